@@ -1,0 +1,182 @@
+/** The only wiring: config → database → services → HTTP; start and stop. */
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Config } from './config.ts';
+import { AppError } from './core/errors.ts';
+import { openEmbedded } from './db/embedded.ts';
+import { Listener } from './db/listen.ts';
+import { migrate } from './db/migrate.ts';
+import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { createServer } from './http/server.ts';
+import { createCipher } from './lib/cipher.ts';
+import type { Deps } from './services/deps.ts';
+import { Directory } from './services/directory.ts';
+import { KeyUse } from './services/keys.ts';
+import { createOccurrenceBatcher } from './services/occurrences.ts';
+import { keepUp } from './services/upkeep.ts';
+
+/** A database with everything that works on it. */
+export interface House {
+  deps: Deps;
+  database: Database;
+  url: string;
+  embedded: boolean;
+  close(): Promise<void>;
+}
+
+export interface Service {
+  /** Where it listens. */
+  address: string;
+  house: House;
+  /** Stops accepting, finishes what is under way, lets the database go. */
+  stop(): Promise<void>;
+}
+
+const patienceMs = 30_000;
+const lastUseEveryMs = 30_000;
+const upkeepEveryMs = 3_600_000;
+/** Of the ten seconds that a stop may take, what requests under way get. */
+const graceMs = 6_000;
+
+/** Opens the database and brings its schema up to date. */
+export async function openHouse(config: Config, log: FastifyBaseLogger, wait = false): Promise<House> {
+  const embedded = config.databaseUrl
+    ? undefined
+    : await openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) });
+  const url = config.databaseUrl ?? embedded!.url;
+  const database = openDatabase({
+    url,
+    name: 'belfry',
+    onError: error => log.warn({ err: error }, 'a database connection broke'),
+  });
+  const close = async () => {
+    await database.close();
+    await embedded?.release();
+  };
+  try {
+    const applied = await migratePatiently(database, log, wait ? patienceMs : 0);
+    if (applied.length > 0) log.info({ applied }, 'migrated the database');
+    const deps: Deps = {
+      db: database.db,
+      directory: new Directory(database.db),
+      cipher: createCipher(config.secretKey ?? (await loadSecretKey(config.dataDir))),
+      occurrences: createOccurrenceBatcher(database.writer),
+      keyUse: new KeyUse(),
+    };
+    return { deps, database, url, embedded: embedded !== undefined, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {
+  const house = await openHouse(config, log, true);
+  const { deps, database, url } = house;
+  const { directory } = deps;
+  const listener = new Listener({
+    url,
+    name: 'belfry listener',
+    channel: 'belfry_changed',
+    onNotify: organizationId => directory.forget(Number(organizationId)),
+    onReady: () => directory.listening(),
+    onLost: error => {
+      directory.deaf();
+      log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
+    },
+  });
+  const timers = [
+    setInterval(() => run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db)), lastUseEveryMs),
+    setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
+  ];
+  const server = await createServer({
+    deps,
+    logger: log,
+    withApi: config.role !== 'worker',
+    baseUrl: config.baseUrl,
+    trustProxy: config.trustProxy,
+    corsOrigins: config.corsOrigins,
+    pool: () => ({
+      total: database.pool.totalCount,
+      idle: database.pool.idleCount,
+      waiting: database.pool.waitingCount,
+    }),
+  });
+
+  const stop = async () => {
+    for (const timer of timers) clearInterval(timer);
+    const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
+    await server.close();
+    clearTimeout(impatience);
+    await deps.occurrences.drain();
+    await run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db));
+    await listener.close();
+    await house.close();
+  };
+  try {
+    await listener.start();
+    const address = await server.listen({ host: config.host, port: config.port });
+    return { address, house, stop };
+  } catch (error) {
+    await stop();
+    throw explainListen(error, config);
+  }
+}
+
+/** A server and its database are often started together: the database may be given time to come up. */
+async function migratePatiently(database: Database, log: FastifyBaseLogger, patience: number): Promise<string[]> {
+  const deadline = Date.now() + patience;
+  for (;;) {
+    try {
+      return await migrate(database.db);
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      const reason = (error as Error).message || String((error as NodeJS.ErrnoException).code);
+      if (Date.now() >= deadline) {
+        throw new AppError('service.unavailable', `the database cannot be reached: ${reason}`, { cause: error });
+      }
+      log.warn(`waiting for the database: ${reason}`);
+      await sleep(1_000);
+    }
+  }
+}
+
+/** Generated at the first start; whoever has the file can read the channels' credentials. */
+async function loadSecretKey(dataDir: string): Promise<string> {
+  const file = path.join(dataDir, 'secret.key');
+  await mkdir(dataDir, { recursive: true });
+  try {
+    await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  return (await readFile(file, 'utf8')).trim();
+}
+
+async function run(log: FastifyBaseLogger, what: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    log.warn({ err: error }, `${what} failed; it will be tried again`);
+  }
+}
+
+function explainListen(error: unknown, { host, port }: Config): unknown {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'EADDRINUSE':
+      return new AppError(
+        'config.invalid',
+        `port ${port} on ${host} is taken: stop what uses it, or set PORT to another`,
+      );
+    case 'EACCES':
+      return new AppError('config.invalid', `port ${port} needs privileges: set PORT to 1024 or above`);
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new AppError('config.invalid', `HOST ${host} is not an address of this machine`);
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,36 @@
+/** A command of the command line, and what it is given. */
+import type { Config } from '../config.ts';
+import type { Deps } from '../services/deps.ts';
+import { AppError } from '../core/errors.ts';
+
+export interface Terminal {
+  env: Record<string, string | undefined>;
+  config: Config;
+  /** A line on standard output. */
+  print(text: string): void;
+  /** A line on standard error. */
+  warn(text: string): void;
+  /** Whether a person is looking at standard output. */
+  interactive: boolean;
+  /** Opens the database (starting the embedded one when nobody else has) for as long as the work takes. */
+  withDeps<T>(work: (deps: Deps) => Promise<T>): Promise<T>;
+  /** Runs the service until it is told to stop. */
+  serve(config: Config): Promise<void>;
+}
+
+export interface Command {
+  name: string;
+  /** What follows the name, in the help. */
+  usage: string;
+  summary: string;
+  /** Shown by `belfry help NAME`. */
+  details?: string;
+  examples: string[];
+  /** Returns the exit code. */
+  run(args: string[], terminal: Terminal): Promise<number>;
+}
+
+/** Exit code 2, with one line that says what was expected. */
+export function wrongUsage(message: string): AppError {
+  return new AppError('usage.invalid', message);
+}

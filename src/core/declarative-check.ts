@@ -1,0 +1,276 @@
+/**
+ * Everything that can be wrong with a document and be known without the database, all at once: what the schema says,
+ * and what it cannot say. Fields of the wrong form are passed over after they have been named, so that one slip does
+ * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
+ */
+import { compile } from '@jmespath-community/jmespath';
+import { Document, type ProviderEntry } from './declarative.ts';
+import { addError, shapeErrors } from './declarative-shape.ts';
+import { normalizeAddress, type OrganizationState } from './declarative-state.ts';
+import { type FieldErrors, invalid } from './errors.ts';
+import { cleanJson, isObject, type JsonObject } from './json.ts';
+import { addressKind, fold } from './text.ts';
+
+/** What is wrong with a provider's entry on a channel of this type: field to message. */
+export type CheckProvider = (entry: ProviderEntry, medium: string) => { field: string; message: string }[];
+
+/** A name that the document does not explain itself. */
+export interface Reference {
+  at: string;
+  kind: 'channel' | 'list';
+  name: string;
+  organization: string;
+  project: string;
+}
+
+const mostErrors = 20;
+/** Where free-form data begins in the document: it may be as deep here as it may be in the API's own bodies. */
+const ownDepth = 16;
+
+/** Throws `file.invalid` with every mistake; cleans the text of the document in place. */
+export function checkDocument(
+  value: unknown,
+  checkProvider: CheckProvider,
+): { document: Document; references: Reference[] } {
+  const errors: FieldErrors = {};
+  const document = cleanJson(value, errors, '', -ownDepth);
+  for (const { field, message } of shapeErrors(Document, document)) addError(errors, field || 'body', message);
+  const references: Reference[] = [];
+  if (isObject(document)) {
+    const complain = (at: string, message: string) => addError(errors, at, message);
+    const organizations = entries(document.organizations, 'organizations');
+    refuseTwins(organizations, 'slug', complain);
+    for (const organization of organizations) {
+      checkOrganization(organization, { complain, checkProvider, references });
+    }
+  }
+  throwIfAny(errors);
+  return { document: document as Document, references };
+}
+
+export function throwIfAny(errors: FieldErrors): void {
+  const found = Object.entries(errors);
+  if (found.length > 0) throw invalid(Object.fromEntries(found.slice(0, mostErrors)), 'file.invalid');
+}
+
+/** The references that lead nowhere in what is stored either. */
+export function checkReferences(
+  references: readonly Reference[],
+  current: ReadonlyMap<string, OrganizationState>,
+  errors: FieldErrors,
+): void {
+  for (const { at, kind, name, organization, project } of references) {
+    const stored = current.get(organization);
+    const storedProject = stored?.projects?.find(({ slug }) => slug === project);
+    const known =
+      kind === 'list'
+        ? (storedProject?.lists ?? []).map(list => list.name)
+        : [...(storedProject?.channels ?? []), ...(stored?.channels ?? [])].flatMap(({ slug, type }) => [slug, type]);
+    if (!known.some(candidate => fold(candidate) === fold(name))) addError(errors, at, unknownName(kind, name, known));
+  }
+}
+
+interface Entry {
+  at: string;
+  entry: JsonObject;
+}
+
+interface Checking {
+  complain: (at: string, message: string) => void;
+  checkProvider: CheckProvider;
+  references: Reference[];
+}
+
+function checkOrganization({ at, entry }: Entry, checking: Checking): void {
+  const { complain } = checking;
+  checkChannels(entry.channels, `${at}/channels`, checking);
+  const users = entries(entry.users, `${at}/users`);
+  refuseTwins(users, 'email', complain);
+  for (const user of users) checkAddresses(user, complain);
+  const usernames = entry.users === undefined ? undefined : new Set(users.map(user => fold(text(user.entry.email))));
+
+  const projects = entries(entry.projects, `${at}/projects`);
+  refuseTwins(projects, 'slug', complain);
+  for (const project of projects) checkProject(project, entry, usernames, checking);
+}
+
+function checkProject(
+  { at, entry }: Entry,
+  organization: JsonObject,
+  usernames: Set<string> | undefined,
+  checking: Checking,
+): void {
+  const { complain, references } = checking;
+  checkChannels(entry.channels, `${at}/channels`, checking);
+  const lists = entries(entry.distribution_lists, `${at}/distribution_lists`);
+  refuseTwins(lists, 'name', complain);
+  for (const list of lists) checkMembers(list, usernames, complain);
+
+  const listNames = lists.map(list => text(list.entry.name));
+  const channelNames = [...entries(entry.channels, ''), ...entries(organization.channels, '')].flatMap(channel => [
+    text(channel.entry.slug),
+    text(channel.entry.type),
+  ]);
+  // Only a section that the file leaves alone can hold a name that the file does not.
+  const open = {
+    list: entry.distribution_lists === undefined,
+    channel: entry.channels === undefined || organization.channels === undefined,
+  };
+  const refer = (kind: Reference['kind'], name: unknown, place: string) => {
+    if (typeof name !== 'string') return;
+    const known = kind === 'list' ? listNames : channelNames;
+    if (known.some(candidate => fold(candidate) === fold(name))) return;
+    if (!open[kind]) complain(place, unknownName(kind, name, known));
+    else {
+      const [org, project] = [text(organization.slug), text(entry.slug)];
+      references.push({ at: place, kind, name, organization: org, project });
+    }
+  };
+
+  const applications = entries(entry.applications, `${at}/applications`);
+  refuseTwins(applications, 'slug', complain);
+  for (const application of applications) {
+    const events = entries(application.entry.events, `${application.at}/events`);
+    refuseTwins(events, 'slug', complain);
+    for (const event of events) {
+      const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
+      refuseTwins(notifications, 'name', complain, name => name);
+      for (const notification of notifications) checkNotification(notification, refer, complain);
+    }
+  }
+}
+
+function checkNotification(
+  { at, entry }: Entry,
+  refer: (kind: Reference['kind'], name: unknown, place: string) => void,
+  complain: Checking['complain'],
+): void {
+  checkExpression(entry.filter, `${at}/filter`, complain);
+  if (isObject(entry.recipients)) {
+    checkExpression(entry.recipients.users, `${at}/recipients/users`, complain);
+    refer('list', entry.recipients.list, `${at}/recipients/list`);
+  }
+  checkNames(entry.channels, `${at}/channels`, complain, (name, place) => refer('channel', name, place));
+  checkNames(entry.environs, `${at}/environs`, complain);
+  if (isObject(entry.overrides)) {
+    for (const name of Object.keys(entry.overrides)) refer('channel', name, `${at}/overrides/${name}`);
+  }
+}
+
+function checkNames(
+  value: unknown,
+  at: string,
+  complain: Checking['complain'],
+  visit: (name: unknown, place: string) => void = () => {},
+): void {
+  if (!Array.isArray(value)) return;
+  for (const [i, name] of value.entries()) {
+    if (value.indexOf(name) < i) complain(`${at}/${i}`, `${shown(name)} stands here twice`);
+    else visit(name, `${at}/${i}`);
+  }
+}
+
+function checkExpression(value: unknown, at: string, complain: Checking['complain']): void {
+  if (typeof value !== 'string' || value === '') return;
+  try {
+    compile(value);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    complain(at, `is not a JMESPath expression: ${reason}`);
+  }
+}
+
+function checkChannels(value: unknown, at: string, { complain, checkProvider }: Checking): void {
+  const channels = entries(value, at);
+  refuseTwins(channels, 'slug', complain);
+  for (const channel of channels) {
+    for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
+      refusePlaceholders(provider, complain);
+      if (typeof provider.entry.use !== 'string') continue;
+      for (const { field, message } of checkProvider(provider.entry as ProviderEntry, text(channel.entry.type))) {
+        complain(field ? `${provider.at}/${field}` : provider.at, message);
+      }
+    }
+  }
+}
+
+/** Whatever still looks like a variable would be sent to a provider as it stands. */
+function refusePlaceholders({ at, entry }: Entry, complain: Checking['complain']): void {
+  for (const [field, value] of Object.entries(entry)) {
+    if (typeof value === 'string' && value.includes('${env:')) {
+      const message = 'holds ${env:…} without a name in it, or was not sent by the command line, which replaces it';
+      complain(`${at}/${field}`, message);
+    }
+  }
+}
+
+function checkAddresses({ at, entry }: Entry, complain: Checking['complain']): void {
+  const seen = new Set<string>();
+  for (const address of entries(entry.addresses, `${at}/addresses`)) {
+    const { name, value } = address.entry;
+    if (typeof name !== 'string' || typeof value !== 'string') continue;
+    const normal = normalizeAddress(name, value);
+    if (normal === undefined) {
+      const isPhone = addressKind(name) === 'sms';
+      complain(
+        `${address.at}/value`,
+        isPhone
+          ? 'is not a phone number in international form, such as +15555550100'
+          : 'is not a valid email address, which an address of this name has to be',
+      );
+    }
+    const identity = JSON.stringify([name, normal ?? value]);
+    if (seen.has(identity)) complain(address.at, `${shown(name)} with this value stands here twice`);
+    seen.add(identity);
+  }
+}
+
+function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, complain: Checking['complain']): void {
+  if (!Array.isArray(entry.members)) return;
+  const seen = new Set<string>();
+  for (const [i, member] of entry.members.entries()) {
+    if (typeof member !== 'string') continue;
+    const username = fold(member);
+    const place = `${at}/members/${i}`;
+    if (seen.has(username)) complain(place, `${shown(member)} stands here twice`);
+    else if (usernames && !usernames.has(username)) complain(place, `${shown(member)} is not among the users of the file`);
+    seen.add(username);
+  }
+}
+
+function refuseTwins(
+  siblings: Entry[],
+  field: string,
+  complain: Checking['complain'],
+  identityOf: (name: string) => string = fold,
+): void {
+  const seen = new Map<string, string>();
+  for (const { at, entry } of siblings) {
+    const name = entry[field];
+    if (typeof name !== 'string') continue;
+    const first = seen.get(identityOf(name));
+    if (first !== undefined) complain(`${at}/${field}`, `${shown(name)} stands here twice, first as ${first}`);
+    else seen.set(identityOf(name), at);
+  }
+}
+
+function unknownName(kind: Reference['kind'], name: string, known: string[]): string {
+  const names = [...new Set(known)].filter(Boolean);
+  const choice = names.length > 0 ? `there are ${names.slice(0, 20).join(', ')}` : 'there are none';
+  return kind === 'list'
+    ? `there is no distribution list ${shown(name)} in this project (${choice})`
+    : `there is no channel of the slug or type ${shown(name)} (${choice})`;
+}
+
+function entries(value: unknown, at: string): Entry[] {
+  if (!Array.isArray(value)) return [];
+  return value.map((entry, i) => ({ at: `${at}/${i}`, entry })).filter(({ entry }) => isObject(entry));
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value);
+}

@@ -1,0 +1,166 @@
+/**
+ * The declarative file: an organization and everything that is configured in it, as one document. This schema is the
+ * form of the file, of the API's bodies and of an export alike.
+ */
+import { type Static, Type } from 'typebox';
+import { limits, slugPattern } from './text.ts';
+
+/** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
+export const media = [
+  'email',
+  'sms',
+  'voice',
+  'whatsapp',
+  'telegram',
+  'slack',
+  'teams',
+  'discord',
+  'webhook',
+  'webpush',
+  'push',
+  'inbox',
+] as const;
+export type Medium = (typeof media)[number];
+
+const closed = { additionalProperties: false } as const;
+const section = 'Absent: not managed, left as it is.';
+
+const Slug = Type.String({
+  maxLength: limits.slug,
+  pattern: slugPattern,
+  patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
+});
+const Name = Type.String({
+  minLength: 1,
+  maxLength: limits.name,
+  pattern: '\\S',
+  patternHint: 'must not be blank',
+});
+const Email = Type.String({ format: 'email', maxLength: limits.email });
+const Data = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
+const Expression = Type.String({ minLength: 1, maxLength: 4_000, description: 'JMESPath.' });
+const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
+const Body = Type.String({ maxLength: 500_000, description: 'A template.' });
+
+const ProviderEntry = Type.Object(
+  { use: Type.String({ description: 'The name of the provider; its own fields stand beside it.' }) },
+  { additionalProperties: true },
+);
+
+const ChannelEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    type: Type.Enum([...media], { description: 'The medium.' }),
+    enabled: Type.Optional(Type.Boolean({ default: true })),
+    providers: Type.Optional(
+      Type.Array(ProviderEntry, {
+        maxItems: 10,
+        description: `Tried in order. A secret that is left out stays as it is stored. ${section}`,
+      }),
+    ),
+  },
+  closed,
+);
+
+const AddressEntry = Type.Object(
+  { name: Name, value: Type.String({ minLength: 1, maxLength: limits.address }) },
+  closed,
+);
+
+const UserEntry = Type.Object(
+  {
+    email: Email,
+    first_name: Type.Optional(Type.String({ maxLength: limits.name })),
+    last_name: Type.Optional(Type.String({ maxLength: limits.name })),
+    locked: Type.Optional(Type.Boolean()),
+    custom_fields: Type.Optional(Data),
+    addresses: Type.Optional(Type.Array(AddressEntry, { description: `Besides the email itself. ${section}` })),
+  },
+  { ...closed, description: 'A field that is absent is left as it is.' },
+);
+
+const Message = Type.Object({ subject: Type.Optional(Subject), body: Body }, closed);
+const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
+
+const NotificationEntry = Type.Object(
+  {
+    name: Name,
+    active: Type.Optional(Type.Boolean({ default: true })),
+    recipients: Type.Object(
+      {
+        list: Type.Optional(Name),
+        users: Type.Optional(Expression),
+        trigger: Type.Optional(Type.Literal(true, { description: 'Whom the trigger itself names.' })),
+      },
+      { ...closed, minProperties: 1 },
+    ),
+    channels: Type.Array(Slug, { minItems: 1, maxItems: 100, description: 'Slugs or types.' }),
+    filter: Type.Optional(Expression),
+    environs: Type.Optional(Type.Array(Name, { minItems: 1, maxItems: 100 })),
+    extra_context: Type.Optional(Data),
+    message: Message,
+    overrides: Type.Optional(
+      Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),
+    ),
+  },
+  closed,
+);
+
+const EventEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    active: Type.Optional(Type.Boolean({ default: true })),
+    notifications: Type.Optional(Type.Array(NotificationEntry, { description: section })),
+  },
+  closed,
+);
+
+const ApplicationEntry = Type.Object(
+  { slug: Slug, name: Name, events: Type.Optional(Type.Array(EventEntry, { description: section })) },
+  closed,
+);
+
+const ListEntry = Type.Object(
+  {
+    name: Name,
+    members: Type.Optional(Type.Array(Email, { description: `Emails of users. ${section}` })),
+  },
+  closed,
+);
+
+const ProjectEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    channels: Type.Optional(Type.Array(ChannelEntry, { description: `The project's own. ${section}` })),
+    distribution_lists: Type.Optional(Type.Array(ListEntry, { description: section })),
+    applications: Type.Optional(Type.Array(ApplicationEntry, { description: section })),
+  },
+  closed,
+);
+
+export const OrganizationDocument = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
+    users: Type.Optional(Type.Array(UserEntry, { description: section })),
+    projects: Type.Optional(Type.Array(ProjectEntry, { description: section })),
+  },
+  { $id: 'OrganizationDocument', ...closed },
+);
+
+export const Document = Type.Object({ organizations: Type.Array(OrganizationDocument) }, closed);
+
+export type ProviderEntry = Static<typeof ProviderEntry> & Record<string, unknown>;
+export type ChannelEntry = Static<typeof ChannelEntry>;
+export type UserEntry = Static<typeof UserEntry>;
+export type NotificationEntry = Static<typeof NotificationEntry>;
+export type EventEntry = Static<typeof EventEntry>;
+export type ApplicationEntry = Static<typeof ApplicationEntry>;
+export type ListEntry = Static<typeof ListEntry>;
+export type ProjectEntry = Static<typeof ProjectEntry>;
+export type OrganizationDocument = Static<typeof OrganizationDocument>;
+export type Document = Static<typeof Document>;

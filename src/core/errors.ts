@@ -1,0 +1,92 @@
+/**
+ * Every error that Belfry tells a caller about, once: its stable code, what kind of trouble it is, and its title.
+ * `http/errors.ts` alone turns a kind into a status; the command line turns every kind into exit code 1.
+ */
+export type ErrorKind =
+  | 'invalid'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not_found'
+  | 'method'
+  | 'too_large'
+  | 'media_type'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'internal';
+
+const catalogue = {
+  'request.invalid': ['invalid', 'The request is invalid'],
+  'request.malformed': ['invalid', 'The request cannot be read'],
+  'request.too_large': ['too_large', 'The request body is too large'],
+  'request.media_type': ['media_type', 'The body must be application/json'],
+  'request.method': ['method', 'This path does not take that method'],
+  'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
+
+  'key.missing': ['unauthorized', 'An API key is required'],
+  'key.invalid': ['unauthorized', 'The API key is not valid'],
+  'key.revoked': ['unauthorized', 'The API key was revoked'],
+  'key.expired': ['unauthorized', 'The API key has expired'],
+  'key.permission': ['forbidden', 'The API key lacks a permission'],
+  'key.name_taken': ['invalid', 'A key of that name exists'],
+
+  'path.not_found': ['not_found', 'There is nothing at this path'],
+  'organization.not_found': ['not_found', 'No such organization'],
+  'project.not_found': ['not_found', 'No such project'],
+  'application.not_found': ['not_found', 'No such application'],
+  'event.not_found': ['not_found', 'No such event'],
+  'user.not_found': ['not_found', 'No such user'],
+  'list.not_found': ['not_found', 'No such distribution list'],
+  'key.not_found': ['not_found', 'No such key'],
+
+  'user.exists': ['invalid', 'The user exists already'],
+  'list.exists': ['invalid', 'The distribution list exists already'],
+  'event.inactive': ['invalid', 'The event is not active'],
+  'idempotency.conflict': ['invalid', 'The idempotency key was used with another body'],
+
+  'file.invalid': ['invalid', 'The configuration file has mistakes'],
+  'config.invalid': ['invalid', 'The settings have mistakes'],
+  'usage.invalid': ['invalid', 'Wrong usage'],
+  'secret.unreadable': ['internal', 'A stored secret cannot be decrypted'],
+  'schema.newer': ['internal', 'The database is newer than this program'],
+  'database.unsupported': ['internal', 'This PostgreSQL is too old'],
+  'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],
+  'service.unavailable': ['unavailable', 'Belfry cannot do this right now'],
+  'service.internal': ['internal', 'Something went wrong inside Belfry'],
+} as const satisfies Record<string, readonly [ErrorKind, string]>;
+
+export type ErrorCode = keyof typeof catalogue;
+export const errorCodes = Object.keys(catalogue) as ErrorCode[];
+
+/** Field (a JSON pointer without its leading slash, `body` for the whole) to what is wrong with it. */
+export type FieldErrors = Record<string, string[]>;
+
+interface Details {
+  /** What is wrong with which field; shown to the caller. */
+  fields?: FieldErrors;
+  retryAfterSeconds?: number;
+  /** The methods that a path does take. */
+  allow?: string[];
+  cause?: unknown;
+}
+
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly kind: ErrorKind;
+  readonly title: string;
+  readonly details: Details;
+
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
+    super(message, { cause: details.cause });
+    this.name = 'AppError';
+    this.code = code;
+    [this.kind, this.title] = catalogue[code];
+    this.details = details;
+  }
+}
+
+/** The usual 400: one or several fields are wrong. */
+export function invalid(fields: FieldErrors, code: ErrorCode = 'request.invalid'): AppError {
+  const [field, messages] = Object.entries(fields)[0] ?? ['body', ['is invalid']];
+  const more = Object.keys(fields).length - 1;
+  return new AppError(code, `${field}: ${messages[0]}${more > 0 ? ` (and ${more} more)` : ''}`, { fields });
+}

@@ -1,0 +1,36 @@
+/**
+ * Occurrence identifiers: UUIDv7 (RFC 9562), 48 bits of milliseconds then randomness, so that their order is the order
+ * of time and a range of them is a span of time.
+ */
+import { randomFillSync } from 'node:crypto';
+
+const pool = Buffer.allocUnsafe(16 * 256);
+let used = pool.length;
+
+export function uuidv7(milliseconds: number): string {
+  if (used === pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const bytes = pool.subarray(used, used + 16);
+  used += 16;
+  bytes.writeUIntBE(milliseconds, 0, 6);
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70;
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80;
+  return format(bytes.toString('hex'));
+}
+
+/** The least identifier of a moment: where a partition of time begins. */
+export function lowestUuidAt(milliseconds: number): string {
+  return format(milliseconds.toString(16).padStart(12, '0').padEnd(32, '0'));
+}
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
+function format(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

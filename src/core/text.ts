@@ -1,0 +1,42 @@
+/** The rules for names, slugs, emails and phone numbers, one place each. */
+import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
+
+export const limits = { name: 255, slug: 100, email: 254, address: 512, key: 255 } as const;
+
+/** Lower-case letters, digits, and single dashes or underscores between them. */
+export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
+
+const local = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u;
+const label = /^[\p{L}\p{N}]([\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?$/u;
+
+/** An address that mail can be sent to: one @, a dotted domain, no quoting, no spaces. */
+export function isEmail(text: string): boolean {
+  if (text.length > limits.email) return false;
+  const at = text.lastIndexOf('@');
+  if (at < 1 || at > 64 || !local.test(text.slice(0, at))) return false;
+  const labels = text.slice(at + 1).split('.');
+  return labels.length > 1 && labels.every(part => label.test(part)) && !/^\d+$/.test(labels.at(-1)!);
+}
+
+/** Upper and lower case are the same person, the same list, the same name. */
+export function fold(text: string): string {
+  return text.toLowerCase().normalize('NFC');
+}
+
+/** E.164, or undefined when it is no phone number. */
+export function normalizePhone(text: string): string | undefined {
+  try {
+    const phone = parsePhoneNumberWithError(text);
+    return phone.isPossible() ? phone.number : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The medium that an address of this name belongs to: `email-work` is email, `phone` and `sms2` are sms. */
+export function addressKind(name: string): string {
+  const folded = fold(name);
+  if (folded.startsWith('email')) return 'email';
+  if (folded.startsWith('phone') || folded.startsWith('sms')) return 'sms';
+  return folded;
+}

@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import type { Db } from './pool.ts';
+
+export interface Key {
+  organization_id: number;
+  id: string;
+  name: string;
+  secret_hash: Buffer;
+  project_id: number | null;
+  application_id: number | null;
+  permissions: string[];
+  requests_per_second: number | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+}
+
+/** A key is presented before anyone knows whose it is. */
+export async function findKeyAcrossTenants(db: Db, id: string): Promise<Key | undefined> {
+  return db
+    .selectFrom('keys')
+    .select([
+      'organization_id',
+      'id',
+      'name',
+      'secret_hash',
+      'project_id',
+      'application_id',
+      'permissions',
+      'requests_per_second',
+      'expires_at',
+      'revoked_at',
+    ])
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+export type NewKey = Omit<Key, 'organization_id' | 'revoked_at'>;
+
+/** False when the organization has a key of this name. */
+export async function createKey(db: Db, organizationId: number, key: NewKey): Promise<boolean> {
+  const result = await db
+    .insertInto('keys')
+    .values({ organization_id: organizationId, ...key })
+    .onConflict(conflict => conflict.columns(['organization_id', 'name']).doNothing())
+    .executeTakeFirst();
+  return result.numInsertedOrUpdatedRows === 1n;
+}
+
+export async function listKeys(db: Db, organizationId: number) {
+  return db
+    .selectFrom('keys as k')
+    .leftJoin('projects as p', join =>
+      join.onRef('p.organization_id', '=', 'k.organization_id').onRef('p.id', '=', 'k.project_id'),
+    )
+    .leftJoin('applications as a', join =>
+      join.onRef('a.organization_id', '=', 'k.organization_id').onRef('a.id', '=', 'k.application_id'),
+    )
+    .select([
+      'k.id',
+      'k.name',
+      'p.slug as project',
+      'a.slug as application',
+      'k.permissions',
+      'k.requests_per_second',
+      'k.created_at',
+      'k.expires_at',
+      'k.revoked_at',
+      'k.last_used_at',
+    ])
+    .where('k.organization_id', '=', organizationId)
+    .orderBy('k.created_at')
+    .orderBy('k.id')
+    .execute();
+}
+
+/** By id or name; false when there is no such key. Revoking twice keeps the first time. */
+export async function revokeKey(db: Db, organizationId: number, idOrName: string): Promise<boolean> {
+  const result = await db
+    .updateTable('keys')
+    .set({ revoked_at: sql`coalesce(revoked_at, now())` })
+    .where('organization_id', '=', organizationId)
+    .where(where => where.or([where('id', '=', idOrName), where('name', '=', idOrName)]))
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+export async function touchKeysAcrossTenants(db: Db, used: { id: string; at: Date }[]): Promise<void> {
+  await sql`
+    update keys set last_used_at = used.at
+    from unnest(${used.map(key => key.id)}::text[], ${used.map(key => key.at)}::timestamptz[]) as used (id, at)
+    where keys.id = used.id and (keys.last_used_at is null or keys.last_used_at < used.at)`.execute(db);
+}

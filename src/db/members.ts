@@ -1,0 +1,52 @@
+import { sql } from 'kysely';
+import type { PageRequest } from './page.ts';
+import type { Db } from './pool.ts';
+
+export interface Member {
+  id: number;
+  address: string;
+  address_name: string;
+  user: string;
+  active: boolean;
+}
+
+export async function listMembers(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  page: PageRequest,
+): Promise<Member[]> {
+  return db
+    .selectFrom('members as m')
+    .innerJoin('addresses as a', join =>
+      join.onRef('a.organization_id', '=', 'm.organization_id').onRef('a.id', '=', 'm.address_id'),
+    )
+    .innerJoin('users as u', join =>
+      join.onRef('u.organization_id', '=', 'a.organization_id').onRef('u.id', '=', 'a.user_id'),
+    )
+    .select(['m.id', 'a.value as address', 'a.name as address_name', 'u.username as user', 'm.active'])
+    .where('m.organization_id', '=', organizationId)
+    .where('m.list_id', '=', listId)
+    .where('m.id', '>', page.after)
+    .orderBy('m.id')
+    .limit(page.limit)
+    .execute();
+}
+
+/** The users' own email addresses become members; returns how many were not yet. */
+export async function addMissingMembers(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  usernames: string[],
+): Promise<number> {
+  const result = await sql`
+    insert into members (organization_id, list_id, address_id)
+    select u.organization_id, ${listId}, a.id
+    from users u
+    join addresses a on a.organization_id = u.organization_id and a.user_id = u.id and a.name = 'email' and a.value = u.email
+    where u.organization_id = ${organizationId} and u.username = any(${usernames}::text[])
+    order by a.id
+    on conflict do nothing`.execute(db);
+  return Number(result.numAffectedRows ?? 0);
+}

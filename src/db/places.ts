@@ -1,0 +1,54 @@
+/** What the slugs of a path name: an organization, and below it a project, an application, an event. */
+import { sql } from 'kysely';
+import type { Db } from './pool.ts';
+
+export interface Named {
+  id: number;
+  slug: string;
+  name: string;
+}
+
+export interface Place {
+  organization: Named;
+  project?: Named;
+  application?: Named;
+  event?: Named & { active: boolean };
+}
+
+export interface Slugs {
+  org: string;
+  prj?: string;
+  app?: string;
+  evt?: string;
+}
+
+interface Row {
+  organization: Named;
+  project: Named | null;
+  application: Named | null;
+  event: (Named & { active: boolean }) | null;
+}
+
+/** As far down as the slugs lead; undefined when there is no such organization. */
+export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slugs): Promise<Place | undefined> {
+  const { rows } = await sql<Row>`
+    select
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name) as organization,
+      case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
+      case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
+      case when e.id is not null
+        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active) end as event
+    from organizations o
+    left join projects p on p.organization_id = o.id and p.slug = ${prj ?? null}
+    left join applications a on a.organization_id = o.id and a.project_id = p.id and a.slug = ${app ?? null}
+    left join events e on e.organization_id = o.id and e.application_id = a.id and e.slug = ${evt ?? null}
+    where o.slug = ${org}`.execute(db);
+  const row = rows[0];
+  if (!row) return undefined;
+  return {
+    organization: row.organization,
+    project: row.project ?? undefined,
+    application: row.application ?? undefined,
+    event: row.event ?? undefined,
+  };
+}

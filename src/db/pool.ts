@@ -1,0 +1,79 @@
+/** Connections. `Db` is what every function of this folder takes first: the pool, or a transaction on it. */
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
+import { AppError } from '../core/errors.ts';
+import type { Tables } from './types.ts';
+
+export type Db = Kysely<Tables>;
+
+export interface Database {
+  db: Db;
+  pool: pg.Pool;
+  /** One connection of its own for storing triggers: a slow list never keeps them waiting. */
+  writer: pg.Pool;
+  close(): Promise<void>;
+}
+
+const oldestSupported = 15;
+
+// Identifiers are bigint in the database and stay far below 2^53.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+export interface PoolOptions {
+  url: string;
+  /** Shown in pg_stat_activity. */
+  name: string;
+  connections?: number;
+  onError?: (error: Error) => void;
+}
+
+export function openDatabase({ url, name, connections = 10, onError = () => {} }: PoolOptions): Database {
+  const settings = {
+    connectionString: url,
+    application_name: name,
+    connectionTimeoutMillis: 5_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+  };
+  const pool = new pg.Pool({ ...settings, max: connections });
+  const writer = new pg.Pool({ ...settings, max: 1 });
+  // Without a listener a connection that breaks while idle would end the process.
+  pool.on('error', onError);
+  writer.on('error', onError);
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  return {
+    db,
+    pool,
+    writer,
+    close: async () => {
+      await Promise.all([db.destroy(), writer.end()]);
+    },
+  };
+}
+
+export async function requireSupportedVersion(db: Db): Promise<void> {
+  const { rows } = await sql<{ version: number }>`select current_setting('server_version_num')::int as version`.execute(db);
+  const major = Math.floor((rows[0]?.version ?? 0) / 10_000);
+  if (major < oldestSupported) {
+    throw new AppError('database.unsupported', `PostgreSQL ${major} is too old: Belfry needs ${oldestSupported} or later`);
+  }
+}
+
+/** SQLSTATE of a database error, or undefined. */
+export function sqlState(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
+
+/** The constraint that a row violated, if that is what went wrong. */
+export function violatedConstraint(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError && error.code?.startsWith('23') ? error.constraint : undefined;
+}
+
+/** The database is away, shutting down or out of connections: worth trying again later. */
+export function isUnavailable(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state) return /^(08|53|57P)/.test(state);
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code && /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code)) return true;
+  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered/.test(message ?? '');
+}

@@ -1,0 +1,46 @@
+import { sql } from 'kysely';
+import type { PageRequest } from './page.ts';
+import type { Named } from './places.ts';
+import type { Db } from './pool.ts';
+
+export async function listProjects(db: Db, organizationId: number, page: PageRequest): Promise<Named[]> {
+  return db
+    .selectFrom('projects')
+    .select(['id', 'slug', 'name'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '>', page.after)
+    .orderBy('id')
+    .limit(page.limit)
+    .execute();
+}
+
+export async function createProject(
+  db: Db,
+  organizationId: number,
+  fields: { slug: string; name: string },
+): Promise<number> {
+  const row = await db
+    .insertInto('projects')
+    .values({ organization_id: organizationId, ...fields })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+export async function updateProject(
+  db: Db,
+  organizationId: number,
+  id: number,
+  fields: { name: string },
+): Promise<void> {
+  await db
+    .updateTable('projects')
+    .set({ ...fields, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteProject(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('projects').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}

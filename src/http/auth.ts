@@ -1,0 +1,114 @@
+/**
+ * Who asks, may they, and is there what they ask for: in this order, before a byte of the body is read. A caller
+ * without the permission learns nothing about what exists, and what lies outside a key's reach does not exist for it.
+ */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, type ErrorCode } from '../core/errors.ts';
+import { allows } from '../core/permissions.ts';
+import { TokenBucket } from '../lib/token-bucket.ts';
+import type { Deps } from '../services/deps.ts';
+import { findDistributionList } from '../services/distribution-lists.ts';
+import { authenticate, type Key } from '../services/keys.ts';
+import { findUser } from '../services/users.ts';
+import type { Found, Route } from './route.ts';
+
+export interface Admission {
+  key: Key;
+  found: Found;
+}
+
+type Params = Partial<Record<'org' | 'prj' | 'app' | 'evt' | 'username' | 'pk', string>>;
+
+export function createAdmission(deps: Deps) {
+  const limit = createRateLimit();
+
+  return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission> => {
+    const now = Date.now();
+    const authenticated = authenticate(deps, presentedKey(request), now);
+    const key = authenticated instanceof Promise ? await authenticated : authenticated;
+    limit(key, reply, now);
+    if (!allows(key.permissions, route.permission)) {
+      throw new AppError('key.permission', `the API key ${key.name} lacks the permission ${route.permission}`);
+    }
+    const params = request.params as Params;
+    return { key, found: await find(deps, key, params) };
+  };
+}
+
+function presentedKey(request: FastifyRequest): string {
+  const header = request.headers.authorization;
+  if (!header) {
+    throw new AppError('key.missing', 'send your API key in the header Authorization: Key <API_KEY>');
+  }
+  const [, text] = /^(?:key|bearer) +(\S+) *$/i.exec(header) ?? [];
+  if (!text) throw new AppError('key.invalid', 'the Authorization header must read: Key <API_KEY>');
+  return text;
+}
+
+async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
+  const { org, prj, app, evt } = params;
+  if (org === undefined) return {} as Found;
+  for (const text of Object.values(params)) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
+
+  const known = deps.directory.findPlace({ org, prj, app, evt });
+  const place = known instanceof Promise ? await known : known;
+  if (place?.organization.id !== key.organization_id || (key.project_id !== null && prj === undefined)) {
+    throw notFound('organization.not_found', 'organization', org);
+  }
+  if (
+    prj !== undefined &&
+    (!isWithin(key.project_id, place.project) || (key.application_id !== null && app === undefined))
+  ) {
+    throw notFound('project.not_found', 'project', prj);
+  }
+  if (app !== undefined && !isWithin(key.application_id, place.application)) {
+    throw notFound('application.not_found', 'application', app);
+  }
+  if (evt !== undefined && !place.event) throw notFound('event.not_found', 'event', evt);
+
+  const extra: Partial<Found> = {};
+  if (params.username !== undefined) {
+    extra.user = await findUser(deps, place.organization.id, params.username);
+    if (!extra.user) throw notFound('user.not_found', 'user', params.username);
+  }
+  if (params.pk !== undefined) {
+    const id = /^\d{1,15}$/.test(params.pk) ? Number(params.pk) : undefined;
+    extra.list =
+      id === undefined ? undefined : await findDistributionList(deps, place.organization.id, place.project!.id, id);
+    if (!extra.list) throw notFound('list.not_found', 'distribution list', params.pk);
+  }
+  return { ...place, ...extra } as Found;
+}
+
+/** Whether it is there, and is the one that the key is narrowed to, if it is narrowed. */
+function isWithin(narrowedTo: number | null, place: { id: number } | undefined): boolean {
+  return place !== undefined && (narrowedTo === null || narrowedTo === place.id);
+}
+
+function notFound(code: ErrorCode, noun: string, name: string): AppError {
+  return new AppError(code, `there is no ${noun} ${JSON.stringify(name)} here, or this key does not reach it`);
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed();
+}
+
+/** Per key and process; off unless the key has a rate. */
+function createRateLimit() {
+  const buckets = new Map<string, TokenBucket>();
+  return (key: Key, reply: FastifyReply, now: number): void => {
+    const rate = key.requests_per_second;
+    if (rate === null) return;
+    let bucket = buckets.get(key.id);
+    if (bucket?.perSecond !== rate) {
+      bucket = new TokenBucket(rate, now);
+      buckets.set(key.id, bucket);
+    }
+    const { taken, left, resetSeconds } = bucket.take(now);
+    reply.headers({ 'ratelimit-limit': rate, 'ratelimit-remaining': left, 'ratelimit-reset': resetSeconds });
+    if (taken) return;
+    throw new AppError('request.rate_limited', `the API key ${key.name} may send ${rate} requests a second`, {
+      retryAfterSeconds: resetSeconds,
+    });
+  };
+}

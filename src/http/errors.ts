@@ -1,0 +1,65 @@
+/** The one place where an error becomes an answer: an RFC 9457 problem document. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, type ErrorKind } from '../core/errors.ts';
+import { isUnavailable } from '../services/health.ts';
+
+const statuses: Record<ErrorKind, number> = {
+  invalid: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method: 405,
+  too_large: 413,
+  media_type: 415,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+};
+
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const known = toAppError(error);
+  const status = statuses[known.kind];
+  if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
+  const { fields, retryAfterSeconds, allow } = known.details;
+  if (status === 401) reply.header('www-authenticate', 'Key');
+  if (allow) reply.header('allow', allow.join(', '));
+  if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
+  return reply
+    .code(status)
+    .type('application/problem+json')
+    .serializer(JSON.stringify)
+    .send({
+      type: `/docs/problems/#${known.code}`,
+      title: known.title,
+      status,
+      detail: status === 500 ? 'The request id below names this failure in the log of the server.' : known.message,
+      code: known.code,
+      errors: fields,
+      request_id: request.id,
+    });
+}
+
+function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) {
+    // A secret that cannot be read or the like is for the operator's log, not for the caller.
+    return error.kind === 'internal' ? new AppError('service.internal', error.message, { cause: error }) : error;
+  }
+  if (isUnavailable(error)) {
+    return new AppError('service.unavailable', 'the database cannot be reached: try again', {
+      retryAfterSeconds: 1,
+      cause: error,
+    });
+  }
+  const { code, statusCode, message } = error as FastifyError;
+  switch (code) {
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new AppError('request.too_large', 'the body is larger than this path takes: send less at a time');
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new AppError('request.media_type', 'send the body with Content-Type: application/json');
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+      return new AppError('request.malformed', 'the body is empty: send JSON');
+    default:
+      if (statusCode && statusCode >= 400 && statusCode < 500) return new AppError('request.malformed', message);
+      return new AppError('service.internal', message ?? 'unknown error', { cause: error });
+  }
+}

@@ -1,0 +1,102 @@
+/** The OpenAPI document, made from the route table. */
+import swagger from '@fastify/swagger';
+import type { FastifyInstance } from 'fastify';
+import { type TSchema, Type } from 'typebox';
+import { version } from '../version.ts';
+import type { Route } from './route.ts';
+import { ListQuery, Problem } from './schemas.ts';
+
+const parameters: Record<string, TSchema> = {
+  org: Type.String({ description: 'Slug of the organization.' }),
+  prj: Type.String({ description: 'Slug of the project.' }),
+  app: Type.String({ description: 'Slug of the application.' }),
+  evt: Type.String({ description: 'Slug of the event.' }),
+  username: Type.String({ description: 'Username of the user: the email in lower case.' }),
+  pk: Type.Integer({ description: 'Id of the distribution list.' }),
+};
+
+const problemTexts: Record<number, string> = {
+  400: 'The request is invalid; `errors` names the fields.',
+  401: 'The API key is missing, unknown, revoked or expired.',
+  403: 'The API key lacks the permission.',
+  404: 'Something that the path names does not exist for this key.',
+};
+
+export async function registerOpenApi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Belfry',
+        version,
+        description:
+          'Applications trigger events; Belfry decides who is told, by which channels, in which words and when.\n\n' +
+          'Send your key with every request: `Authorization: Key <API_KEY>`. Errors are problem documents ' +
+          '(RFC 9457) whose stable codes are listed at `/docs/problems/`. Lists come whole, or page by page with ' +
+          '`?limit=` and the `Link` header.',
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      components: {
+        securitySchemes: {
+          ApiKeyAuthentication: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'Authorization',
+            description: '`Key <API_KEY>`; `Bearer <API_KEY>` works too.',
+          },
+        },
+      },
+      security: [{ ApiKeyAuthentication: [] }],
+    },
+    hideUntagged: true,
+    refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json.$id ?? `Schema${i}`) },
+  });
+  app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+}
+
+/** What Fastify validates, serialises and documents for a route. */
+export function schemaOf(route: Route): object {
+  const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  const problems = [
+    ...(route.body || 'list' in route || route.query ? [400] : []),
+    401,
+    403,
+    ...(names.length ? [404] : []),
+  ];
+  const answer = 'list' in route ? Type.Array(reference(route.item)) : reference(route.answer);
+  const schema = {
+    operationId: route.id,
+    summary: route.summary,
+    description: [route.description, `Permission: \`${route.permission}\`.`].filter(Boolean).join('\n\n'),
+    tags: [route.tag],
+    params: names.length ? Type.Object(Object.fromEntries(names.map(name => [name, parameters[name]!]))) : undefined,
+    querystring: 'list' in route ? ListQuery : route.query,
+    headers: route.headers,
+    body: route.body && reference(route.body),
+    response: {
+      [route.status]: { description: route.status === 201 ? 'Created.' : 'OK.', ...answer },
+      ...Object.fromEntries(
+        problems.map(status => [
+          status,
+          {
+            description: problemTexts[status],
+            content: { 'application/problem+json': { schema: reference(Problem) } },
+          },
+        ]),
+      ),
+    },
+  };
+  return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+}
+
+/** Every shape with a name that the routes use. */
+export function namedSchemas(routes: readonly Route[]): TSchema[] {
+  const used = routes.flatMap(route => [route.body, 'list' in route ? route.item : route.answer]);
+  return [...new Set([Problem, ...used])].filter(schema => schema !== undefined && '$id' in schema) as TSchema[];
+}
+
+/** Named shapes are referred to, so that the document shows each of them once. */
+function reference(schema: TSchema): TSchema {
+  const { $id } = schema as { $id?: string };
+  return $id ? ({ $ref: `${$id}#` } as unknown as TSchema) : schema;
+}

@@ -1,0 +1,4 @@
+/** For now empty. */
+import type { FastifyInstance } from 'fastify';
+
+export function registerPages(_app: FastifyInstance): void {}

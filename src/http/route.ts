@@ -1,0 +1,104 @@
+/** How a route is written down. `routes.ts` is the table of them; `server.ts` makes them work. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Static, TSchema } from 'typebox';
+import type { Permission } from '../core/permissions.ts';
+import type { Deps } from '../services/deps.ts';
+import type { Key } from '../services/keys.ts';
+
+interface Named {
+  id: number;
+  slug: string;
+  name: string;
+}
+
+/** Everything that a path can name, found before the handler runs. */
+export interface Found {
+  organization: Named;
+  project: Named;
+  application: Named;
+  event: Named & { active: boolean };
+  user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
+  list: { id: number; name: string };
+}
+
+/** The parts of `Found` that a path with these parameters has. */
+type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pick<Found, 'organization'> : unknown) &
+  (Path extends `${string}:prj/${string}` ? Pick<Found, 'project'> : unknown) &
+  (Path extends `${string}:app/${string}` ? Pick<Found, 'application'> : unknown) &
+  (Path extends `${string}:evt/${string}` ? Pick<Found, 'event'> : unknown) &
+  (Path extends `${string}:username/${string}` ? Pick<Found, 'user'> : unknown) &
+  (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown);
+
+export interface Call {
+  deps: Deps;
+  key: Key;
+  /** An absolute address on this server. */
+  link: (path: string) => string;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}
+
+export interface Page {
+  after: number;
+  limit: number;
+}
+
+interface RouteBase {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  permission: Permission;
+  /** operationId in the OpenAPI document, and the name that tests and metrics use. */
+  id: string;
+  summary: string;
+  description?: string;
+  tag: string;
+  status: 200 | 201;
+  body?: TSchema;
+  bodyLimit?: number;
+  query?: TSchema;
+  headers?: TSchema;
+}
+
+/** Answers one value. */
+export interface PlainRoute extends RouteBase {
+  answer: TSchema;
+  handle: (call: Call & Found & { body: never; query: never }) => unknown;
+}
+
+/** Answers an array, whole and streamed or page by page. */
+export interface ListRoute extends RouteBase {
+  item: TSchema;
+  list: (call: Call & Found, page: Page) => Promise<{ id: number }[]>;
+}
+
+export type Route = PlainRoute | ListRoute;
+
+/** Lets the compiler work out what the handler gets from the path and the schemas. */
+export function plain<
+  const Path extends string,
+  Body extends TSchema = TSchema,
+  Query extends TSchema = TSchema,
+  Answer extends TSchema = TSchema,
+>(
+  route: Omit<PlainRoute, 'handle' | 'path' | 'body' | 'query' | 'answer'> & {
+    path: Path;
+    body?: Body;
+    query?: Query;
+    answer: Answer;
+    handle: (
+      call: Call & FoundAt<Path> & { body: Static<Body>; query: Static<Query> },
+    ) => Static<Answer> | Promise<Static<Answer>>;
+  },
+): PlainRoute {
+  return route as unknown as PlainRoute;
+}
+
+export function list<const Path extends string, Item extends TSchema>(
+  route: Omit<ListRoute, 'list' | 'path' | 'item' | 'method' | 'status'> & {
+    path: Path;
+    item: Item;
+    list: (call: Call & FoundAt<Path>, page: Page) => Promise<({ id: number } & Static<Item>)[]>;
+  },
+): ListRoute {
+  return { ...route, method: 'GET', status: 200 } as unknown as ListRoute;
+}

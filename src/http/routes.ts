@@ -1,0 +1,17 @@
+/** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
+import { distributionListRoutes } from './distribution-lists.ts';
+import { eventRoutes } from './events.ts';
+import { keyRoutes } from './keys.ts';
+import { organizationRoutes } from './organizations.ts';
+import type { Route } from './route.ts';
+import { systemRoutes } from './system.ts';
+import { userRoutes } from './users.ts';
+
+export const routes: readonly Route[] = [
+  ...systemRoutes,
+  ...organizationRoutes,
+  ...userRoutes,
+  ...eventRoutes,
+  ...distributionListRoutes,
+  ...keyRoutes,
+];

@@ -1,0 +1,263 @@
+/** The shapes of the API, one each: they validate, serialise, type and document. */
+import { Type } from 'typebox';
+import { durationPattern } from '../core/durations.ts';
+import { limits } from '../core/text.ts';
+import { priorities } from '../core/trigger.ts';
+
+const closed = { additionalProperties: false } as const;
+const url = (description: string) => Type.String({ format: 'uri', description });
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'Where this kind of problem is explained.' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    detail: Type.String({ description: 'What went wrong and what to do.' }),
+    code: Type.String({ description: 'Stable; for programs.' }),
+    errors: Type.Optional(
+      Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Field to what is wrong with it.' }),
+    ),
+    request_id: Type.String({ description: 'Names this request in the log.' }),
+  },
+  { $id: 'Problem', description: 'RFC 9457 problem document.' },
+);
+
+export const Ping = Type.Object({ token: Type.String({ description: 'The name of the key.' }) }, { $id: 'Ping' });
+
+export const Organization = Type.Object(
+  {
+    name: Type.String(),
+    slug: Type.String(),
+    users: url('The list of users.'),
+    projects: url('The list of projects.'),
+    channels: url('The list of channels.'),
+  },
+  { $id: 'Organization' },
+);
+
+export const Project = Type.Object(
+  {
+    name: Type.String(),
+    slug: Type.String(),
+    applications: url('The list of applications.'),
+    channels: url("The list of the project's own channels."),
+    distribution_lists: url('The list of distribution lists.'),
+  },
+  { $id: 'Project' },
+);
+
+export const Channel = Type.Object(
+  {
+    name: Type.String(),
+    slug: Type.String(),
+    type: Type.String({ description: 'The medium: email, sms, slack, webhook, …' }),
+    enabled: Type.Boolean(),
+  },
+  { $id: 'Channel' },
+);
+
+export const Application = Type.Object(
+  { name: Type.String(), slug: Type.String(), events: url('The list of events.') },
+  { $id: 'Application' },
+);
+
+export const Event = Type.Object({ name: Type.String(), slug: Type.String() }, { $id: 'Event' });
+
+const customFields = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
+const personName = Type.String({ maxLength: limits.name });
+
+const userFields = {
+  id: Type.Integer(),
+  email: Type.String(),
+  username: Type.String({ description: 'The email in lower case; names the user in paths.' }),
+  first_name: Type.String(),
+  last_name: Type.String(),
+};
+
+export const User = Type.Object({ ...userFields, locked: Type.Boolean() }, { $id: 'User' });
+export const CreatedUser = Type.Object({ ...userFields, custom_fields: customFields }, { $id: 'CreatedUser' });
+export const UpdatedUser = Type.Object(
+  { ...userFields, locked: Type.Boolean(), custom_fields: customFields },
+  { $id: 'UpdatedUser' },
+);
+
+export const NewUser = Type.Object(
+  {
+    email: Type.String({ format: 'email', maxLength: limits.email }),
+    first_name: Type.Optional(personName),
+    last_name: Type.Optional(personName),
+    custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
+  },
+  { $id: 'NewUser', ...closed },
+);
+
+export const UserUpdate = Type.Object(
+  {
+    first_name: Type.Optional(personName),
+    last_name: Type.Optional(personName),
+    locked: Type.Optional(Type.Boolean()),
+    custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
+    _mode: Type.Optional(
+      Type.String({
+        pattern: '^([Rr][Ee][Pp][Ll][Aa][Cc][Ee]|[Mm][Ee][Rr][Gg][Ee]|[Ii][Gg][Nn][Oo][Rr][Ee])$',
+        default: 'IGNORE',
+        description:
+          'How `custom_fields` is applied, in any letter case. REPLACE: takes the place of the old object. ' +
+          'MERGE: RFC 7396, null removes. IGNORE: not at all.',
+      }),
+    ),
+    id: Type.Optional(Type.Unknown({ description: 'Ignored, so that a retrieved user can be sent back.' })),
+    email: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
+    username: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
+  },
+  { $id: 'UserUpdate', ...closed },
+);
+
+export const Address = Type.Object({ name: Type.String(), value: Type.String() }, { $id: 'Address' });
+
+export const NewAddress = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      description: 'The kind: `email…` holds an email, `phone…` and `sms…` a phone number, others any text.',
+    }),
+    value: Type.String({ minLength: 1, maxLength: limits.address }),
+  },
+  { $id: 'NewAddress', ...closed },
+);
+
+export const DistributionList = Type.Object(
+  { id: Type.Integer(), name: Type.String(), members: url('The list of members.') },
+  { $id: 'DistributionList' },
+);
+
+export const NewDistributionList = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S', description: 'Unique in the project.' }),
+  },
+  { $id: 'NewDistributionList', ...closed },
+);
+
+export const Recipients = Type.Array(Type.String({ format: 'email' }), {
+  $id: 'Recipients',
+  minItems: 1,
+  maxItems: 100_000,
+  description: 'Email addresses. Those of nobody become users.',
+});
+
+export const RecipientsAdded = Type.Object(
+  {
+    added: Type.Integer({ description: 'New members.' }),
+    existing: Type.Integer({ description: 'Members already.' }),
+    created_users: Type.Integer({ description: 'Users that did not exist before.' }),
+  },
+  { $id: 'RecipientsAdded' },
+);
+
+export const Member = Type.Object(
+  {
+    id: Type.Integer(),
+    address: Type.String(),
+    user: Type.String({ description: 'The username.' }),
+    channel: Type.String({ description: 'Slug of the channel that reaches this address, else the kind of address.' }),
+    active: Type.Boolean({ description: 'False: kept, but not notified.' }),
+  },
+  { $id: 'Member' },
+);
+
+const names = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: limits.address }), { maxItems: 10_000, description });
+
+export const TriggerOptions = Type.Object(
+  {
+    channels: Type.Optional(names('Only these channels: slugs or types.')),
+    limit_to: Type.Optional(names('Only these of the recipients: usernames or addresses.')),
+    recipients: Type.Optional(
+      Type.Array(Type.String({ format: 'email' }), { maxItems: 10_000, description: 'Notified besides the lists.' }),
+    ),
+    environs: Type.Optional(names('Only notifications for these environments.')),
+    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send; RFC 3339.' })),
+    delay: Type.Optional(Type.String({ pattern: durationPattern, description: 'How long to wait: 90s, 10m, 2h, 3d.' })),
+    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'Not sent after this; RFC 3339.' })),
+    priority: Type.Optional(
+      Type.Union(
+        priorities.map(name => Type.Literal(name)),
+        { default: 'normal' },
+      ),
+    ),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, send nothing.' })),
+  },
+  closed,
+);
+
+export const TriggerBody = Type.Object(
+  {
+    context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Data for the templates.' })),
+    options: Type.Optional(TriggerOptions),
+  },
+  { $id: 'Trigger', ...closed },
+);
+
+export const TriggerQuery = Type.Object({
+  cid: Type.Optional(Type.String({ maxLength: limits.name, description: 'Correlation id, kept with the occurrence.' })),
+});
+
+export const TriggerHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.String({ maxLength: limits.key, description: 'The same key and body again give the same occurrence.' }),
+  ),
+});
+
+export const Triggered = Type.Object(
+  { occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }) },
+  { $id: 'Triggered' },
+);
+
+export const Key = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    project: Type.Union([Type.String(), Type.Null()]),
+    application: Type.Union([Type.String(), Type.Null()]),
+    permissions: Type.Array(Type.String()),
+    requests_per_second: Type.Union([Type.Integer(), Type.Null()]),
+    created_at: Type.String({ format: 'date-time' }),
+    expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    revoked_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    last_used_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  },
+  { $id: 'Key' },
+);
+
+export const NewKey = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' }),
+    project: Type.Optional(Type.String({ description: 'Narrows the key to this project.' })),
+    application: Type.Optional(Type.String({ description: 'Narrows the key to this application of the project.' })),
+    permissions: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
+    expires_at: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
+    requests_per_second: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()])),
+  },
+  { $id: 'NewKey', ...closed },
+);
+
+export const CreatedKey = Type.Object(
+  { id: Type.String(), name: Type.String(), key: Type.String({ description: 'Shown this once.' }) },
+  { $id: 'CreatedKey' },
+);
+
+export const RevokeKey = Type.Object(
+  { key: Type.String({ minLength: 1, maxLength: limits.name, description: 'Its id or name.' }) },
+  { $id: 'RevokeKey', ...closed },
+);
+
+export const ListQuery = Type.Object({
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: 'A page of so many; without it, the whole list.' }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Where a page begins: from the Link header of the page before.' }),
+  ),
+});

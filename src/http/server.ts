@@ -1,0 +1,193 @@
+/** Makes the route table work: one Fastify instance with admission, validation, errors, logs, metrics and documents. */
+import { randomUUID } from 'node:crypto';
+import cors from '@fastify/cors';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { AppError } from '../core/errors.ts';
+import type { Deps } from '../services/deps.ts';
+import { type Admission, createAdmission } from './auth.ts';
+import { sendError } from './errors.ts';
+import { sendList } from './lists.ts';
+import { registerMetrics } from './metrics.ts';
+import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
+import { registerPages } from './pages.ts';
+import type { Call, Found, Route } from './route.ts';
+import { routes } from './routes.ts';
+import { registerService } from './service.ts';
+import { cleanBody, createValidator } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admission: Admission | null;
+  }
+}
+
+export interface ServerOptions {
+  deps: Deps;
+  logger: FastifyBaseLogger;
+  /** A worker answers for its health and metrics only. */
+  withApi: boolean;
+  baseUrl: string | undefined;
+  trustProxy: readonly string[];
+  corsOrigins: readonly string[];
+  /** Gauges of the connection pool, read when somebody looks. */
+  pool: () => { total: number; idle: number; waiting: number };
+}
+
+/** Long enough for a percent-encoded email of 254 characters, each of several bytes. */
+const longestParameter = 2_300;
+const bodyLimit = 1024 * 1024;
+const requestTimeoutMs = 60_000;
+const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'];
+
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { deps, logger, withApi, baseUrl, trustProxy, corsOrigins } = options;
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: 'idle',
+    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: longestParameter },
+    frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
+    clientErrorHandler,
+  });
+
+  app.decorateRequest('admission', null);
+  const schemas = namedSchemas(routes);
+  for (const schema of schemas) app.addSchema(schema);
+  app.setValidatorCompiler(createValidator(schemas));
+  app.setErrorHandler(sendError);
+  app.setNotFoundHandler(request => {
+    throw new AppError('path.not_found', `there is nothing at ${request.url.split('?')[0]}: see /docs`);
+  });
+  app.removeContentTypeParser('text/plain');
+  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  logRequests(app);
+  registerMetrics(app, options);
+  if (corsOrigins.length > 0) {
+    const exposedHeaders = ['Link', 'Retry-After', 'X-Request-Id'];
+    await app.register(cors, { origin: [...corsOrigins], exposedHeaders, strictPreflight: false });
+  }
+  await registerOpenApi(app);
+  registerService(app, deps);
+  registerPages(app);
+  if (withApi) {
+    const admit = createAdmission(deps);
+    const linkFor = (request: FastifyRequest) => {
+      const origin = baseUrl ?? `${request.protocol}://${request.host}`;
+      return (path: string) => origin + path;
+    };
+    for (const route of routes) addRoute(app, route, deps, admit, linkFor);
+    for (const [path, group] of Map.groupBy(routes, route => route.path)) {
+      refuseOtherMethods(
+        app,
+        path,
+        group.map(route => route.method),
+      );
+    }
+  }
+  return app;
+}
+
+function addRoute(
+  app: FastifyInstance,
+  route: Route,
+  deps: Deps,
+  admit: ReturnType<typeof createAdmission>,
+  linkFor: (request: FastifyRequest) => (path: string) => string,
+): void {
+  const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Found => {
+    const { key, found } = request.admission!;
+    return { ...found, deps, key, link: linkFor(request), request, reply };
+  };
+  app.route({
+    method: route.method,
+    url: route.path,
+    schema: schemaOf(route),
+    bodyLimit: route.bodyLimit ?? bodyLimit,
+    onRequest: async (request, reply) => {
+      request.admission = await admit(route, request, reply);
+    },
+    preValidation: async request => {
+      if (!route.body) return;
+      // Where nothing is required, no body at all is an empty one.
+      if (request.body === undefined && allOptional(route.body)) request.body = {};
+      cleanBody(request);
+    },
+    handler: async (request, reply) => {
+      const call = callOf(request, reply);
+      if ('list' in route) {
+        const serialize = reply.compileSerializationSchema(route.item as object as Record<string, unknown>) as (
+          row: unknown,
+        ) => string;
+        return sendList(request, reply, call.link, page => route.list(call, page), serialize);
+      }
+      reply.code(route.status);
+      return route.handle({ ...call, body: request.body as never, query: request.query as never });
+    },
+  });
+}
+
+function allOptional(schema: object): boolean {
+  const { type, required } = schema as { type?: string; required?: string[] };
+  return type === 'object' && !required?.length;
+}
+
+function refuseOtherMethods(app: FastifyInstance, path: string, taken: string[]): void {
+  const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
+  app.route({
+    method: methods.filter(method => !allow.includes(method)),
+    url: path,
+    schema: { hide: true },
+    onRequest: async request => {
+      throw new AppError('request.method', `${request.method} is not for this path: it takes ${allow.join(', ')}`, {
+        allow,
+      });
+    },
+    handler: () => {},
+  });
+  app.options(path, { schema: { hide: true } }, async (_request, reply) =>
+    reply.code(204).header('allow', allow.join(', ')).send(),
+  );
+}
+
+/** What the caller or a proxy named the request, when that is a sane name; else a new one. */
+function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && /^[\w.:+/=-]{1,128}$/.test(given) ? given : randomUUID();
+}
+
+/** One line a request: never a key, a password, a body or a query. */
+function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const line = {
+      request_id: request.id,
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 100) / 100,
+      key: request.admission?.key.name,
+    };
+    if (reply.statusCode >= 500) request.log.error(line, 'request');
+    else request.log.info(line, 'request');
+  });
+}
+
+/** What is not even HTTP gets a plain refusal; there is no request to answer. */
+function clientErrorHandler(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const [status, title] = tooLarge ? ['431', 'Request Header Fields Too Large'] : ['400', 'Bad Request'];
+  const body = JSON.stringify({ type: 'about:blank', title, status: Number(status), code: 'request.malformed' });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

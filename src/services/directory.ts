@@ -1,0 +1,120 @@
+/**
+ * What requests ask again and again (keys, the places that paths name, channels), kept in memory and true: every change
+ * in the database is announced with its organization, and what was read before the announcement is not believed after
+ * it. While nobody listens for announcements, nothing is kept.
+ */
+import { type Channel, listAllChannels } from '../db/channels.ts';
+import { findKeyAcrossTenants, type Key } from '../db/keys.ts';
+import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
+import type { Db } from '../db/pool.ts';
+
+interface Entry<T> {
+  value: T;
+  organizationId: number;
+  /** The announcement that had been heard when reading began. */
+  readAt: number;
+  expiresAt: number;
+}
+
+/** A backstop only: announcements are what keeps it true. */
+const lifeMs = 60_000;
+const mostEntries = 100_000;
+
+export class Directory {
+  readonly #db: Db;
+  readonly #keys = new Map<string, Entry<Key>>();
+  readonly #places = new Map<string, Entry<Place>>();
+  readonly #channels = new Map<string, Entry<Channel[]>>();
+  readonly #forgotten = new Map<number, number>();
+  #heard = 0;
+  #everythingForgotten = 0;
+  #listening = false;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  listening(): void {
+    this.#everythingForgotten = ++this.#heard;
+    this.#listening = true;
+  }
+
+  get isListening(): boolean {
+    return this.#listening;
+  }
+
+  deaf(): void {
+    this.#listening = false;
+  }
+
+  forget(organizationId: number): void {
+    this.#forgotten.set(organizationId, ++this.#heard);
+  }
+
+  findKey(id: string): Key | undefined | Promise<Key | undefined> {
+    return this.#recall(
+      this.#keys,
+      id,
+      () => findKeyAcrossTenants(this.#db, id),
+      key => key.organization_id,
+    );
+  }
+
+  /** As far down as the slugs lead. */
+  findPlace(slugs: Slugs): Place | undefined | Promise<Place | undefined> {
+    return this.#recall(
+      this.#places,
+      `${slugs.org}/${slugs.prj ?? ''}/${slugs.app ?? ''}/${slugs.evt ?? ''}`,
+      () => findPlaceAcrossTenants(this.#db, slugs),
+      place => place.organization.id,
+      // A path that leads nowhere would fill the memory with what somebody mistyped.
+      place => (!slugs.prj || place.project) && (!slugs.app || place.application) && (!slugs.evt || place.event),
+    );
+  }
+
+  /** What the events of a project may use: its own channels first, then the organization's. */
+  async listUsableChannels(organizationId: number, projectId: number): Promise<Channel[]> {
+    const all =
+      (await this.#recall(
+        this.#channels,
+        String(organizationId),
+        () => listAllChannels(this.#db, organizationId),
+        () => organizationId,
+      )) ?? [];
+    return [
+      ...all.filter(channel => channel.project_id === projectId),
+      ...all.filter(channel => channel.project_id === null),
+    ];
+  }
+
+  /** Answers at once, without a promise, when it is known: the hot path awaits nothing. */
+  #recall<T>(
+    known: Map<string, Entry<T>>,
+    name: string,
+    read: () => Promise<T | undefined>,
+    organizationOf: (value: T) => number,
+    worthKeeping: (value: T) => unknown = () => true,
+  ): T | undefined | Promise<T | undefined> {
+    const entry = known.get(name);
+    if (entry && this.#isTrue(entry)) return entry.value;
+    const readAt = this.#heard;
+    return read().then(value => {
+      if (value === undefined || !worthKeeping(value)) {
+        known.delete(name);
+        return value;
+      }
+      if (known.size >= mostEntries) known.clear();
+      known.set(name, { value, organizationId: organizationOf(value), readAt, expiresAt: Date.now() + lifeMs });
+      return value;
+    });
+  }
+
+  #isTrue(entry: Entry<unknown>): boolean {
+    return (
+      this.#listening &&
+      entry.readAt >= this.#everythingForgotten &&
+      entry.readAt >= (this.#forgotten.get(entry.organizationId) ?? 0) &&
+      entry.expiresAt > Date.now()
+    );
+  }
+}

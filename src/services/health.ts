@@ -1,0 +1,40 @@
+/** Whether this process can do its work, checked for real. */
+import { sql } from 'kysely';
+import { migrationState } from '../db/migrate.ts';
+import type { Deps } from './deps.ts';
+
+export { isUnavailable } from '../db/pool.ts';
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+export async function checkHealth({ db, directory, occurrences }: Deps): Promise<Check[]> {
+  const database = await check('database', async () => {
+    await sql`select 1`.execute(db);
+    return 'answers';
+  });
+  if (!database.ok) return [database];
+  const migrations = await check('migrations', async () => {
+    const { known, applied } = await migrationState(db);
+    const missing = known.filter(name => !applied.includes(name));
+    if (missing.length > 0) throw new Error(`not applied yet: ${missing.join(', ')}; run \`belfry migrate\``);
+    return `${applied.length} applied`;
+  });
+  const queue = await check('queue', async () => {
+    if (!directory.isListening)
+      throw new Error('the connection that hears of changes is down; it reconnects by itself');
+    return `${occurrences.waiting} triggers waiting to be stored`;
+  });
+  return [database, migrations, queue];
+}
+
+async function check(name: string, run: () => Promise<string>): Promise<Check> {
+  try {
+    return { name, ok: true, detail: await run() };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message || String(error) };
+  }
+}

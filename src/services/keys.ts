@@ -1,0 +1,100 @@
+import { AppError, type FieldErrors, invalid } from '../core/errors.ts';
+import { generateKey, parseKey, sameSecret } from '../core/keys.ts';
+import { allows, everything, isPermission, permissions } from '../core/permissions.ts';
+import * as keys from '../db/keys.ts';
+import type { Db } from '../db/pool.ts';
+import type { Deps } from './deps.ts';
+
+export type { Key } from '../db/keys.ts';
+export { listKeys } from '../db/keys.ts';
+
+/** Remembers which keys were used when, and writes it down now and then instead of on every request. */
+export class KeyUse {
+  readonly #used = new Map<string, number>();
+
+  note(id: string, at: number): void {
+    this.#used.set(id, at);
+  }
+
+  async flush(db: Db): Promise<void> {
+    if (this.#used.size === 0) return;
+    const used = [...this.#used].map(([id, at]) => ({ id, at: new Date(at) }));
+    this.#used.clear();
+    await keys.touchKeysAcrossTenants(db, used);
+  }
+}
+
+/** The key that this text is, or the error that tells why it is none. Answers at once when the key is known. */
+export function authenticate(deps: Deps, text: string, now: number): keys.Key | Promise<keys.Key> {
+  const given = parseKey(text);
+  if (!given) throw new AppError('key.invalid', 'this is not an API key of this server');
+  const check = (key: keys.Key | undefined): keys.Key => {
+    if (!key || !sameSecret(key.secret_hash, given.secretHash)) {
+      throw new AppError('key.invalid', 'this is not an API key of this server');
+    }
+    if (key.revoked_at) throw new AppError('key.revoked', `the API key ${key.name} was revoked: use another one`);
+    if (key.expires_at && key.expires_at.getTime() <= now) {
+      throw new AppError('key.expired', `the API key ${key.name} has expired: create a new one`);
+    }
+    deps.keyUse.note(key.id, now);
+    return key;
+  };
+  const found = deps.directory.findKey(given.id);
+  return found instanceof Promise ? found.then(check) : check(found);
+}
+
+export interface KeyInput {
+  name: string;
+  /** Slugs of what the key is narrowed to. */
+  project?: string;
+  application?: string;
+  permissions: string[];
+  expires_at?: Date | null;
+  requests_per_second?: number | null;
+}
+
+/** Returns the key itself, which is shown this once and stored nowhere. Nobody can give what they do not have. */
+export async function createKey(
+  { db, directory }: Deps,
+  organizationSlug: string,
+  input: KeyInput,
+  granter: readonly string[] = [everything],
+): Promise<{ id: string; key: string }> {
+  const { project, application } = input;
+  const place = await directory.findPlace({ org: organizationSlug, prj: project, app: application });
+  if (!place) throw new AppError('organization.not_found', `there is no organization ${organizationSlug}`);
+  const errors: FieldErrors = {};
+  if (project && !place.project) errors.project = [`there is no project ${project} in ${organizationSlug}`];
+  if (application && !project) errors.application = ['needs its project too'];
+  else if (application && !place.application)
+    errors.application = [`there is no application ${application} in ${project}`];
+  const unknown = input.permissions.filter(name => !isPermission(name));
+  const beyond = input.permissions.filter(name => isPermission(name) && !allows(granter, name));
+  if (unknown.length > 0)
+    errors.permissions = [`unknown: ${unknown.join(', ')} (there are *, ${permissions.join(', ')})`];
+  else if (beyond.length > 0) errors.permissions = [`the key in use lacks ${beyond.join(', ')} and cannot grant it`];
+  if (Object.keys(errors).length > 0) throw invalid(errors);
+
+  const { id, key, secretHash } = generateKey();
+  const created = await keys.createKey(db, place.organization.id, {
+    id,
+    name: input.name,
+    secret_hash: secretHash,
+    project_id: place.project?.id ?? null,
+    application_id: place.application?.id ?? null,
+    permissions: [...new Set(input.permissions)],
+    requests_per_second: input.requests_per_second ?? null,
+    expires_at: input.expires_at ?? null,
+  });
+  if (!created) {
+    throw new AppError('key.name_taken', `the organization has a key named ${input.name} already`, {
+      fields: { name: ['is taken by another key of this organization'] },
+    });
+  }
+  return { id, key };
+}
+
+export async function revokeKey({ db }: Deps, organizationId: number, idOrName: string): Promise<void> {
+  if (await keys.revokeKey(db, organizationId, idOrName)) return;
+  throw new AppError('key.not_found', `the organization has no key with the id or name ${idOrName}`);
+}

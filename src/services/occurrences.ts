@@ -1,0 +1,85 @@
+/** Accepting triggers: the hot path. Nothing here asks the database but the one batched statement that stores. */
+import { hash } from 'node:crypto';
+import type pg from 'pg';
+import { AppError, invalid } from '../core/errors.ts';
+import { uuidv7 } from '../core/ids.ts';
+import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
+import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
+import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/occurrences.ts';
+import type { Place } from '../db/places.ts';
+import { isUnavailable, sqlState } from '../db/pool.ts';
+import { Batcher } from '../lib/batcher.ts';
+import type { Deps } from './deps.ts';
+
+export interface Trigger {
+  context?: JsonObject;
+  options?: TriggerOptions;
+  correlationId?: string;
+  /** From the header; the option of the same meaning is in `options`. */
+  idempotencyKey?: string;
+  /** Whoever triggers: the id of the key. */
+  keyId?: string;
+}
+
+export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, Stored> {
+  return new Batcher(items => storeOccurrencesAcrossTenants(writer, items), {
+    mostPerBatch: 500,
+    mostWaiting: 20_000,
+    full: () =>
+      new AppError('service.unavailable', 'triggers arrive faster than they can be stored', { retryAfterSeconds: 1 }),
+    isItemsFault: error => sqlState(error) !== undefined && !isUnavailable(error),
+  });
+}
+
+/** Returns the identifier of the occurrence once it is stored for good. */
+export async function triggerEvent(
+  { directory, occurrences }: Deps,
+  place: Required<Place>,
+  trigger: Trigger,
+): Promise<string> {
+  const { organization, project, application, event } = place;
+  const { context = {}, options = {} } = trigger;
+  if (!event.active) {
+    throw new AppError('event.inactive', `the event ${event.slug} is not active: activate it before triggering it`);
+  }
+  const now = Date.now();
+  const channels = options.channels ? await directory.listUsableChannels(organization.id, project.id) : [];
+  const timing = planTrigger(options, channels, now);
+
+  const stored = await occurrences.add({
+    organization_id: organization.id,
+    id: uuidv7(now),
+    project_id: project.id,
+    application_id: application.id,
+    event_id: event.id,
+    priority: timing.priority,
+    context,
+    options: options as Json,
+    correlation_id: trigger.correlationId ?? null,
+    key_id: trigger.keyId ?? null,
+    due_at: timing.dueAt,
+    expires_at: timing.expiresAt,
+    created_at: new Date(now),
+    idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
+  });
+  if ('conflict' in stored) {
+    throw new AppError(
+      'idempotency.conflict',
+      'this idempotency key was used for this event with another body: use a new key for a new message',
+    );
+  }
+  return stored.id;
+}
+
+function idempotencyOf(
+  context: JsonObject,
+  { idempotency_key: fromOptions, ...options }: TriggerOptions,
+  fromHeader: string | undefined,
+): NewOccurrence['idempotency'] {
+  if (fromHeader && fromOptions && fromHeader !== fromOptions) {
+    throw invalid({ 'options/idempotency_key': ['differs from the Idempotency-Key header: give one of them'] });
+  }
+  const key = fromOptions ?? fromHeader;
+  if (!key) return null;
+  return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
+}

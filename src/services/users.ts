@@ -1,0 +1,99 @@
+import { AppError, invalid } from '../core/errors.ts';
+import { type JsonObject, mergePatch } from '../core/json.ts';
+import { addressKind, fold, isEmail, limits, normalizePhone } from '../core/text.ts';
+import * as addresses from '../db/addresses.ts';
+import * as users from '../db/users.ts';
+import type { Deps } from './deps.ts';
+
+export { listAddresses } from '../db/addresses.ts';
+export { listUsers } from '../db/users.ts';
+
+export async function findUser({ db }: Deps, organizationId: number, username: string) {
+  return users.findUserByName(db, organizationId, fold(username));
+}
+
+export interface UserInput {
+  email: string;
+  first_name?: string;
+  last_name?: string;
+  custom_fields?: JsonObject | null;
+}
+
+export async function createUser({ db }: Deps, organizationId: number, input: UserInput) {
+  const user = {
+    username: fold(input.email),
+    email: input.email,
+    first_name: input.first_name ?? '',
+    last_name: input.last_name ?? '',
+    custom_fields: input.custom_fields ?? {},
+  };
+  return db.transaction().execute(async trx => {
+    const id = await users.createUser(trx, organizationId, user);
+    if (id === undefined) {
+      throw new AppError('user.exists', `there is a user ${user.username} in this organization already`, {
+        fields: { email: ['belongs to a user of this organization already'] },
+      });
+    }
+    await addresses.addAddress(trx, organizationId, id, { name: 'email', value: user.email });
+    return { id, ...user };
+  });
+}
+
+export type CustomFieldsMode = 'REPLACE' | 'MERGE' | 'IGNORE';
+
+export interface UserUpdate {
+  first_name?: string;
+  last_name?: string;
+  locked?: boolean;
+  custom_fields?: JsonObject | null;
+  mode: CustomFieldsMode;
+}
+
+export async function updateUser({ db }: Deps, organizationId: number, id: number, update: UserUpdate) {
+  const { custom_fields: given, mode, ...changes } = update;
+  return db.transaction().execute(async trx => {
+    const current = await users.findCustomFieldsForUpdate(trx, organizationId, id);
+    if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+    const custom_fields = given ? applyCustomFields(current, given, mode) : undefined;
+    return users.updateUser(trx, organizationId, id, { ...changes, custom_fields });
+  });
+}
+
+function applyCustomFields(current: JsonObject, given: JsonObject, mode: CustomFieldsMode): JsonObject | undefined {
+  switch (mode) {
+    case 'REPLACE':
+      return given;
+    case 'MERGE':
+      return mergePatch(current, given) as JsonObject;
+    case 'IGNORE':
+      return undefined;
+  }
+}
+
+export async function addAddress(
+  { db }: Deps,
+  organizationId: number,
+  userId: number,
+  input: { name: string; value: string },
+) {
+  const address = { name: input.name, value: normalizeAddress(input.name, input.value) };
+  await addresses.addAddress(db, organizationId, userId, address);
+  return address;
+}
+
+/** The value as it is kept; throws naming the field when it cannot be an address of its kind. */
+export function normalizeAddress(name: string, value: string): string {
+  switch (addressKind(name)) {
+    case 'email':
+      if (!isEmail(value)) throw invalid({ value: ['is not a valid email address'] });
+      return value;
+    case 'sms': {
+      const phone = normalizePhone(value);
+      if (!phone) throw invalid({ value: ['is not a phone number in international form, such as +15555550100'] });
+      return phone;
+    }
+    default:
+      if (value.length > limits.address) throw invalid({ value: [`is longer than ${limits.address} characters`] });
+      return value;
+  }
+}

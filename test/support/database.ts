@@ -1,0 +1,54 @@
+/** A fresh, migrated database of its own for a test file. */
+import { randomBytes } from 'node:crypto';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import { type House, openHouse, type Service, startService } from '../../src/app.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { runSql, template, withDatabase } from './sql.ts';
+
+export const silent = pino({ level: 'silent' });
+
+export interface TestDatabase {
+  url: string;
+  drop(): Promise<void>;
+}
+
+export async function createTestDatabase(from = template): Promise<TestDatabase> {
+  const cluster = inject('postgresUrl');
+  const name = `t_${randomBytes(8).toString('hex')}`;
+  await runSql(cluster, `create database ${name} template ${from}`);
+  return {
+    url: withDatabase(cluster, name),
+    drop: async () => void (await runSql(cluster, `drop database ${name} with (force)`)),
+  };
+}
+
+export function testConfig(url: string, env: Record<string, string> = {}): Config {
+  return loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', PORT: '0', ...env });
+}
+
+/** The services on a database of their own, without HTTP. */
+export async function testDatabase(): Promise<House> {
+  const database = await createTestDatabase();
+  const house = await openHouse(testConfig(database.url), silent);
+  return {
+    ...house,
+    close: async () => {
+      await house.close();
+      await database.drop();
+    },
+  };
+}
+
+/** The whole service on a database of its own. */
+export async function testService(env: Record<string, string> = {}): Promise<Service> {
+  const database = await createTestDatabase();
+  const service = await startService(testConfig(database.url, env), silent);
+  return {
+    ...service,
+    stop: async () => {
+      await service.stop();
+      await database.drop();
+    },
+  };
+}

@@ -1,0 +1,7 @@
+/** Opens the embedded database of the folder in argv, prints what it got as one line, and leaves when stdin ends. */
+import { openEmbedded } from '../../src/db/embedded.ts';
+
+const [dataDir = ''] = process.argv.slice(2);
+const { url, created, release } = await openEmbedded({ dataDir, durable: false });
+process.stdout.write(`${JSON.stringify({ url, created })}\n`);
+process.stdin.resume().on('end', release);
