@@ -12,11 +12,13 @@ import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
+import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { keepUp } from './services/upkeep.ts';
+import { version } from './version.ts';
 
 /** A database with everything that works on it. */
 export interface House {
@@ -63,6 +65,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       db: database.db,
       directory: new Directory(database.db),
       cipher: createCipher(config.secretKey ?? (await loadSecretKey(config.dataDir))),
+      providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
     };
@@ -118,7 +121,11 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
   };
   try {
     await listener.start();
-    const address = await server.listen({ host: config.host, port: config.port });
+    const address = await server.listen({
+      host: config.host,
+      port: config.port,
+      listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
+    });
     return { address, house, stop };
   } catch (error) {
     await stop();

@@ -1,7 +1,7 @@
 /** A command of the command line, and what it is given. */
 import type { Config } from '../config.ts';
-import type { Deps } from '../services/deps.ts';
 import { AppError } from '../core/errors.ts';
+import type { Deps } from '../services/deps.ts';
 
 export interface Terminal {
   env: Record<string, string | undefined>;

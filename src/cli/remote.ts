@@ -1,6 +1,6 @@
 /** The same commands against a running server: BELFRY_URL and BELFRY_KEY. */
 import type { Config } from '../config.ts';
-import { AppError, errorCodes, type ErrorCode, type FieldErrors } from '../core/errors.ts';
+import { AppError, type ErrorCode, errorCodes, type FieldErrors } from '../core/errors.ts';
 
 export interface Remote {
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
@@ -33,7 +33,8 @@ async function send<T>(url: string, key: string, method: string, body: unknown):
       signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (cause) {
-    const reason = cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
+    const reason =
+      cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
     throw new AppError('service.unavailable', `cannot reach ${url}: ${reason}`, { cause });
   }
   const text = await response.text();

@@ -24,8 +24,9 @@ export interface Reference {
 }
 
 const mostErrors = 20;
+const placeholder = '${env:';
 /** Where free-form data begins in the document: it may be as deep here as it may be in the API's own bodies. */
-const ownDepth = 16;
+const ownDepth = 10;
 
 /** Throws `file.invalid` with every mistake; cleans the text of the document in place. */
 export function checkDocument(
@@ -197,10 +198,8 @@ function checkChannels(value: unknown, at: string, { complain, checkProvider }: 
 /** Whatever still looks like a variable would be sent to a provider as it stands. */
 function refusePlaceholders({ at, entry }: Entry, complain: Checking['complain']): void {
   for (const [field, value] of Object.entries(entry)) {
-    if (typeof value === 'string' && value.includes('${env:')) {
-      const message = 'holds ${env:…} without a name in it, or was not sent by the command line, which replaces it';
-      complain(`${at}/${field}`, message);
-    }
+    if (typeof value !== 'string' || !value.includes(placeholder)) continue;
+    complain(`${at}/${field}`, `holds ${placeholder}…}, which only the command line replaces, and only by a name`);
   }
 }
 
@@ -233,7 +232,8 @@ function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, 
     const username = fold(member);
     const place = `${at}/members/${i}`;
     if (seen.has(username)) complain(place, `${shown(member)} stands here twice`);
-    else if (usernames && !usernames.has(username)) complain(place, `${shown(member)} is not among the users of the file`);
+    else if (usernames && !usernames.has(username))
+      complain(place, `${shown(member)} is not among the users of the file`);
     seen.add(username);
   }
 }

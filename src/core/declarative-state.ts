@@ -102,6 +102,8 @@ export interface OrganizationState extends Row {
   users?: UserState[];
   /** Members of lists who are no users yet, where the file leaves users alone: they become users. */
   newcomers?: UserState[];
+  /** Username to email, as the members of lists are written in the file. */
+  memberEmails?: Map<string, string>;
   projects?: ProjectState[];
 }
 
@@ -124,12 +126,15 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     lists: distribution_lists?.map(toList),
     applications: applications?.map(toApplication),
   });
+  const lists = (document.projects ?? []).flatMap(({ distribution_lists = [] }) => distribution_lists);
+  const emails = lists.flatMap(({ members = [] }) => members);
   return {
     slug: document.slug,
     name: document.name,
     channels: document.channels?.map(channel),
     users: document.users?.map(toUser),
     projects: document.projects?.map(project),
+    memberEmails: new Map(emails.map(email => [fold(email), email])),
   };
 }
 

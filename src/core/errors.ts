@@ -57,6 +57,12 @@ const catalogue = {
 export type ErrorCode = keyof typeof catalogue;
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
+/** The same with kind and title, for the page that explains them. */
+export const errorList = errorCodes.map(code => {
+  const [kind, title]: readonly [ErrorKind, string] = catalogue[code];
+  return { code, kind, title };
+});
+
 /** Field (a JSON pointer without its leading slash, `body` for the whole) to what is wrong with it. */
 export type FieldErrors = Record<string, string[]>;
 

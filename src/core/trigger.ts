@@ -1,23 +1,47 @@
 /** What a trigger's options mean: when it is due, until when, how urgent, by which channels. */
-import { parseDuration } from './durations.ts';
+import { type Static, Type } from 'typebox';
+import { durationPattern, parseDuration } from './durations.ts';
 import { type FieldErrors, invalid } from './errors.ts';
-import { fold } from './text.ts';
+import { fold, limits } from './text.ts';
 
 export const priorities = ['urgent', 'normal', 'bulk'] as const;
 export type Priority = (typeof priorities)[number];
 
-export interface TriggerOptions {
-  channels?: string[];
-  limit_to?: string[];
-  recipients?: string[];
-  environs?: string[];
-  send_at?: string;
-  delay?: string;
-  expires_at?: string;
-  priority?: Priority;
-  idempotency_key?: string;
-  dry_run?: boolean;
-}
+const names = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: limits.address }), { maxItems: 10_000, description });
+
+const TriggerOptions = Type.Object(
+  {
+    channels: Type.Optional(names('Only these channels: slugs or types.')),
+    limit_to: Type.Optional(names('Only these of the recipients: usernames or addresses.')),
+    recipients: Type.Optional(
+      Type.Array(Type.String({ format: 'email' }), { maxItems: 10_000, description: 'Notified besides the lists.' }),
+    ),
+    environs: Type.Optional(names('Only notifications for these environments.')),
+    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send; RFC 3339.' })),
+    delay: Type.Optional(Type.String({ pattern: durationPattern, description: 'How long to wait: 90s, 10m, 2h, 3d.' })),
+    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'Not sent after this; RFC 3339.' })),
+    priority: Type.Optional(
+      Type.Union(
+        priorities.map(name => Type.Literal(name)),
+        { default: 'normal' },
+      ),
+    ),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, send nothing.' })),
+  },
+  { additionalProperties: false },
+);
+
+export const TriggerBody = Type.Object(
+  {
+    context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Data for the templates.' })),
+    options: Type.Optional(TriggerOptions),
+  },
+  { $id: 'Trigger', additionalProperties: false },
+);
+
+export type TriggerOptions = Static<typeof TriggerOptions>;
 
 export interface Timing {
   dueAt: Date;

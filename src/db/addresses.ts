@@ -48,3 +48,46 @@ export async function addMissingEmails(db: Db, organizationId: number, usernames
     order by id
     on conflict do nothing`.execute(db);
 }
+
+export interface AddressOfUser {
+  username: string;
+  name: string;
+  value: string;
+}
+
+export async function listAllAddresses(
+  db: Db,
+  organizationId: number,
+): Promise<{ user_id: number; name: string; value: string }[]> {
+  return db
+    .selectFrom('addresses')
+    .select(['user_id', 'name', 'value'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}
+
+/** Many at once, each user's in the order given. */
+export async function addMissingAddresses(db: Db, organizationId: number, addresses: AddressOfUser[]): Promise<void> {
+  await sql`
+    insert into addresses (organization_id, user_id, name, value)
+    select u.organization_id, u.id, given.name, given.value
+    from ${unnest(addresses)}
+    join users u on u.organization_id = ${organizationId} and u.username = given.username
+    order by u.id, given.place
+    on conflict do nothing`.execute(db);
+}
+
+export async function removeAddresses(db: Db, organizationId: number, addresses: AddressOfUser[]): Promise<void> {
+  await sql`
+    delete from addresses a
+    using ${unnest(addresses)}, users u
+    where a.organization_id = ${organizationId} and a.name = given.name and a.value = given.value
+      and u.organization_id = a.organization_id and u.id = a.user_id and u.username = given.username`.execute(db);
+}
+
+function unnest(addresses: AddressOfUser[]) {
+  const column = (field: keyof AddressOfUser) => sql`${addresses.map(address => address[field])}::text[]`;
+  return sql`unnest(${column('username')}, ${column('name')}, ${column('value')})
+    with ordinality as given (username, name, value, place)`;
+}

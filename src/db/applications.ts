@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
 import type { Named } from './places.ts';
 import type { Db } from './pool.ts';
@@ -17,4 +18,45 @@ export async function listApplications(
     .orderBy('id')
     .limit(page.limit)
     .execute();
+}
+
+export async function listAllApplications(db: Db, organizationId: number): Promise<(Named & { project_id: number })[]> {
+  return db
+    .selectFrom('applications')
+    .select(['id', 'project_id', 'slug', 'name'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}
+
+export async function createApplication(
+  db: Db,
+  organizationId: number,
+  projectId: number,
+  fields: { slug: string; name: string },
+): Promise<number> {
+  const row = await db
+    .insertInto('applications')
+    .values({ organization_id: organizationId, project_id: projectId, ...fields })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+export async function updateApplication(
+  db: Db,
+  organizationId: number,
+  id: number,
+  fields: { name: string },
+): Promise<void> {
+  await db
+    .updateTable('applications')
+    .set({ ...fields, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteApplication(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('applications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }

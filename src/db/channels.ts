@@ -1,3 +1,5 @@
+import { sql } from 'kysely';
+import type { JsonObject } from '../core/json.ts';
 import type { PageRequest } from './page.ts';
 import type { Named } from './places.ts';
 import type { Db } from './pool.ts';
@@ -34,4 +36,70 @@ export async function listAllChannels(db: Db, organizationId: number): Promise<C
     .where('organization_id', '=', organizationId)
     .orderBy('id')
     .execute();
+}
+
+export interface ChannelSettings {
+  slug: string;
+  name: string;
+  type: string;
+  enabled: boolean;
+  /** Without what is secret in them. */
+  providers: JsonObject[];
+  /** Sealed. */
+  secrets: Buffer | null;
+}
+
+/** With what stands behind each channel. */
+export async function listChannelSettings(
+  db: Db,
+  organizationId: number,
+): Promise<(ChannelSettings & { id: number; project_id: number | null })[]> {
+  const rows = await db
+    .selectFrom('channels')
+    .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+  return rows.map(row => ({ ...row, providers: row.providers as JsonObject[] }));
+}
+
+export async function createChannel(
+  db: Db,
+  organizationId: number,
+  projectId: number | null,
+  { providers, ...fields }: ChannelSettings,
+): Promise<number> {
+  const row = await db
+    .insertInto('channels')
+    .values({
+      organization_id: organizationId,
+      project_id: projectId,
+      ...fields,
+      providers: JSON.stringify(providers),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+/** Without `providers`, what stands behind the channel stays as it is. */
+export async function updateChannel(
+  db: Db,
+  organizationId: number,
+  id: number,
+  {
+    providers,
+    ...fields
+  }: Omit<ChannelSettings, 'slug' | 'providers' | 'secrets'> & Partial<Pick<ChannelSettings, 'providers' | 'secrets'>>,
+): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ ...fields, ...(providers && { providers: JSON.stringify(providers) }), updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteChannel(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('channels').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
 import type { Named } from './places.ts';
 import type { Db } from './pool.ts';
@@ -17,4 +18,48 @@ export async function listEvents(
     .orderBy('id')
     .limit(page.limit)
     .execute();
+}
+
+export async function listAllEvents(
+  db: Db,
+  organizationId: number,
+): Promise<(Named & { application_id: number; active: boolean })[]> {
+  return db
+    .selectFrom('events')
+    .select(['id', 'application_id', 'slug', 'name', 'active'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}
+
+export async function createEvent(
+  db: Db,
+  organizationId: number,
+  applicationId: number,
+  fields: { slug: string; name: string; active: boolean },
+): Promise<number> {
+  const row = await db
+    .insertInto('events')
+    .values({ organization_id: organizationId, application_id: applicationId, ...fields })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+export async function updateEvent(
+  db: Db,
+  organizationId: number,
+  id: number,
+  fields: { name: string; active: boolean },
+): Promise<void> {
+  await db
+    .updateTable('events')
+    .set({ ...fields, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteEvent(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('events').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }

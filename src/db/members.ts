@@ -50,3 +50,35 @@ export async function addMissingMembers(
     on conflict do nothing`.execute(db);
   return Number(result.numAffectedRows ?? 0);
 }
+
+/** Of all lists, those who are members by the email that every user has; in the order of their names. */
+export async function listAllEmailMembers(
+  db: Db,
+  organizationId: number,
+): Promise<{ list_id: number; username: string }[]> {
+  const { rows } = await sql<{ list_id: number; username: string }>`
+    select m.list_id, u.username
+    from members m
+    join addresses a on a.organization_id = m.organization_id and a.id = m.address_id
+    join users u on u.organization_id = a.organization_id and u.id = a.user_id
+    where m.organization_id = ${organizationId} and a.name = 'email' and a.value = u.email
+    order by m.list_id, u.username collate "C"`.execute(db);
+  return rows;
+}
+
+/** The counterpart of `addMissingMembers`. */
+export async function removeEmailMembers(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  usernames: string[],
+): Promise<void> {
+  await sql`
+    delete from members m
+    using addresses a, users u
+    where m.organization_id = ${organizationId} and m.list_id = ${listId}
+      and a.organization_id = m.organization_id and a.id = m.address_id and a.name = 'email' and a.value = u.email
+      and u.organization_id = a.organization_id and u.id = a.user_id and u.username = any(${usernames}::text[])`.execute(
+    db,
+  );
+}

@@ -36,7 +36,9 @@ export async function migrate(db: Db): Promise<string[]> {
 
 export async function migrationState(db: Db): Promise<MigrationState> {
   const known = await migrationNames();
-  const { rows: found } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(db);
+  const { rows: found } = await sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`.execute(
+    db,
+  );
   if (!found[0]?.exists) return { known, applied: [] };
   const { rows } = await sql<{ name: string }>`select name from ${sql.table(table)} order by name`.execute(db);
   return { known, applied: rows.map(row => row.name) };
@@ -53,7 +55,10 @@ function refuseNewer({ known, applied }: MigrationState): void {
 
 async function migrationNames(): Promise<string[]> {
   const files = await readdir(folder);
-  return files.filter(file => file.endsWith('.sql')).map(file => file.slice(0, -'.sql'.length)).sort();
+  return files
+    .filter(file => file.endsWith('.sql'))
+    .map(file => file.slice(0, -'.sql'.length))
+    .sort();
 }
 
 async function loadMigrations(): Promise<Record<string, Migration>> {

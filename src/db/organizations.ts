@@ -18,3 +18,17 @@ export async function updateOrganization(db: Db, organizationId: number, fields:
     .where('id', '=', organizationId)
     .execute();
 }
+
+export async function findOrganizationsAcrossTenants(db: Db, slugs: string[]): Promise<Named[]> {
+  return db.selectFrom('organizations').select(['id', 'slug', 'name']).where('slug', 'in', slugs).execute();
+}
+
+/**
+ * Held until the transaction ends: whoever else wants to configure one of these organizations waits. By slug, as an
+ * organization that is about to be created has no row to lock; in order, so that two never wait for each other.
+ */
+export async function lockConfigurationAcrossTenants(db: Db, slugs: string[]): Promise<void> {
+  for (const slug of [...slugs].sort()) {
+    await sql`select pg_advisory_xact_lock(hashtextextended(${`belfry configuration ${slug}`}, 0))`.execute(db);
+  }
+}

@@ -52,10 +52,15 @@ export function openDatabase({ url, name, connections = 10, onError = () => {} }
 }
 
 export async function requireSupportedVersion(db: Db): Promise<void> {
-  const { rows } = await sql<{ version: number }>`select current_setting('server_version_num')::int as version`.execute(db);
+  const { rows } = await sql<{ version: number }>`select current_setting('server_version_num')::int as version`.execute(
+    db,
+  );
   const major = Math.floor((rows[0]?.version ?? 0) / 10_000);
   if (major < oldestSupported) {
-    throw new AppError('database.unsupported', `PostgreSQL ${major} is too old: Belfry needs ${oldestSupported} or later`);
+    throw new AppError(
+      'database.unsupported',
+      `PostgreSQL ${major} is too old: Belfry needs ${oldestSupported} or later`,
+    );
   }
 }
 

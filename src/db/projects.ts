@@ -44,3 +44,12 @@ export async function updateProject(
 export async function deleteProject(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('projects').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
+
+export async function listAllProjects(db: Db, organizationId: number): Promise<Named[]> {
+  return db
+    .selectFrom('projects')
+    .select(['id', 'slug', 'name'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../core/errors.ts';
 import { isUnavailable } from '../services/health.ts';
 
-const statuses: Record<ErrorKind, number> = {
+export const statuses: Record<ErrorKind, number> = {
   invalid: 400,
   unauthorized: 401,
   forbidden: 403,
@@ -21,6 +21,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
   const { fields, retryAfterSeconds, allow } = known.details;
+  reply.header('x-request-id', request.id); // no hook has run when the path could not even be read
   if (status === 401) reply.header('www-authenticate', 'Key');
   if (allow) reply.header('allow', allow.join(', '));
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));

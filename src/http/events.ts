@@ -1,7 +1,8 @@
 import type { JsonObject } from '../core/json.ts';
+import { TriggerBody } from '../core/trigger.ts';
 import { triggerEvent } from '../services/occurrences.ts';
 import { plain, type Route } from './route.ts';
-import { TriggerBody, Triggered, TriggerHeaders, TriggerQuery } from './schemas.ts';
+import { Triggered, TriggerHeaders, TriggerQuery } from './schemas.ts';
 
 export const eventRoutes: Route[] = [
   plain({

@@ -1,4 +1,103 @@
-/** For now empty. */
-import type { FastifyInstance } from 'fastify';
+/**
+ * What a browser is shown: the front page, the API reference and the list of error codes. All of it comes from here;
+ * the Content-Security-Policy lets no page speak to another host.
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type ErrorCode, type ErrorKind, errorList } from '../core/errors.ts';
+import { version } from '../version.ts';
+import { statuses } from './errors.ts';
+import { scalarScript } from './pages/scalar.ts';
 
-export function registerPages(_app: FastifyInstance): void {}
+interface Document {
+  type: string;
+  body: Buffer;
+  etag: string;
+}
+
+const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' };
+type Extension = keyof typeof types;
+
+const assets = ['belfry.svg', 'docs.css', 'docs.js', 'home.js', 'page.css'];
+
+const policy = {
+  'default-src': "'none'",
+  'script-src': "'self'",
+  'style-src': "'self'",
+  'img-src': "'self'",
+  'connect-src': "'self'",
+  'base-uri': "'none'",
+  'form-action': "'none'",
+  'frame-ancestors': "'none'",
+};
+// Scalar writes its styles into the page, and has small pictures and fonts inside its script.
+const referencePolicy = {
+  ...policy,
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data: blob:",
+  'font-src': 'data:',
+};
+
+/** As `services/demo.ts` makes it on an empty embedded database; a test compares. */
+const demo = {
+  org: 'demo',
+  triggerPath: '/api/o/demo/p/shop/a/web/e/order-paid/trigger/',
+  triggerBody: '{"context":{"order":"A-1","amount":"12 EUR"}}',
+};
+
+export function registerPages(app: FastifyInstance): void {
+  const serve = (path: string, document: Document | (() => Promise<Document>), rules = policy) => {
+    const handler = async (request: FastifyRequest, reply: FastifyReply) =>
+      send(request, reply, typeof document === 'function' ? await document() : document, rules);
+    app.get(path, { schema: { hide: true } }, handler);
+  };
+
+  serve('/', page('home.html', { version, ...demo }));
+  serve('/docs', page('docs.html'), referencePolicy);
+  let script: Document | undefined;
+  serve('/docs/js/scalar.js', async () => (script ??= toDocument('js', await scalarScript())));
+  serve('/docs/problems/', page('problems.html', { rows: problemRows() }));
+  for (const name of assets) serve(`/pages/${name}`, page(name));
+}
+
+/** Kept by the browser, but asked for each time: a new version shows at once, the same one travels once. */
+function send(request: FastifyRequest, reply: FastifyReply, document: Document, rules: Record<string, string>) {
+  reply.headers({
+    'content-security-policy': Object.entries(rules)
+      .map(rule => rule.join(' '))
+      .join('; '),
+    'x-content-type-options': 'nosniff',
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+    etag: document.etag,
+  });
+  if (request.headers['if-none-match']?.includes(document.etag)) return reply.code(304).send();
+  return reply.type(document.type).send(document.body);
+}
+
+function page(name: string, values: Record<string, string> = {}): Document {
+  const text = readFileSync(new URL(`pages/${name}`, import.meta.url), 'utf8');
+  const filled = text.replaceAll(/\{\{(\w+)\}\}/g, (_, key: string) => values[key] ?? '');
+  return toDocument(name.split('.').at(-1) as Extension, Buffer.from(filled));
+}
+
+function toDocument(extension: Extension, body: Buffer): Document {
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+  return { type: `${types[extension]}; charset=utf-8`, body, etag };
+}
+
+function problemRows(): string {
+  return errorList.map(problemRow).join('\n');
+}
+
+function problemRow({ code, kind, title }: (typeof errorList)[number]): string {
+  const name = `<a href="#${code}"><code>${code.replace('.', '.<wbr />')}</code></a>`;
+  return `<tr id="${code}"><td>${name}</td><td>${statusOf(code, kind)}</td><td>${title}</td></tr>`;
+}
+
+/** The API hides the inner workings behind `service.internal`, and takes neither files, settings nor arguments. */
+function statusOf(code: ErrorCode, kind: ErrorKind): string {
+  const hidden = (kind === 'internal' && code !== 'service.internal') || /^(file|config|usage)\./.test(code);
+  return hidden ? '' : String(statuses[kind]);
+}

@@ -1,4 +1,5 @@
 /** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
+import { configurationRoutes } from './configuration.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
 import { keyRoutes } from './keys.ts';
@@ -14,4 +15,5 @@ export const routes: readonly Route[] = [
   ...eventRoutes,
   ...distributionListRoutes,
   ...keyRoutes,
+  ...configurationRoutes,
 ];

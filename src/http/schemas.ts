@@ -1,8 +1,6 @@
 /** The shapes of the API, one each: they validate, serialise, type and document. */
 import { Type } from 'typebox';
-import { durationPattern } from '../core/durations.ts';
 import { limits } from '../core/text.ts';
-import { priorities } from '../core/trigger.ts';
 
 const closed = { additionalProperties: false } as const;
 const url = (description: string) => Type.String({ format: 'uri', description });
@@ -164,40 +162,6 @@ export const Member = Type.Object(
     active: Type.Boolean({ description: 'False: kept, but not notified.' }),
   },
   { $id: 'Member' },
-);
-
-const names = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: limits.address }), { maxItems: 10_000, description });
-
-export const TriggerOptions = Type.Object(
-  {
-    channels: Type.Optional(names('Only these channels: slugs or types.')),
-    limit_to: Type.Optional(names('Only these of the recipients: usernames or addresses.')),
-    recipients: Type.Optional(
-      Type.Array(Type.String({ format: 'email' }), { maxItems: 10_000, description: 'Notified besides the lists.' }),
-    ),
-    environs: Type.Optional(names('Only notifications for these environments.')),
-    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send; RFC 3339.' })),
-    delay: Type.Optional(Type.String({ pattern: durationPattern, description: 'How long to wait: 90s, 10m, 2h, 3d.' })),
-    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'Not sent after this; RFC 3339.' })),
-    priority: Type.Optional(
-      Type.Union(
-        priorities.map(name => Type.Literal(name)),
-        { default: 'normal' },
-      ),
-    ),
-    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, send nothing.' })),
-  },
-  closed,
-);
-
-export const TriggerBody = Type.Object(
-  {
-    context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Data for the templates.' })),
-    options: Type.Optional(TriggerOptions),
-  },
-  { $id: 'Trigger', ...closed },
 );
 
 export const TriggerQuery = Type.Object({

@@ -1,5 +1,6 @@
 /** Makes the route table work: one Fastify instance with admission, validation, errors, logs, metrics and documents. */
 import { randomUUID } from 'node:crypto';
+import { METHODS } from 'node:http';
 import cors from '@fastify/cors';
 import Fastify, {
   type FastifyBaseLogger,
@@ -43,7 +44,8 @@ export interface ServerOptions {
 const longestParameter = 2_300;
 const bodyLimit = 1024 * 1024;
 const requestTimeoutMs = 60_000;
-const methods = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE'];
+/** Everything that Node reads as a method; CONNECT never becomes a request. */
+const methods = METHODS.filter(method => method !== 'CONNECT');
 
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { deps, logger, withApi, baseUrl, trustProxy, corsOrigins } = options;
@@ -51,6 +53,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: requestId,
+    // The one line a request names its id itself: no logger of its own for each request.
+    childLoggerFactory: parent => parent,
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
@@ -60,6 +64,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     clientErrorHandler,
   });
 
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.decorateRequest('admission', null);
   const schemas = namedSchemas(routes);
   for (const schema of schemas) app.addSchema(schema);

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { migrationState } from '../db/migrate.ts';
 import type { Deps } from './deps.ts';
 
+export { migrationState } from '../db/migrate.ts';
 export { isUnavailable } from '../db/pool.ts';
 
 export interface Check {
@@ -11,27 +12,32 @@ export interface Check {
   detail: string;
 }
 
-export async function checkHealth({ db, directory, occurrences }: Deps): Promise<Check[]> {
+export async function checkHealth(deps: Deps): Promise<Check[]> {
+  const { db, directory, occurrences } = deps;
   const database = await check('database', async () => {
     await sql`select 1`.execute(db);
     return 'answers';
   });
   if (!database.ok) return [database];
-  const migrations = await check('migrations', async () => {
+  const queue = await check('queue', async () => {
+    if (!directory.isListening) {
+      throw new Error('the connection that hears of changes is down; it reconnects by itself');
+    }
+    return `${occurrences.waiting} triggers waiting to be stored`;
+  });
+  return [database, await checkMigrations(deps), queue];
+}
+
+export function checkMigrations({ db }: Deps): Promise<Check> {
+  return check('migrations', async () => {
     const { known, applied } = await migrationState(db);
     const missing = known.filter(name => !applied.includes(name));
     if (missing.length > 0) throw new Error(`not applied yet: ${missing.join(', ')}; run \`belfry migrate\``);
     return `${applied.length} applied`;
   });
-  const queue = await check('queue', async () => {
-    if (!directory.isListening)
-      throw new Error('the connection that hears of changes is down; it reconnects by itself');
-    return `${occurrences.waiting} triggers waiting to be stored`;
-  });
-  return [database, migrations, queue];
 }
 
-async function check(name: string, run: () => Promise<string>): Promise<Check> {
+export async function check(name: string, run: () => Promise<string>): Promise<Check> {
   try {
     return { name, ok: true, detail: await run() };
   } catch (error) {

@@ -1,0 +1,12 @@
+/** Every command, in the order of the help. */
+import { apply } from './apply.ts';
+import type { Command } from './command.ts';
+import { doctor } from './doctor.ts';
+import { exportCommand } from './export.ts';
+import { key } from './key.ts';
+import { migrate } from './migrate.ts';
+import { plan } from './plan.ts';
+import { serve } from './serve.ts';
+import { trigger } from './trigger.ts';
+
+export const commands: readonly Command[] = [serve, migrate, apply, plan, exportCommand, key, trigger, doctor];

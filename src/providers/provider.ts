@@ -1,0 +1,96 @@
+/**
+ * A provider is what stands behind a channel: a name, the medium it serves, and the settings it needs. Whatever is
+ * marked `secret: true` in them is kept encrypted and never shown again.
+ */
+import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { Medium, ProviderEntry } from '../core/declarative.ts';
+import { shapeErrors } from '../core/declarative-shape.ts';
+import type { ProviderState } from '../core/declarative-state.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+
+export interface Provider<Settings extends TObject = TObject> {
+  name: string;
+  /** The only type of channel that may use it. */
+  medium: Medium | 'any';
+  summary: string;
+  settings: Settings;
+}
+export type SettingsOf<P extends Provider> = Static<P['settings']>;
+export type Providers = Readonly<Record<string, Provider>>;
+
+/** The form of a provider's settings; nothing else may stand beside them. */
+export function settings<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+  return Type.Object(properties, { ...options, additionalProperties: false });
+}
+
+export interface FieldMistake {
+  field: string;
+  message: string;
+}
+
+/** What is wrong with an entry of a file. A secret that is missing may be stored already: see `findMissing`. */
+export function checkEntry(providers: Providers, entry: ProviderEntry, medium: string): FieldMistake[] {
+  const provider = findProvider(providers, entry.use);
+  if (!provider) {
+    const known = Object.keys(providers).join(', ');
+    return [{ field: 'use', message: `there is no provider ${JSON.stringify(entry.use)} (there are ${known})` }];
+  }
+  if (provider.medium !== 'any' && medium !== '' && provider.medium !== medium) {
+    const message = `${provider.name} serves channels of type ${provider.medium}, and this one's type is ${medium}`;
+    return [{ field: 'use', message }];
+  }
+  const { use: _, ...fields } = entry;
+  const values = readTexts(provider, fields);
+  return shapeErrors(provider.settings, values).filter(error => !(error.missing && isSecret(provider, error.field)));
+}
+
+/** What a provider still needs once stored secrets have taken the place of those left out. */
+export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
+  const provider = findProvider(providers, use);
+  if (!provider) return [];
+  return shapeErrors(provider.settings, { ...settings, ...secrets })
+    .filter(error => error.missing && isSecret(provider, error.field))
+    .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }));
+}
+
+/** An entry without mistakes, its secrets apart. */
+export function readEntry(providers: Providers, { use, ...fields }: ProviderEntry): ProviderState {
+  const provider = findProvider(providers, use);
+  const state: ProviderState = { use, settings: {}, secrets: {} };
+  for (const [field, value] of Object.entries(provider ? readTexts(provider, fields) : fields)) {
+    const side = isSecret(provider, field) ? state.secrets : state.settings;
+    side[field] = value as Json;
+  }
+  return state;
+}
+
+/** Also where a field was stored before it was marked as secret. */
+export function withoutSecrets(providers: Providers, use: string, fields: JsonObject): JsonObject {
+  const provider = findProvider(providers, use);
+  return Object.fromEntries(Object.entries(fields).filter(([field]) => !isSecret(provider, field)));
+}
+
+function findProvider(providers: Providers, use: string): Provider | undefined {
+  return Object.hasOwn(providers, use) ? providers[use] : undefined;
+}
+
+function schemaOf(provider: Provider | undefined, field: string): (TSchema & Record<string, unknown>) | undefined {
+  const properties: Record<string, TSchema> = provider?.settings.properties ?? {};
+  return Object.hasOwn(properties, field) ? (properties[field] as TSchema & Record<string, unknown>) : undefined;
+}
+
+function isSecret(provider: Provider | undefined, field: string): boolean {
+  return schemaOf(provider, field)?.secret === true;
+}
+
+/** A number or a switch may come as text: that is all an environment variable can hold. */
+function readTexts(provider: Provider, fields: Record<string, unknown>): Record<string, unknown> {
+  const read = (field: string, value: unknown): unknown => {
+    if (typeof value !== 'string') return value;
+    const type = schemaOf(provider, field)?.type;
+    if (type === 'integer' && /^\d{1,15}$/.test(value)) return Number(value);
+    if (type === 'boolean' && /^(true|false)$/.test(value)) return value === 'true';
+    return value;
+  };
+  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, read(field, value)]));
+}

@@ -1,0 +1,69 @@
+/** Runs the service in this process until it is told to stop. */
+import { pino } from 'pino';
+import pretty from 'pino-pretty';
+import { type Service, startService } from './app.ts';
+import type { Config } from './config.ts';
+import { createDemo } from './services/demo.ts';
+import { version } from './version.ts';
+
+/** Promised are ten seconds from the signal to the end. */
+const longestStopMs = 9_500;
+
+export async function serve(config: Config): Promise<void> {
+  const log = pino(
+    {
+      level: config.logLevel,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+    },
+    process.stdout.isTTY ? pretty({ translateTime: 'HH:MM:ss.l' }) : process.stdout,
+  );
+  process.on('uncaughtException', error => {
+    log.fatal({ err: error }, 'stopping because of a failure that nobody caught');
+    process.exit(1);
+  });
+  const stopped = signalled();
+  const service = await startService(config, log);
+  if (service.house.embedded) await welcome(service);
+
+  const signal = await stopped;
+  log.info(`${signal}: finishing what is under way`);
+  const overdue = setTimeout(() => {
+    log.fatal('could not stop in time');
+    process.exit(1);
+  }, longestStopMs);
+  await service.stop();
+  clearTimeout(overdue);
+  log.info('stopped');
+}
+
+/** Also before the service is up: whoever presses Ctrl-C during the start waits for it and no longer. */
+function signalled(): Promise<NodeJS.Signals> {
+  return new Promise(resolve => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => resolve(signal));
+    }
+  });
+}
+
+/** On an empty embedded database: something to try, and how. */
+async function welcome({ address, house }: Service): Promise<void> {
+  const demo = await createDemo(house.deps);
+  if (!demo) return;
+  const url = `${address}${demo.triggerPath}`;
+  console.log(`
+  Belfry ${version} is running.
+
+  Console     ${address}/
+  Reference   ${address}/docs
+  API key     ${demo.key}
+              (shown this once; more with: npx belfry key create --help)
+
+  Trigger the demo event:
+
+curl -X POST ${url} -H 'Authorization: Key ${demo.key}' -H 'Content-Type: application/json' -d '${demo.body}'
+
+  Stop with Ctrl-C.
+`);
+}

@@ -1,0 +1,167 @@
+/** What is, in the form that a document is compared in. One statement for each table, whatever the organization's size. */
+import {
+  type ApplicationState,
+  type ChannelState,
+  type EventState,
+  isOwnEmail,
+  type ListState,
+  type MessageContent,
+  type NotificationState,
+  type OrganizationState,
+  type ProjectState,
+  type ProviderState,
+  type UserState,
+} from '../core/declarative-state.ts';
+import type { JsonObject } from '../core/json.ts';
+import { listAllAddresses } from '../db/addresses.ts';
+import { listAllApplications } from '../db/applications.ts';
+import { listChannelSettings } from '../db/channels.ts';
+import { listAllDistributionLists } from '../db/distribution-lists.ts';
+import { listAllEvents } from '../db/events.ts';
+import { listAllEmailMembers } from '../db/members.ts';
+import { listCurrentMessages } from '../db/messages.ts';
+import { listAllNotifications } from '../db/notifications.ts';
+import type { Named } from '../db/places.ts';
+import type { Db } from '../db/pool.ts';
+import { listAllProjects } from '../db/projects.ts';
+import { listAllUsers } from '../db/users.ts';
+
+/** The parts that can be large, read only where they matter. */
+export interface Wanted {
+  users: boolean;
+  members: boolean;
+}
+
+export interface SealedChannel {
+  /** Null for a channel of the organization itself. */
+  project_id: number | null;
+  slug: string;
+  secrets: Buffer | null;
+}
+
+/** Opens what is sealed; without it a channel's secrets are left empty. */
+export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
+
+export async function readOrganization(
+  db: Db,
+  { id, slug, name }: Named,
+  wanted: Wanted,
+  openSecrets: OpenSecrets = () => [],
+): Promise<OrganizationState> {
+  const channels = await readChannels(db, id, openSecrets);
+  return {
+    id,
+    slug,
+    name,
+    channels: channels.get(null) ?? [],
+    users: wanted.users ? await readUsers(db, id) : undefined,
+    projects: await readProjects(db, id, channels, wanted),
+  };
+}
+
+async function readProjects(
+  db: Db,
+  organizationId: number,
+  channels: Map<number | null, ChannelState[]>,
+  wanted: Wanted,
+): Promise<ProjectState[]> {
+  const lists = await readLists(db, organizationId, wanted);
+  const applications = await readApplications(db, organizationId);
+  const projects = await listAllProjects(db, organizationId);
+  return projects.map(({ id, slug, name }) => ({
+    id,
+    slug,
+    name,
+    channels: channels.get(id) ?? [],
+    lists: lists.get(id) ?? [],
+    applications: applications.get(id) ?? [],
+  }));
+}
+
+async function readChannels(db: Db, organizationId: number, openSecrets: OpenSecrets) {
+  const rows = await listChannelSettings(db, organizationId);
+  const states = rows.map(row => {
+    const secrets = row.secrets ? openSecrets(row) : [];
+    const { id, slug, name, type, enabled } = row;
+    const providers = row.providers.map(
+      ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: secrets[i] ?? {} }),
+    );
+    return { parent: row.project_id, state: { id, slug, name, type, enabled, providers } satisfies ChannelState };
+  });
+  return byParent(states);
+}
+
+async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
+  const users = await listAllUsers(db, organizationId);
+  const addresses = Map.groupBy(await listAllAddresses(db, organizationId), address => address.user_id);
+  return users.map(user => ({
+    ...user,
+    addresses: (addresses.get(user.id) ?? [])
+      .map(({ name, value }) => ({ name, value }))
+      .filter(address => !isOwnEmail(user, address)),
+  }));
+}
+
+async function readLists(db: Db, organizationId: number, wanted: Wanted) {
+  const lists = await listAllDistributionLists(db, organizationId);
+  const members = Map.groupBy(
+    wanted.members ? await listAllEmailMembers(db, organizationId) : [],
+    member => member.list_id,
+  );
+  const usernames = (id: number) => (members.get(id) ?? []).map(member => member.username);
+  return byParent(
+    lists.map(({ id, project_id, name }) => {
+      const state: ListState = { id, name, members: wanted.members ? usernames(id) : undefined };
+      return { parent: project_id, state };
+    }),
+  );
+}
+
+async function readApplications(db: Db, organizationId: number) {
+  const events = await readEvents(db, organizationId);
+  const applications = await listAllApplications(db, organizationId);
+  return byParent(
+    applications.map(({ id, project_id, slug, name }) => {
+      const state: ApplicationState = { id, slug, name, events: events.get(id) ?? [] };
+      return { parent: project_id, state };
+    }),
+  );
+}
+
+async function readEvents(db: Db, organizationId: number) {
+  const notifications = await readNotifications(db, organizationId);
+  const events = await listAllEvents(db, organizationId);
+  return byParent(
+    events.map(({ id, application_id, slug, name, active }) => {
+      const state: EventState = { id, slug, name, active, notifications: notifications.get(id) ?? [] };
+      return { parent: application_id, state };
+    }),
+  );
+}
+
+async function readNotifications(db: Db, organizationId: number) {
+  const messages = await listCurrentMessages(db, organizationId);
+  const contents = new Map(messages.map(message => [message.notification_id, message.content]));
+  const rows = await listAllNotifications(db, organizationId);
+  return byParent(
+    rows.map(({ event_id, ...row }) => {
+      const content = contents.get(row.id) as unknown as MessageContent | undefined;
+      const state: NotificationState = {
+        ...row,
+        recipients: row.recipients as NotificationState['recipients'],
+        content: content ?? { message: { body: '' }, overrides: {} },
+      };
+      return { parent: event_id, state };
+    }),
+  );
+}
+
+function byParent<Parent, State>(rows: { parent: Parent; state: State }[]): Map<Parent, State[]> {
+  const groups = new Map<Parent, State[]>();
+  for (const { parent, state } of rows) {
+    const group = groups.get(parent);
+    if (group) group.push(state);
+    else groups.set(parent, [state]);
+  }
+  return groups;
+}

@@ -1,0 +1,187 @@
+/**
+ * Declarative configuration: what a document says is compared with what is, and the difference is shown or made. One
+ * transaction each, so that a plan sees one moment and an apply happens wholly or not at all.
+ */
+import type { Document, OrganizationDocument } from '../core/declarative.ts';
+import { checkDocument, checkReferences, type Reference, throwIfAny } from '../core/declarative-check.ts';
+import { type Change, diff, type Step, toChange } from '../core/declarative-diff.ts';
+import { toDocument } from '../core/declarative-export.ts';
+import { keepSecrets, pairChannels } from '../core/declarative-secrets.ts';
+import { addError } from '../core/declarative-shape.ts';
+import { type OrganizationState, toState } from '../core/declarative-state.ts';
+import { AppError, type FieldErrors } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import {
+  findOrganizationsAcrossTenants,
+  listOrganizationsAcrossTenants,
+  lockConfigurationAcrossTenants,
+} from '../db/organizations.ts';
+import type { Named } from '../db/places.ts';
+import type { Db } from '../db/pool.ts';
+import { findUsernames } from '../db/users.ts';
+import { checkEntry, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
+import { type OpenSecrets, readOrganization } from './declarative-read.ts';
+import { carryOut, type SealSecrets } from './declarative-write.ts';
+import type { Deps } from './deps.ts';
+
+export type { Change } from '../core/declarative-diff.ts';
+
+export interface ApplyOptions {
+  /** Deletes what is not in a section that is there. */
+  prune: boolean;
+}
+
+/** Of these organizations, or of all; without secrets. */
+export async function exportConfiguration(deps: Deps, slugs?: string[]): Promise<Document> {
+  return deps.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async trx => {
+      const known = await listOrganizationsAcrossTenants(trx);
+      const chosen = slugs?.map(slug => {
+        const organization = known.find(candidate => candidate.slug === slug);
+        if (!organization) throw new AppError('organization.not_found', `there is no organization ${slug}`);
+        return organization;
+      });
+      const organizations: OrganizationDocument[] = [];
+      for (const organization of new Set(chosen ?? known)) {
+        const state = await readOrganization(trx, organization, { users: true, members: true });
+        const open = ({ use, settings }: { use: string; settings: JsonObject }) => ({
+          use,
+          settings: withoutSecrets(deps.providers, use, settings),
+          secrets: {},
+        });
+        organizations.push(toDocument(state, open));
+      }
+      return { organizations };
+    });
+}
+
+/** What `applyConfiguration` would do now. */
+export async function planConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
+  const desired = readDocument(deps, document);
+  return deps.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async trx => (await planSteps(deps, trx, desired, options)).map(toChange));
+}
+
+/** Returns what was done. Two of these for one organization wait for each other. */
+export async function applyConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
+  const desired = readDocument(deps, document);
+  const slugs = desired.organizations.map(organization => organization.slug);
+  // Each statement sees what was committed before it, not what was there when this one began to wait for the lock.
+  const transaction = deps.db.transaction().setIsolationLevel('read committed');
+  return transaction.execute(async trx => {
+    await lockConfigurationAcrossTenants(trx, slugs);
+    const steps = await planSteps(deps, trx, desired, options);
+    await carryOut(trx, steps, sealWith(deps));
+    return steps.map(toChange);
+  });
+}
+
+interface Desired {
+  organizations: OrganizationState[];
+  references: Reference[];
+}
+
+function readDocument({ providers }: Deps, given: unknown): Desired {
+  // A copy: checking puts the text of a document in order, and a plan reads again what an apply then reads.
+  const { document, references } = checkDocument(structuredClone(given), (entry, medium) =>
+    checkEntry(providers, entry, medium),
+  );
+  const organizations = document.organizations.map(organization =>
+    toState(organization, entry => readEntry(providers, entry)),
+  );
+  return { organizations, references };
+}
+
+async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOptions): Promise<Step[]> {
+  const slugs = desired.organizations.map(organization => organization.slug);
+  const rows = slugs.length > 0 ? await findOrganizationsAcrossTenants(db, slugs) : [];
+  const current = new Map<string, OrganizationState>();
+  for (const organization of desired.organizations) {
+    const row = rows.find(candidate => candidate.slug === organization.slug);
+    if (row) current.set(row.slug, await readCurrent(deps, db, row, organization));
+  }
+
+  const errors: FieldErrors = {};
+  checkReferences(desired.references, current, errors);
+  const steps: Step[] = [];
+  for (const [i, organization] of desired.organizations.entries()) {
+    const stored = current.get(organization.slug);
+    const complete = withStoredSecrets(deps, organization, stored, `organizations/${i}`, errors);
+    const newcomers = await findNewcomers(db, organization, stored);
+    steps.push(...diff(stored, { ...complete, newcomers }, options));
+  }
+  throwIfAny(errors);
+  return steps;
+}
+
+async function readCurrent(deps: Deps, db: Db, row: Named, desired: OrganizationState): Promise<OrganizationState> {
+  const managesMembers = desired.projects?.some(project => project.lists?.some(list => list.members));
+  const wanted = { users: desired.users !== undefined, members: managesMembers === true };
+  return readOrganization(db, row, wanted, openWith(deps, row, desired));
+}
+
+/** Fills in the secrets that the document leaves out; what is stored nowhere either is a mistake. */
+function withStoredSecrets(
+  { providers }: Deps,
+  desired: OrganizationState,
+  current: OrganizationState | undefined,
+  place: string,
+  errors: FieldErrors,
+): OrganizationState {
+  const complete = structuredClone(desired);
+  for (const { at, channel, stored } of pairChannels(complete, current, place)) {
+    if (!channel.providers) continue;
+    channel.providers = keepSecrets(channel.providers, stored?.providers ?? []);
+    for (const [i, provider] of channel.providers.entries()) {
+      for (const { field, message } of findMissing(providers, provider)) {
+        addError(errors, `${at}/providers/${i}/${field}`, message);
+      }
+    }
+  }
+  return complete;
+}
+
+/** As when recipients are added to a list: whoever is unknown becomes a user, unless the document lists users itself. */
+async function findNewcomers(db: Db, desired: OrganizationState, current: OrganizationState | undefined) {
+  const emails = desired.memberEmails;
+  if (desired.users || !emails || emails.size === 0) return [];
+  const known = new Set(current?.id === undefined ? [] : await findUsernames(db, current.id, [...emails.keys()]));
+  return [...emails].filter(([username]) => !known.has(username)).map(([username, email]) => ({ username, email }));
+}
+
+function purposeOf(organizationId: number, projectId: number | null, slug: string): string {
+  return `channel ${organizationId}/${projectId ?? '-'}/${slug}`;
+}
+
+function sealWith({ cipher }: Deps): SealSecrets {
+  return (organizationId, projectId, slug, providers) => {
+    if (providers.every(({ secrets }) => Object.keys(secrets).length === 0)) return null;
+    const text = JSON.stringify(providers.map(({ secrets }) => secrets));
+    return cipher.seal(text, purposeOf(organizationId, projectId, slug));
+  };
+}
+
+/** Only what the document is about is opened: a secret that cannot be read stands in nobody else's way. */
+function openWith({ cipher }: Deps, { id, slug: organization }: Named, desired: OrganizationState): OpenSecrets {
+  const named = [desired, ...(desired.projects ?? [])].flatMap(({ channels }) => channels ?? []);
+  const concerned = new Set(named.filter(channel => channel.providers).map(channel => channel.slug));
+  return ({ project_id, slug, secrets }) => {
+    if (!secrets || !concerned.has(slug)) return [];
+    try {
+      return JSON.parse(cipher.open(secrets, purposeOf(id, project_id, slug))) as JsonObject[];
+    } catch (cause) {
+      throw new AppError(
+        'secret.unreadable',
+        `the secrets of channel ${slug} of ${organization} cannot be decrypted: set BELFRY_SECRET_KEY to the key they ` +
+          'were stored with, or delete the channel and apply it anew',
+        { cause },
+      );
+    }
+  };
+}

@@ -1,0 +1,27 @@
+/** A thorough look at everything that can be wrong, with what to do about it. */
+import { describeQueueAcrossTenants, describeServerAcrossTenants } from '../db/health.ts';
+import type { Deps } from './deps.ts';
+import { type Check, check, checkMigrations } from './health.ts';
+
+const clockToleranceMs = 5_000;
+
+export async function examine(deps: Deps, now: number): Promise<Check[]> {
+  const { db } = deps;
+  const server = await describeServerAcrossTenants(db);
+  return [
+    { name: 'database', ok: true, detail: `PostgreSQL ${server.version}` },
+    await checkMigrations(deps),
+    await check('queue', async () => {
+      const { waiting, oldest } = await describeQueueAcrossTenants(db);
+      if (!oldest) return 'nothing waits';
+      return `${waiting} triggers wait, the oldest for ${Math.round((now - oldest.getTime()) / 1_000)} s`;
+    }),
+    await check('clock', async () => {
+      const offMs = server.now.getTime() - now;
+      if (Math.abs(offMs) > clockToleranceMs) {
+        throw new Error(`this machine and the database are ${Math.round(offMs / 1_000)} s apart: set the clock (NTP)`);
+      }
+      return 'agrees with the database';
+    }),
+  ];
+}

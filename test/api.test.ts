@@ -1,0 +1,202 @@
+/**
+ * Whoever asks, and for what: these tests are made from the route table itself, so that a new route is asked the same
+ * questions as the old ones without anybody thinking of it.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { routes } from '../src/http/routes.ts';
+import { type Ask, asker, expectProblem } from './support/api.ts';
+import { fill, parametersOf, pathValues } from './support/api-paths.ts';
+import { endpoints } from './support/api-table.ts';
+import { testService } from './support/database.ts';
+import { buildTenants, type Tenants } from './support/tenants.ts';
+
+let service: Service;
+let tenants: Tenants;
+let ask: Ask;
+let values: ReturnType<typeof pathValues>;
+
+beforeAll(async () => {
+  service = await testService();
+  tenants = await buildTenants(service.house.deps);
+  ask = asker(service.address);
+  values = pathValues(tenants);
+});
+afterAll(() => service.stop());
+
+test('the routes contain the twenty endpoints of the specification with exactly their permissions', () => {
+  const specified = endpoints.map(({ method, path, permission, status }) => ({ method, path, permission, status }));
+  const found = routes.map(({ method, path, permission, status }) => ({ method, path, permission, status }));
+  expect(found).toEqual(expect.arrayContaining(specified));
+  expect(new Set(endpoints.map(endpoint => endpoint.number)).size).toBe(20);
+});
+
+test('no two routes share an id, or a method and path', () => {
+  const names = routes.flatMap(({ id, method, path }) => [id, `${method} ${path}`]);
+  expect(names.length).toBe(new Set(names).size);
+});
+
+const known = new Map(endpoints.map(endpoint => [`${endpoint.method} ${endpoint.path}`, endpoint]));
+
+describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))('$title', route => {
+  const { method, path, permission, title } = route;
+  const parameters = parametersOf(path);
+  const takesBody = route.body !== undefined;
+  const body = () => known.get(title)?.body?.() ?? (takesBody ? {} : undefined);
+  const send = (key: string | undefined, at = fill(path, values), more: Partial<Parameters<Ask>[0]> = {}) =>
+    ask({ method, path: at, key, body: body(), ...more });
+  const nowhere = () =>
+    Object.fromEntries(parameters.map(name => [name, name === 'pk' || name === 'id' ? '999999999' : 'nowhere']));
+
+  test('answers 401 with WWW-Authenticate to whoever has no valid key', async () => {
+    for (const { what, authorization, code } of tenants.badKeys) {
+      const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
+      const answer = await send(undefined, fill(path, values), { headers });
+      expect.soft([what, answer.status, answer.body?.code]).toEqual([what, 401, code]);
+      expectProblem(answer, 401);
+      expect(answer.headers['www-authenticate']).toBe('Key');
+    }
+  });
+
+  test('answers 401 before it says that anything is missing or wrong', async () => {
+    expectProblem(await send(undefined, fill(path, values, nowhere()), { body: '{' }), 401, 'key.missing');
+  });
+
+  test('answers 403 to a key with every permission but its own, whether or not the path leads anywhere', async () => {
+    const key = tenants.acme.keys.without[permission];
+    expectProblem(await send(key), 403, 'key.permission');
+    expectProblem(await send(key, fill(path, values, nowhere())), 403, 'key.permission');
+    expectProblem(await send(key, undefined, { headers: { 'content-type': 'text/csv' } }), 403, 'key.permission');
+  });
+
+  test('serves a key with its permission alone', async () => {
+    const { status, text } = await send(tenants.acme.keys.only[permission]);
+    expect([401, 403, 404, 405, 500], text).not.toContain(status);
+  });
+
+  test('takes the key as Bearer too, in any letter case', async () => {
+    for (const scheme of ['Bearer', 'bearer', 'KEY']) {
+      const headers = { authorization: `${scheme} ${tenants.acme.keys.all}` };
+      expect([401, 403, 404, 500]).not.toContain((await send(undefined, undefined, { headers })).status);
+    }
+  });
+
+  test('answers the same without the last slash, and never with a redirect', async () => {
+    const key = tenants.acme.keys.all;
+    const [slashed, bare] = [await send(key), await send(key, fill(path, values).slice(0, -1))];
+    expect(bare.status).toBe(slashed.status);
+    expect(bare.status).not.toBeOneOf([301, 302, 303, 307, 308, 404]);
+  });
+
+  test('answers 404 for whatever in its path is not there, before it looks at the body', async () => {
+    for (const name of parameters) {
+      const { elsewhere, code } = values[name]!;
+      for (const value of ['nowhere', '0', '-1', '1e3', '99999999999999999999', 'a\0b', ...elsewhere]) {
+        const at = fill(path, values, { [name]: value });
+        const answer = await send(tenants.acme.keys.all, at, takesBody ? { body: '{"nonsense":' } : {});
+        expectProblem(answer, 404, value.includes('\0') ? 'path.not_found' : code);
+      }
+    }
+  });
+
+  test('answers 404 before 415 and 413', async () => {
+    if (!takesBody || parameters.length === 0) return;
+    const at = fill(path, values, nowhere());
+    const key = tenants.acme.keys.all;
+    expectProblem(await send(key, at, { headers: { 'content-type': 'text/csv' } }), 404);
+    expectProblem(await send(key, at, { body: `"${'x'.repeat(11 * 1024 * 1024)}"` }), 404);
+  });
+
+  test('answers 415 to a body that is not JSON, and 413 to one that is too large', async () => {
+    if (!takesBody) return;
+    const key = tenants.acme.keys.all;
+    for (const type of ['text/plain', 'text/csv', 'application/xml', 'application/x-www-form-urlencoded', 'json']) {
+      expectProblem(await send(key, undefined, { headers: { 'content-type': type } }), 415, 'request.media_type');
+    }
+    const size = route.bodyLimit ?? 1024 * 1024;
+    const inTime = await send(key, undefined, { body: `"${'x'.repeat(size - 2)}"` });
+    expectProblem(inTime, 400, 'request.invalid');
+    expectProblem(await send(key, undefined, { body: `"${'x'.repeat(size - 1)}"` }), 413, 'request.too_large');
+  });
+
+  test('answers 400 to a body that cannot be read', async () => {
+    if (!takesBody) return;
+    for (const bad of ['{', '{"a":1,}', "{'a':1}", 'hello', '{"a":1} x', '{"__proto__":{}}', '{"a":\u00011}']) {
+      expectProblem(await send(tenants.acme.keys.all, undefined, { body: bad }), 400, 'request.malformed');
+    }
+  });
+
+  test('does not exist for a key of another organization', async () => {
+    if (parameters.length === 0) return;
+    expectProblem(await send(tenants.rival.keys.all), 404, 'organization.not_found');
+    expectProblem(await send(tenants.rival.keys.onProject), 404, 'organization.not_found');
+  });
+
+  test('does not exist for a key that is narrowed to something else', async () => {
+    if (parameters.length === 0) return;
+    const { keys } = tenants.acme;
+    expectProblem(await send(keys.onOtherProject), 404);
+    expectProblem(await send(keys.onOtherProjectsApplication), 404);
+    expectProblem(await send(keys.onOtherApplication), 404);
+    if (!parameters.includes('app')) expectProblem(await send(keys.onApplication), 404);
+    if (!parameters.includes('prj')) expectProblem(await send(keys.onProject), 404, 'organization.not_found');
+  });
+
+  test('exists for a key that is narrowed to what it is about', async () => {
+    const { keys } = tenants.acme;
+    if (parameters.length === 0 || parameters.includes('prj')) expect((await send(keys.onProject)).status).not.toBe(404);
+    if (parameters.length === 0 || parameters.includes('app')) {
+      expect((await send(keys.onApplication)).status).not.toBe(404);
+    }
+  });
+
+  test('answers other methods with 405 and what it takes instead, key or no key', async () => {
+    const taken = routes.filter(other => other.path === path).map(other => other.method as string);
+    const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
+    const others = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'PURGE'];
+    for (const other of others.filter(name => !allow.includes(name))) {
+      for (const at of [fill(path, values), fill(path, values).slice(0, -1)]) {
+        const answer = await ask({ method: other, path: at });
+        expect([other, answer.status]).toEqual([other, 405]);
+        expect(answer.headers.allow?.split(', ').sort()).toEqual(allow.toSorted());
+        if (other !== 'HEAD') expectProblem(answer, 405, 'request.method');
+      }
+    }
+  });
+
+  test('tells its methods to OPTIONS', async () => {
+    const answer = await ask({ method: 'OPTIONS', path: fill(path, values) });
+    expect([answer.status, answer.text]).toEqual([204, '']);
+    expect(answer.headers.allow?.split(', ')).toContain(method);
+  });
+
+  test('answers HEAD as GET, without the body', async () => {
+    if (method !== 'GET') return;
+    const key = tenants.acme.keys.only[permission];
+    const [get, head] = [await send(key), await send(key, undefined, { method: 'HEAD' })];
+    expect([head.status, head.text]).toEqual([get.status, '']);
+    for (const name of ['content-type', 'content-length']) expect(head.headers[name]).toBe(get.headers[name]);
+    expect((await send(undefined, undefined, { method: 'HEAD' })).status).toBe(401);
+    const refused = await send(tenants.acme.keys.without[permission], undefined, { method: 'HEAD' });
+    expect(refused.status).toBe(403);
+  });
+});
+
+describe('a path that is none', () => {
+  test.each(['/api/', '/api', '/api/o/', '/api/o/acme/x/', '/api/system/', '/api/o/acme/u/jane@acme.test/x/'])(
+    '%s answers 404, key or no key',
+    async path => {
+      for (const key of [undefined, tenants.acme.keys.all]) {
+        for (const method of ['GET', 'POST', 'DELETE']) {
+          expectProblem(await ask({ method, path, key }), 404, 'path.not_found');
+        }
+      }
+    },
+  );
+
+  test('answers 400 when it is not even a path', async () => {
+    for (const path of ['/api/o/%/', '/api/o/%zz/u/', '/api/o/acme/u/%C3%28/', '/api/o/%ED%A0%80/']) {
+      expectProblem(await ask({ path, key: tenants.acme.keys.all }), 400, 'request.malformed');
+    }
+  });
+});

@@ -1,0 +1,37 @@
+/** What stands in a path for each of its parameters: something that is there, nothing, and what is somebody else's. */
+import type { Tenants } from './tenants.ts';
+
+interface Values {
+  there: string;
+  /** Of another project, application or tenant: real, but not here. */
+  elsewhere: string[];
+  code: string;
+}
+
+export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
+  return {
+    org: { there: acme.slug, elsewhere: [rival.slug], code: 'organization.not_found' },
+    prj: { there: 'shop', elsewhere: [], code: 'project.not_found' },
+    app: { there: 'web', elsewhere: ['forklift'], code: 'application.not_found' },
+    evt: { there: 'order-paid', elsewhere: ['till-open', 'lift'], code: 'event.not_found' },
+    username: { there: acme.username, elsewhere: [rival.username], code: 'user.not_found' },
+    pk: {
+      there: String(acme.listId),
+      elsewhere: [acme.otherListId, rival.listId, rival.otherListId].map(String),
+      code: 'list.not_found',
+    },
+  };
+}
+
+export function parametersOf(path: string): string[] {
+  return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+}
+
+/** The path with everything in it there, but for what is given. */
+export function fill(path: string, values: Record<string, Values>, given: Record<string, string> = {}): string {
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => {
+    const value = given[name] ?? values[name]?.there;
+    if (value === undefined) throw new Error(`give the parameter :${name} its values in test/support/api-paths.ts`);
+    return encodeURIComponent(value);
+  });
+}

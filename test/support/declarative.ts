@@ -1,0 +1,76 @@
+/** The commands as a person at a terminal meets them, and the example that the documentation shows. */
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parse } from 'yaml';
+import { apply } from '../../src/cli/apply.ts';
+import { exportCommand } from '../../src/cli/export.ts';
+import { formatError } from '../../src/cli/format.ts';
+import { plan } from '../../src/cli/plan.ts';
+import { loadConfig } from '../../src/config.ts';
+import type { ChannelEntry, Document, OrganizationDocument } from '../../src/core/declarative.ts';
+import type { Deps } from '../../src/services/deps.ts';
+
+const commands = { apply, plan, export: exportCommand };
+const example = new URL('../../docs/examples/acme.yaml', import.meta.url);
+
+export const webhookSecret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
+
+export async function exampleText(): Promise<string> {
+  return readFile(example, 'utf8');
+}
+
+/** The example's organization, by itself and free to be changed; under a name of its own if one is given. */
+export async function exampleOrganization(slug = 'acme'): Promise<OrganizationDocument> {
+  const [organization] = (parse(await exampleText()) as Document).organizations;
+  return { ...organization!, slug };
+}
+
+export function hooksOf({ channels = [] }: OrganizationDocument): ChannelEntry {
+  return channels.find(channel => channel.slug === 'hooks')!;
+}
+
+export async function writeTemporary(name: string, text: string): Promise<string> {
+  const file = path.join(await mkdtemp(path.join(tmpdir(), 'belfry-file-')), name);
+  await writeFile(file, text);
+  return file;
+}
+
+export interface Outcome {
+  code: number;
+  out: string;
+  /** As it stands on standard error. */
+  err: string;
+}
+
+/** Without deps it works on a server: BELFRY_URL and BELFRY_KEY have to be in the environment. */
+export async function run(
+  deps: Deps | undefined,
+  [name, ...args]: [keyof typeof commands, ...string[]],
+  env: Record<string, string> = {},
+  interactive = false,
+): Promise<Outcome> {
+  const outcome: Outcome = { code: 0, out: '', err: '' };
+  try {
+    outcome.code = await commands[name].run(args, {
+      env,
+      config: loadConfig(env),
+      print: text => {
+        outcome.out += `${text}\n`;
+      },
+      warn: text => {
+        outcome.err += `${text}\n`;
+      },
+      interactive,
+      withDeps: work => {
+        if (!deps) throw new Error('there is no database here');
+        return work(deps);
+      },
+      serve: async () => {},
+    });
+  } catch (error) {
+    outcome.code = 1;
+    outcome.err += formatError(error);
+  }
+  return outcome;
+}

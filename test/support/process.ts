@@ -1,0 +1,91 @@
+/** The real program in a process of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+export interface Running {
+  process: ChildProcess;
+  address: string;
+  /** Everything printed so far. */
+  output(): string;
+  /** Sends the signal and waits for the end; tells the exit code and how long it took. */
+  end(signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }>;
+}
+
+/** Without what the shell that runs the tests happens to have set. */
+export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
+  return { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...env };
+}
+
+export async function startBelfry(env: Record<string, string>, args: string[] = []): Promise<Running> {
+  const child = spawn(process.execPath, [path.join(root, 'src/main.ts'), 'serve', ...args], {
+    env: cleanEnv({ PORT: '0', ...env }),
+    cwd: env.BELFRY_DATA_DIR ?? root,
+  });
+  const text = collect(child);
+  const ended = new Promise<number | null>(resolve => child.on('exit', resolve));
+  const address = await waitFor('the server to listen', () => {
+    if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${text()}`);
+    return /listens on (http:\/\/\S+?)["\s]/.exec(text())?.[1];
+  });
+  return {
+    process: child,
+    address,
+    output: text,
+    end: async signal => {
+      const began = Date.now();
+      child.kill(signal);
+      const code = await ended;
+      return { code, ms: Date.now() - began };
+    },
+  };
+}
+
+export interface Finished {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command of the command line to its end. */
+export async function belfry(args: string[], env: Record<string, string>, input = ''): Promise<Finished> {
+  const child = spawn(process.execPath, [path.join(root, 'src/main.ts'), ...args], { env: cleanEnv(env), cwd: root });
+  child.stdin.end(input);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', text => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', text => (stderr += text));
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  return { code, stdout, stderr };
+}
+
+export async function waitFor<T>(
+  what: string,
+  look: () => T | Promise<T>,
+  timeoutMs = 20_000,
+): Promise<NonNullable<T>> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what} in vain`);
+    await sleep(20);
+  }
+}
+
+/** The postmaster of a data folder; its children end with it. */
+export async function postmasterPid(dataDir: string): Promise<number> {
+  const text = await readFile(path.join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
+  return Number(text.split('\n')[0]);
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = '';
+  child.stdout?.setEncoding('utf8').on('data', chunk => (text += chunk));
+  child.stderr?.setEncoding('utf8').on('data', chunk => (text += chunk));
+  return () => text;
+}

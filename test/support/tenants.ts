@@ -1,0 +1,187 @@
+/**
+ * Two complete tenants whose slugs are the same below the organization: what leaks from one to the other is then found,
+ * because the path is right and only the tenant is wrong.
+ */
+import { crc32 } from 'node:zlib';
+import { generateKey } from '../../src/core/keys.ts';
+import { type Permission, permissions } from '../../src/core/permissions.ts';
+import type { Db } from '../../src/db/pool.ts';
+import type { Deps } from '../../src/services/deps.ts';
+import { createKey, type KeyInput } from '../../src/services/keys.ts';
+
+export interface Tenant {
+  id: number;
+  slug: string;
+  projectId: number;
+  otherProjectId: number;
+  applicationId: number;
+  eventId: number;
+  /** `Customers` of the project `shop`, with two members. */
+  listId: number;
+  /** `Staff` of the project `depot`. */
+  otherListId: number;
+  /** A user's name: jane@<slug>.test. */
+  username: string;
+  keys: TenantKeys;
+}
+
+export interface TenantKeys {
+  all: string;
+  /** Each with this permission alone. */
+  only: Record<Permission, string>;
+  /** Each with every permission but this one. */
+  without: Record<Permission, string>;
+  onProject: string;
+  onOtherProject: string;
+  onApplication: string;
+  onOtherApplication: string;
+  onOtherProjectsApplication: string;
+}
+
+export interface BadKey {
+  what: string;
+  /** The whole Authorization header; undefined for none. */
+  authorization: string | undefined;
+  code: string;
+}
+
+export interface Tenants {
+  acme: Tenant;
+  rival: Tenant;
+  badKeys: BadKey[];
+}
+
+export async function buildTenants(deps: Deps): Promise<Tenants> {
+  const acme = await buildTenant(deps, 'acme');
+  const rival = await buildTenant(deps, 'rival');
+  return { acme, rival, badKeys: await buildBadKeys(deps, acme) };
+}
+
+async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
+  const { db } = deps;
+  const { id } = await insert(db, 'organizations', { slug, name: `The ${slug} company` });
+  const own = { organization_id: id };
+  const project = await insert(db, 'projects', { ...own, slug: 'shop', name: 'Shop' });
+  const otherProject = await insert(db, 'projects', { ...own, slug: 'depot', name: 'Depot' });
+  const inShop = { ...own, project_id: project.id };
+  const inDepot = { ...own, project_id: otherProject.id };
+
+  const application = await insert(db, 'applications', { ...inShop, slug: 'web', name: 'Web shop' });
+  const otherApplication = await insert(db, 'applications', { ...inShop, slug: 'till', name: 'Till' });
+  const farApplication = await insert(db, 'applications', { ...inDepot, slug: 'forklift', name: 'Forklift' });
+  const inWeb = { ...own, application_id: application.id };
+  const event = await insert(db, 'events', { ...inWeb, slug: 'order-paid', name: 'Order paid' });
+  await insert(db, 'events', { ...inWeb, slug: 'order-shipped', name: 'Order shipped' });
+  await insert(db, 'events', { ...inWeb, slug: 'order-lost', name: 'Order lost', active: false });
+  await insert(db, 'events', { ...own, application_id: otherApplication.id, slug: 'till-open', name: 'Till open' });
+  await insert(db, 'events', { ...own, application_id: farApplication.id, slug: 'lift', name: 'Lift' });
+
+  await insert(db, 'channels', { ...own, slug: 'mail', name: 'Mail', type: 'email' });
+  await insert(db, 'channels', { ...own, slug: 'texts', name: 'Texts', type: 'sms', enabled: false });
+  await insert(db, 'channels', { ...inShop, slug: 'old-mail', name: 'Old mail', type: 'email', enabled: false });
+  await insert(db, 'channels', { ...inShop, slug: 'shop-mail', name: 'Shop mail', type: 'email' });
+
+  const people: { address: number }[] = [];
+  for (const name of ['jane', 'joe']) {
+    const email = `${name}@${slug}.test`;
+    const user = await insert(db, 'users', { ...own, username: email, email, first_name: name, last_name: 'Doe' });
+    const address = await insert(db, 'addresses', { ...own, user_id: user.id, name: 'email', value: email });
+    people.push({ address: address.id });
+  }
+  const list = await insert(db, 'distribution_lists', { ...inShop, name: 'Customers', name_key: 'customers' });
+  const otherList = await insert(db, 'distribution_lists', { ...inDepot, name: 'Staff', name_key: 'staff' });
+  for (const { address } of people) await insert(db, 'members', { ...own, list_id: list.id, address_id: address });
+  await insert(db, 'members', { ...own, list_id: otherList.id, address_id: people[0]!.address });
+
+  return {
+    id,
+    slug,
+    projectId: project.id,
+    otherProjectId: otherProject.id,
+    applicationId: application.id,
+    eventId: event.id,
+    listId: list.id,
+    otherListId: otherList.id,
+    username: `jane@${slug}.test`,
+    keys: await buildKeys(deps, slug),
+  };
+}
+
+async function buildKeys(deps: Deps, slug: string): Promise<TenantKeys> {
+  const make = async (name: string, input: Partial<KeyInput> = {}) =>
+    (await createKey(deps, slug, { name: `${slug} ${name}`, permissions: ['*'], ...input })).key;
+  const each = async (what: string, granted: (one: Permission) => Permission[]) =>
+    Object.fromEntries(
+      await Promise.all(
+        permissions.map(async one => [one, await make(`${what} ${one}`, { permissions: granted(one) })]),
+      ),
+    ) as Record<Permission, string>;
+  return {
+    all: await make('all'),
+    only: await each('only', one => [one]),
+    without: await each('without', one => permissions.filter(other => other !== one)),
+    onProject: await make('shop', { project: 'shop' }),
+    onOtherProject: await make('depot', { project: 'depot' }),
+    onApplication: await make('web', { project: 'shop', application: 'web' }),
+    onOtherApplication: await make('till', { project: 'shop', application: 'till' }),
+    onOtherProjectsApplication: await make('forklift', { project: 'depot', application: 'forklift' }),
+  };
+}
+
+async function buildBadKeys(deps: Deps, { slug, keys }: Tenant): Promise<BadKey[]> {
+  const revoked = await createKey(deps, slug, { name: 'revoked', permissions: ['*'] });
+  await deps.db.updateTable('keys').set({ revoked_at: new Date() }).where('id', '=', revoked.id).execute();
+  const expired = await createKey(deps, slug, { name: 'expired', permissions: ['*'], expires_at: new Date(1) });
+  const last = keys.all.at(-1) === 'a' ? 'b' : 'a';
+  const keyId = keys.all.split('_')[1]!;
+  const bad = (what: string, authorization: string | undefined, code = 'key.invalid') => ({
+    what,
+    authorization,
+    code,
+  });
+  return [
+    bad('no key', undefined, 'key.missing'),
+    bad('an empty header', '', 'key.missing'),
+    bad('a scheme without a key', 'Key'),
+    bad('a key without a scheme', keys.all),
+    bad('another scheme', `Basic ${keys.all}`),
+    bad('two keys', `Key ${keys.all} ${keys.all}`),
+    bad('a text that is no key', 'Key sesame'),
+    bad('a key with a wrong checksum', `Key ${keys.all.slice(0, -1)}${last}`),
+    bad('a well-formed key that nobody was given', `Key ${generateKey().key}`),
+    bad('the id of a real key with another secret', `Key ${forgeKey(keyId)}`),
+    bad('a revoked key', `Key ${revoked.key}`, 'key.revoked'),
+    bad('an expired key', `Key ${expired.key}`, 'key.expired'),
+  ];
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** The six characters at the end of a key: CRC-32 of what stands before them, in base 62. */
+export function keyChecksum(id: string, random: string): string {
+  let rest = crc32(`${id}_${random}`);
+  let text = '';
+  for (let i = 0; i < 6; i++) {
+    text = alphabet[rest % 62]! + text;
+    rest = Math.floor(rest / 62);
+  }
+  return text;
+}
+
+/** A key with a right checksum for an id that is somebody else's. */
+export function forgeKey(id: string): string {
+  const random = 'f'.repeat(32);
+  return `bf_${id}_${random}${keyChecksum(id, random)}`;
+}
+
+type Table = Parameters<Db['insertInto']>[0];
+
+/** Rows for tests; the names of tables and columns are checked by the database. */
+async function insert(db: Db, table: string, values: Record<string, unknown>): Promise<{ id: number }> {
+  const row = await db
+    .insertInto(table as Table & 'users')
+    .values(values as never)
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row;
+}
