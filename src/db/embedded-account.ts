@@ -66,8 +66,11 @@ async function reachingPrefix({ uid, gid }: Owner, folder: string): Promise<stri
       { cause },
     );
   });
+  const user = ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
   const capability = ['--inh-caps', '+dac_override', '--ambient-caps', '+dac_override'];
-  return ['setpriv', '--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups', ...capability, '--'];
+  // initdb looks for the server's program with access(2), which forgets capabilities unless this bit is set.
+  const forAccess = ['--securebits', '+no_setuid_fixup'];
+  return ['setpriv', ...user, ...capability, ...forAccess, '--'];
 }
 
 async function giveToSystemUser(folder: string): Promise<Owner> {

@@ -17,6 +17,7 @@ import { type Cluster, hasCode, isAlive } from './embedded-cluster.ts';
 export const POLL_MS = 15;
 const FAST_STOP_MS = 8_000;
 const IMMEDIATE_STOP_MS = 2_000;
+const PORT_WAIT_MS = 500;
 const START_LOG_LIMIT = 1_000_000;
 
 export interface Postmaster {
@@ -91,11 +92,10 @@ export interface Launch {
   words(): Promise<string>;
 }
 
-/** Starts a server and does not wait for it. The port is the wished one if that is free. */
+/** Starts a server and does not wait for it. */
 export async function launch(cluster: Cluster, options: LaunchOptions): Promise<Launch> {
-  const port = await pickPort(options.port);
-  const settings = Object.entries({ ...serverSettings(options.durable), port: `${port}`, ...options.settings });
-  const flags = settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const settings = { ...serverSettings(options.durable), port: `${options.port}`, ...options.settings };
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const command = asAccount(cluster.account, cluster.binaries.postgres, ['-D', cluster.folder, ...flags]);
   const attempt: Launch = { words: await listenToLogs(cluster) };
   const output = openStartLog(cluster);
@@ -117,7 +117,7 @@ export async function launch(cluster: Cluster, options: LaunchOptions): Promise<
 }
 
 export interface LaunchOptions {
-  port?: number;
+  port: number;
   durable: boolean;
   settings?: Record<string, string>;
 }
@@ -170,8 +170,12 @@ async function readFrom(file: string, offset: number): Promise<string> {
   }
 }
 
-async function pickPort(wish: number | undefined): Promise<number> {
-  return (wish && (await tryPort(wish))) || (await tryPort(0)) || 0;
+/** The wished port, or another when a stranger holds it; a killed server that is still going down is waited for. */
+export async function pickPort(wish: number | undefined): Promise<number> {
+  for (const deadline = Date.now() + PORT_WAIT_MS; wish && Date.now() < deadline; await sleep(POLL_MS)) {
+    if (await tryPort(wish)) return wish;
+  }
+  return (await tryPort(0)) ?? 0;
 }
 
 /** The port if it is free, any free one for 0. */

@@ -12,7 +12,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AppError } from '../core/errors.ts';
 import { type Cluster, hasCode, isDenied, openCluster, readFacts, writeFacts } from './embedded-cluster.ts';
-import { findPostmaster, type Launch, launch, mayTryAgain, POLL_MS, stopPostmaster } from './embedded-server.ts';
+import {
+  findPostmaster,
+  type Launch,
+  launch,
+  mayTryAgain,
+  POLL_MS,
+  pickPort,
+  stopPostmaster,
+} from './embedded-server.ts';
 
 /** The advisory lock that stands for presence: the bytes of "embed". Any other use of the key would keep it running. */
 const PRESENCE_KEY = 0x65_6d_62_65_64;
@@ -42,6 +50,7 @@ export interface EmbeddedDatabase {
 interface Presence {
   client: Client;
   url: string;
+  port: number;
 }
 
 interface Visit {
@@ -80,7 +89,7 @@ function stay(visit: Visit, presence: Presence): () => Promise<void> {
   async function comeBack(): Promise<Presence | undefined> {
     while (!leaving) {
       try {
-        const present = await enter(visit, RETURN_MS);
+        const present = await enter(visit, RETURN_MS, presence.port);
         if (present.url !== presence.url)
           visit.log('The embedded PostgreSQL had to move to another port: restart Belfry');
         watch(present);
@@ -114,8 +123,11 @@ async function leave(client: Client, { cluster, log }: Visit): Promise<void> {
   }
 }
 
-/** Joins the server that runs on the cluster, starting one as often as there is none. */
-async function enter(visit: Visit, patienceMs: number): Promise<Presence> {
+/**
+ * Joins the server that runs on the cluster, starting one as often as there is none. Who comes back names the port,
+ * for that is where its own pools look for the server; else a taken port is exchanged for another.
+ */
+async function enter(visit: Visit, patienceMs: number, port?: number): Promise<Presence> {
   const { cluster, log } = visit;
   const deadline = Date.now() + patienceMs;
   let attempt: Launch | undefined;
@@ -129,8 +141,8 @@ async function enter(visit: Visit, patienceMs: number): Promise<Presence> {
     } else if (!postmaster && (!attempt || attempt.ended)) {
       if (attempt) await checkEnd(attempt);
       else log('Starting the embedded PostgreSQL');
-      const { port } = await readFacts(cluster.folder);
-      attempt = await launch(cluster, { ...visit, port });
+      const facts = await readFacts(cluster.folder);
+      attempt = await launch(cluster, { ...visit, port: port ?? (await pickPort(facts.port)) });
     }
     await sleep(POLL_MS);
   }
@@ -164,7 +176,7 @@ async function appear(cluster: Cluster, port: number, deadline: number): Promise
     if (facts.port !== port) await writeFacts(cluster.folder, { ...facts, port }, cluster.account);
     // Last, so that a connection which breaks before someone watches it is noticed here.
     await callLock(client, 'pg_advisory_lock_shared', Math.max(deadline - Date.now(), 1));
-    return { client, url };
+    return { client, url, port };
   } catch (error) {
     client.end().catch(() => {});
     if (hasCode(error, '28P01', '28000', '3D000')) throw refused(cluster.folder, error);
