@@ -10,13 +10,18 @@ import { openEmbedded } from './db/embedded.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { Outcomes } from './engine/outcomes.ts';
+import { Senders } from './engine/senders.ts';
+import { Worker } from './engine/worker.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
+import { createOutbound } from './lib/outbound.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
+import { Plans } from './services/plans.ts';
 import { keepUp } from './services/upkeep.ts';
 import { version } from './version.ts';
 
@@ -61,13 +66,18 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
   try {
     const applied = await migratePatiently(database, log, wait ? patienceMs : 0);
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
+    const { db } = database;
+    const directory = new Directory(db);
+    const cipher = createCipher(config.secretKey ?? (await loadSecretKey(config.dataDir)));
     const deps: Deps = {
-      db: database.db,
-      directory: new Directory(database.db),
-      cipher: createCipher(config.secretKey ?? (await loadSecretKey(config.dataDir))),
+      db,
+      directory,
+      cipher,
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
+      plans: new Plans({ db, directory, cipher, providers }),
+      pool: database.pool,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
   } catch (error) {
@@ -80,11 +90,15 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
   const house = await openHouse(config, log, true);
   const { deps, database, url } = house;
   const { directory } = deps;
+  const worker = config.role === 'api' ? undefined : openWorker(config, house, log);
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channel: 'belfry_changed',
-    onNotify: organizationId => directory.forget(Number(organizationId)),
+    channels: worker ? ['belfry_changed', 'belfry_work'] : ['belfry_changed'],
+    onNotify: (channel, payload) => {
+      if (channel === 'belfry_work') worker?.wake();
+      else directory.forget(Number(payload));
+    },
     onReady: () => directory.listening(),
     onLost: error => {
       directory.deaf();
@@ -115,12 +129,15 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     await server.close();
     clearTimeout(impatience);
     await deps.occurrences.drain();
+    // What a provider takes too long to answer is recovered as unknown, like after any other end.
+    await Promise.race([worker?.stop(), sleep(graceMs, undefined, { ref: false })]);
     await run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db));
     await listener.close();
     await house.close();
   };
   try {
     await listener.start();
+    await worker?.start();
     const address = await server.listen({
       host: config.host,
       port: config.port,
@@ -131,6 +148,42 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     await stop();
     throw explainListen(error, config);
   }
+}
+
+interface RunningWorker {
+  start(): Promise<void>;
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+/** With connections of its own: a blast of messages never keeps the API waiting for one. */
+function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger): RunningWorker {
+  const database = openDatabase({
+    url,
+    name: 'belfry worker',
+    onError: error => log.warn({ err: error }, "one of the worker's database connections broke"),
+  });
+  const { db, pool } = database;
+  const outbound = createOutbound({ allow: config.outboundAllow });
+  const senders = new Senders({ outbound });
+  const outcomes = new Outcomes(pool, log);
+  const engine = { db, pool, plans: deps.plans, senders, outcomes, log, turns: { occurrences: [], deliveries: [] } };
+  const dedupe = Object.values(providers).filter(provider => provider.dedupes);
+  const worker = new Worker(
+    engine,
+    url,
+    dedupe.map(provider => provider.name),
+  );
+  return {
+    start: () => worker.start(),
+    wake: () => worker.wake(),
+    stop: async () => {
+      await worker.stop();
+      await senders.close();
+      await outbound.close();
+      await database.close();
+    },
+  };
 }
 
 /** A server and its database are often started together: the database may be given time to come up. */

@@ -144,7 +144,8 @@ describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.p
 
   test('exists for a key that is narrowed to what it is about', async () => {
     const { keys } = tenants.acme;
-    if (parameters.length === 0 || parameters.includes('prj')) expect((await send(keys.onProject)).status).not.toBe(404);
+    if (parameters.length === 0 || parameters.includes('prj'))
+      expect((await send(keys.onProject)).status).not.toBe(404);
     if (parameters.length === 0 || parameters.includes('app')) {
       expect((await send(keys.onApplication)).status).not.toBe(404);
     }

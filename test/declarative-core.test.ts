@@ -47,26 +47,104 @@ describe('a document is refused, by the field that is wrong', () => {
     ['a slug with capitals', `${project}/slug`, 'Shop', `${project}/slug`, /lower-case/],
     ['a section without a value', `${project}/channels`, null, `${project}/channels`, /must be an array/],
     ['an unknown medium', `${channel}/type`, 'pigeon', `${channel}/type`, /must be one of email, sms/],
-    ['an unknown provider', `${channel}/providers/0/use`, 'smpt', `${channel}/providers/0/use`, /no provider "smpt".*smtp/],
-    ['a provider of another medium', `${channel}/type`, 'sms', `${channel}/providers/0/use`, /serves channels of type email/],
-    ['an unknown field of a provider', `${channel}/providers/0/hots`, 'x', `${channel}/providers/0/hots`, /not a known field/],
-    ['a missing field of a provider', `${channel}/providers/0/host`, undefined, `${channel}/providers/0/host`, /required/],
+    [
+      'an unknown provider',
+      `${channel}/providers/0/use`,
+      'smpt',
+      `${channel}/providers/0/use`,
+      /no provider "smpt".*smtp/,
+    ],
+    [
+      'a provider of another medium',
+      `${channel}/type`,
+      'sms',
+      `${channel}/providers/0/use`,
+      /serves channels of type email/,
+    ],
+    [
+      'an unknown field of a provider',
+      `${channel}/providers/0/hots`,
+      'x',
+      `${channel}/providers/0/hots`,
+      /not a known field/,
+    ],
+    [
+      'a missing field of a provider',
+      `${channel}/providers/0/host`,
+      undefined,
+      `${channel}/providers/0/host`,
+      /required/,
+    ],
     ['a port that is none', `${channel}/providers/0/port`, '25a', `${channel}/providers/0/port`, /whole number/],
     ['a sender that is none', `${channel}/providers/0/from`, 'Acme', `${channel}/providers/0/from`, /email address/],
-    ['a sender with a line break', `${channel}/providers/0/from`, 'A\r\nBcc: x <a@b.test>', `${channel}/providers/0/from`, /email/],
-    ['a variable left over', `${channel}/providers/0/host`, '${env:X}', `${channel}/providers/0/host`, /command line replaces/],
+    [
+      'a sender with a line break',
+      `${channel}/providers/0/from`,
+      'A\r\nBcc: x <a@b.test>',
+      `${channel}/providers/0/from`,
+      /email/,
+    ],
+    [
+      'a variable left over',
+      `${channel}/providers/0/host`,
+      '$'.concat('{env:X}'),
+      `${channel}/providers/0/host`,
+      /command line replaces/,
+    ],
     ['a bad email', 'organizations/0/users/0/email', 'jane', 'organizations/0/users/0/email', /valid email/],
-    ['a bad phone', 'organizations/0/users/0/addresses/0/value', '12', 'organizations/0/users/0/addresses/0/value', /phone number/],
+    [
+      'a bad phone',
+      'organizations/0/users/0/addresses/0/value',
+      '12',
+      'organizations/0/users/0/addresses/0/value',
+      /phone number/,
+    ],
     ['a NUL', 'organizations/0/users/0/first_name', 'a\0', 'organizations/0/users/0/first_name', /NUL/],
     ['half a surrogate pair', `${notification}/message/body`, '\ud800', `${notification}/message/body`, /surrogate/],
     ['a filter that does not parse', `${notification}/filter`, 'amount >', `${notification}/filter`, /JMESPath/],
-    ['an expression that does not parse', `${notification}/recipients`, { users: 'a[' }, `${notification}/recipients/users`, /JMESPath/],
-    ['no recipients', `${notification}/recipients`, {}, `${notification}/recipients`, /at least one of list, users, trigger/],
-    ['an unknown list', `${notification}/recipients/list`, 'Nobody', `${notification}/recipients/list`, /no distribution list "Nobody".*Customers/],
-    ['an unknown channel', `${notification}/channels/1`, 'hoks', `${notification}/channels/1`, /no channel.*"hoks".*mail, email, hooks/],
+    [
+      'an expression that does not parse',
+      `${notification}/recipients`,
+      { users: 'a[' },
+      `${notification}/recipients/users`,
+      /JMESPath/,
+    ],
+    [
+      'no recipients',
+      `${notification}/recipients`,
+      {},
+      `${notification}/recipients`,
+      /at least one of list, users, trigger/,
+    ],
+    [
+      'an unknown list',
+      `${notification}/recipients/list`,
+      'Nobody',
+      `${notification}/recipients/list`,
+      /no distribution list "Nobody".*Customers/,
+    ],
+    [
+      'an unknown channel',
+      `${notification}/channels/1`,
+      'hoks',
+      `${notification}/channels/1`,
+      /no channel.*"hoks".*mail, email, hooks/,
+    ],
     ['a channel twice', `${notification}/channels/1`, 'mail', `${notification}/channels/1`, /twice/],
-    ['an override of no channel', `${notification}/overrides/fax`, { body: 'x' }, `${notification}/overrides/fax`, /no channel/],
-    ['a member who is no user', `${project}/distribution_lists/0/members/0`, 'joe@acme.test', `${project}/distribution_lists/0/members/0`, /not among the users/],
+    [
+      'an override of no channel',
+      `${notification}/overrides/fax`,
+      { body: 'x' },
+      `${notification}/overrides/fax`,
+      /no channel/,
+    ],
+    [
+      'a member who is no user',
+      `${project}/distribution_lists/0/members/0`,
+      'joe@acme.test',
+      `${project}/distribution_lists/0/members/0`,
+      /not among the users/,
+    ],
   ])('%s', async (_, path, value, field, message) => {
     const errors = await mistakesWith(path, value);
     expect(Object.keys(errors)).toContain(field);
@@ -81,13 +159,15 @@ describe('a document is refused, by the field that is wrong', () => {
     shop.distribution_lists!.push({ name: 'customers' });
     shop.applications![0]!.events!.push({ slug: 'order-paid', name: 'Again' });
     const errors = mistakes({ organizations: [organization, { slug: 'acme', name: 'Again' }] });
-    expect(Object.keys(errors).sort()).toEqual([
-      'organizations/0/channels/2/slug',
-      `${project}/applications/0/events/1/slug`,
-      `${project}/distribution_lists/1/name`,
-      'organizations/0/users/1/email',
-      'organizations/1/slug',
-    ].sort());
+    expect(Object.keys(errors).sort()).toEqual(
+      [
+        'organizations/0/channels/2/slug',
+        `${project}/applications/0/events/1/slug`,
+        `${project}/distribution_lists/1/name`,
+        'organizations/0/users/1/email',
+        'organizations/1/slug',
+      ].sort(),
+    );
   });
 
   test('all mistakes at once, of form and of meaning', async () => {
@@ -100,9 +180,12 @@ describe('a document is refused, by the field that is wrong', () => {
     );
   });
 
-  test.each([null, 3, 'x', [], {}, { organizations: null }, { organizations: [null, 3, []] }])('when it is %j', value => {
-    expect(Object.keys(mistakes(value))).not.toHaveLength(0);
-  });
+  test.each([null, 3, 'x', [], {}, { organizations: null }, { organizations: [null, 3, []] }])(
+    'when it is %j',
+    value => {
+      expect(Object.keys(mistakes(value))).not.toHaveLength(0);
+    },
+  );
 });
 
 describe('a document is taken', () => {
@@ -146,7 +229,12 @@ describe('the difference', () => {
     after.projects![0]!.applications![0]!.events![0]!.notifications![0]!.message.subject = 'Paid';
     const changes = diff(stateOf(await exampleOrganization()), stateOf(after), { prune: false }).map(toChange);
     expect(changes).toEqual([
-      { action: 'update', noun: 'channel', path: 'acme/mail', fields: [{ field: 'providers.0.port', from: 2525, to: 25 }] },
+      {
+        action: 'update',
+        noun: 'channel',
+        path: 'acme/mail',
+        fields: [{ field: 'providers.0.port', from: 2525, to: 25 }],
+      },
       {
         action: 'update',
         noun: 'user',
@@ -185,7 +273,8 @@ describe('the difference', () => {
     after.channels = [];
     after.projects![0]!.distribution_lists = [];
     after.projects![0]!.applications![0]!.events = [];
-    const paths = (prune: boolean) => diff(before, stateOf(after), { prune }).map(step => `${step.action} ${step.path}`);
+    const paths = (prune: boolean) =>
+      diff(before, stateOf(after), { prune }).map(step => `${step.action} ${step.path}`);
     expect(paths(false)).toEqual([]);
     expect(paths(true)).toEqual([
       'delete acme/shop/web/order-paid',

@@ -49,11 +49,12 @@ export async function readFiles(names: string[], env: Record<string, string | un
   for (const name of names) {
     const lines = new LineCounter();
     const yaml = parseDocument(await readText(name), { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
-    const file: File = { name, yaml, lines, first: organizations.length, count: 0 };
+    const shown = name === '-' ? 'stdin' : name;
+    const file: File = { name: shown, yaml, lines, first: organizations.length, count: 0 };
     files.push(file);
     for (const { pos, message } of yaml.errors) {
       const { line, col } = lines.linePos(pos[0]);
-      mistakes.push(`${name}:${line}:${col} ${message}`);
+      mistakes.push(`${shown}:${line}:${col} ${message}`);
     }
     if (yaml.errors.length > 0) continue;
     const errors: FieldErrors = {};

@@ -4,24 +4,16 @@
  * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
  */
 import { compile } from '@jmespath-community/jmespath';
-import { Document, type ProviderEntry } from './declarative.ts';
+import { Document, media, type ProviderEntry } from './declarative.ts';
+import { type Reference, unknownName } from './declarative-references.ts';
 import { addError, shapeErrors } from './declarative-shape.ts';
-import { normalizeAddress, type OrganizationState } from './declarative-state.ts';
+import { normalizeAddress } from './declarative-state.ts';
 import { type FieldErrors, invalid } from './errors.ts';
 import { cleanJson, isObject, type JsonObject } from './json.ts';
 import { addressKind, fold } from './text.ts';
 
-/** What is wrong with a provider's entry on a channel of this type: field to message. */
+/** What is wrong with a provider's entry on a channel of this type; empty when the type is not known. */
 export type CheckProvider = (entry: ProviderEntry, medium: string) => { field: string; message: string }[];
-
-/** A name that the document does not explain itself. */
-export interface Reference {
-  at: string;
-  kind: 'channel' | 'list';
-  name: string;
-  organization: string;
-  project: string;
-}
 
 const mostErrors = 20;
 const placeholder = '${env:';
@@ -52,23 +44,6 @@ export function checkDocument(
 export function throwIfAny(errors: FieldErrors): void {
   const found = Object.entries(errors);
   if (found.length > 0) throw invalid(Object.fromEntries(found.slice(0, mostErrors)), 'file.invalid');
-}
-
-/** The references that lead nowhere in what is stored either. */
-export function checkReferences(
-  references: readonly Reference[],
-  current: ReadonlyMap<string, OrganizationState>,
-  errors: FieldErrors,
-): void {
-  for (const { at, kind, name, organization, project } of references) {
-    const stored = current.get(organization);
-    const storedProject = stored?.projects?.find(({ slug }) => slug === project);
-    const known =
-      kind === 'list'
-        ? (storedProject?.lists ?? []).map(list => list.name)
-        : [...(storedProject?.channels ?? []), ...(stored?.channels ?? [])].flatMap(({ slug, type }) => [slug, type]);
-    if (!known.some(candidate => fold(candidate) === fold(name))) addError(errors, at, unknownName(kind, name, known));
-  }
 }
 
 interface Entry {
@@ -185,10 +160,12 @@ function checkChannels(value: unknown, at: string, { complain, checkProvider }: 
   const channels = entries(value, at);
   refuseTwins(channels, 'slug', complain);
   for (const channel of channels) {
+    // An unknown type has been named as such; that no provider serves it is no news.
+    const medium = media.find(known => known === channel.entry.type) ?? '';
     for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
       refusePlaceholders(provider, complain);
       if (typeof provider.entry.use !== 'string') continue;
-      for (const { field, message } of checkProvider(provider.entry as ProviderEntry, text(channel.entry.type))) {
+      for (const { field, message } of checkProvider(provider.entry as ProviderEntry, medium)) {
         complain(field ? `${provider.at}/${field}` : provider.at, message);
       }
     }
@@ -252,14 +229,6 @@ function refuseTwins(
     if (first !== undefined) complain(`${at}/${field}`, `${shown(name)} stands here twice, first as ${first}`);
     else seen.set(identityOf(name), at);
   }
-}
-
-function unknownName(kind: Reference['kind'], name: string, known: string[]): string {
-  const names = [...new Set(known)].filter(Boolean);
-  const choice = names.length > 0 ? `there are ${names.slice(0, 20).join(', ')}` : 'there are none';
-  return kind === 'list'
-    ? `there is no distribution list ${shown(name)} in this project (${choice})`
-    : `there is no channel of the slug or type ${shown(name)} (${choice})`;
 }
 
 function entries(value: unknown, at: string): Entry[] {

@@ -42,9 +42,11 @@ const Expression = Type.String({ minLength: 1, maxLength: 4_000, description: 'J
 const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
 const Body = Type.String({ maxLength: 500_000, description: 'A template.' });
 
-const ProviderEntry = Type.Object(
-  { use: Type.String({ description: 'The name of the provider; its own fields stand beside it.' }) },
-  { additionalProperties: true },
+const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
+  Type.Object(
+    { use: Type.String({ description: 'The name of the provider; its own fields stand beside it.' }) },
+    { additionalProperties: true },
+  ),
 );
 
 const ChannelEntry = Type.Object(
@@ -52,7 +54,7 @@ const ChannelEntry = Type.Object(
     slug: Slug,
     name: Name,
     type: Type.Enum([...media], { description: 'The medium.' }),
-    enabled: Type.Optional(Type.Boolean({ default: true })),
+    enabled: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
     providers: Type.Optional(
       Type.Array(ProviderEntry, {
         maxItems: 10,
@@ -86,7 +88,7 @@ const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optio
 const NotificationEntry = Type.Object(
   {
     name: Name,
-    active: Type.Optional(Type.Boolean({ default: true })),
+    active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
     recipients: Type.Object(
       {
         list: Type.Optional(Name),
@@ -111,7 +113,7 @@ const EventEntry = Type.Object(
   {
     slug: Slug,
     name: Name,
-    active: Type.Optional(Type.Boolean({ default: true })),
+    active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
     notifications: Type.Optional(Type.Array(NotificationEntry, { description: section })),
   },
   closed,
@@ -154,7 +156,7 @@ export const OrganizationDocument = Type.Object(
 
 export const Document = Type.Object({ organizations: Type.Array(OrganizationDocument) }, closed);
 
-export type ProviderEntry = Static<typeof ProviderEntry> & Record<string, unknown>;
+export type ProviderEntry = Static<typeof ProviderEntry>;
 export type ChannelEntry = Static<typeof ChannelEntry>;
 export type UserEntry = Static<typeof UserEntry>;
 export type NotificationEntry = Static<typeof NotificationEntry>;

@@ -34,14 +34,20 @@ const catalogue = {
   'project.not_found': ['not_found', 'No such project'],
   'application.not_found': ['not_found', 'No such application'],
   'event.not_found': ['not_found', 'No such event'],
+  'channel.not_found': ['not_found', 'No such channel'],
   'user.not_found': ['not_found', 'No such user'],
   'list.not_found': ['not_found', 'No such distribution list'],
+  'occurrence.not_found': ['not_found', 'No such occurrence'],
   'key.not_found': ['not_found', 'No such key'],
 
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
   'event.inactive': ['invalid', 'The event is not active'],
+  'occurrence.ended': ['invalid', 'The occurrence has ended already'],
   'idempotency.conflict': ['invalid', 'The idempotency key was used with another body'],
+
+  'template.invalid': ['invalid', 'The template has a mistake'],
+  'template.failed': ['invalid', 'The message could not be written'],
 
   'file.invalid': ['invalid', 'The configuration file has mistakes'],
   'config.invalid': ['invalid', 'The settings have mistakes'],

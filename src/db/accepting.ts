@@ -1,3 +1,4 @@
+/** Storing triggers, the hot path: many at a time, each for good before it is answered. */
 import type pg from 'pg';
 import { AppError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';

@@ -91,3 +91,20 @@ function unnest(addresses: AddressOfUser[]) {
   return sql`unnest(${column('username')}, ${column('name')}, ${column('value')})
     with ordinality as given (username, name, value, place)`;
 }
+
+/** It does not work any more: kept, so that people can see why, and no longer used. */
+export async function disableAddress(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  value: string,
+  reason: string,
+): Promise<void> {
+  await db
+    .updateTable('addresses')
+    .set({ disabled_at: sql`now()`, disabled_reason: reason })
+    .where('organization_id', '=', organizationId)
+    .where('user_id', '=', userId)
+    .where('value', '=', value)
+    .execute();
+}

@@ -103,3 +103,19 @@ export async function updateChannel(
 export async function deleteChannel(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('channels').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
+
+export async function findChannelId(
+  db: Db,
+  organizationId: number,
+  projectId: number | null,
+  slug: string,
+): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('project_id', projectId === null ? 'is' : '=', projectId)
+    .where('slug', '=', slug)
+    .executeTakeFirst();
+  return row?.id;
+}

@@ -7,8 +7,8 @@ import pg from 'pg';
 export interface ListenOptions {
   url: string;
   name: string;
-  channel: string;
-  onNotify: (payload: string) => void;
+  channels: readonly string[];
+  onNotify: (channel: string, payload: string) => void;
   onReady: () => void;
   onLost: (error: Error) => void;
 }
@@ -28,7 +28,7 @@ export class Listener {
 
   /** Resolves when the first connection hears, or rejects when it cannot be made. */
   async start(): Promise<void> {
-    const { url, name, channel, onNotify, onReady } = this.#options;
+    const { url, name, channels, onNotify, onReady } = this.#options;
     const client = new pg.Client({
       connectionString: url,
       application_name: name,
@@ -38,9 +38,9 @@ export class Listener {
     });
     client.on('error', error => this.#lost(client, error));
     client.on('end', () => this.#lost(client, new Error('the connection ended')));
-    client.on('notification', message => onNotify(message.payload ?? ''));
+    client.on('notification', message => onNotify(message.channel, message.payload ?? ''));
     await client.connect();
-    await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
     if (this.#closed) {
       await client.end();
       return;

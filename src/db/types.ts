@@ -4,6 +4,7 @@ import type { Json } from '../core/json.ts';
 
 type JsonColumn = ColumnType<Json, string, string>;
 type GeneratedJson = ColumnType<Json, string | undefined, string>;
+type NullableJson = ColumnType<Json | null, string | null | undefined, string | null>;
 
 export interface Addresses {
   organization_id: number;
@@ -12,6 +13,8 @@ export interface Addresses {
   name: string;
   value: string;
   created_at: Generated<Date>;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
 }
 
 export interface Applications {
@@ -22,6 +25,14 @@ export interface Applications {
   name: string;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  paused_at: Date | null;
+}
+
+export interface ChannelRates {
+  organization_id: number;
+  channel_id: number;
+  tokens: number;
+  refilled_at: Date;
 }
 
 export interface Channels {
@@ -36,6 +47,43 @@ export interface Channels {
   secrets: Buffer | null;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  paused_at: Date | null;
+  on_unknown: Generated<string>;
+  rate_per_second: number | null;
+  concurrency: number | null;
+}
+
+export interface Deliveries {
+  organization_id: number;
+  occurrence_id: string;
+  id: Generated<number>;
+  notification_id: number;
+  version: number;
+  channel_id: number;
+  user_id: number;
+  address: string | null;
+  status: string;
+  reason: string | null;
+  detail: string | null;
+  priority: number;
+  attempts: Generated<number>;
+  provider_index: Generated<number>;
+  provider_attempts: Generated<number>;
+  provider: string | null;
+  provider_message_id: string | null;
+  owner: number | null;
+  due_at: Date;
+  created_at: Generated<Date>;
+  sent_at: Date | null;
+}
+
+export interface DeliveryStats {
+  organization_id: number;
+  hour: Date;
+  event_id: number;
+  channel_id: number;
+  status: string;
+  count: number;
 }
 
 export interface DistributionLists {
@@ -57,6 +105,7 @@ export interface Events {
   active: Generated<boolean>;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  paused_at: Date | null;
 }
 
 export interface IdempotencyKeys {
@@ -66,6 +115,18 @@ export interface IdempotencyKeys {
   body_hash: Buffer;
   occurrence_id: string;
   created_at: Generated<Date>;
+}
+
+export interface Inbox {
+  organization_id: number;
+  user_id: number;
+  id: number;
+  occurrence_id: string;
+  title: string;
+  body: string;
+  created_at: Generated<Date>;
+  read_at: Date | null;
+  archived_at: Date | null;
 }
 
 export interface Keys {
@@ -131,6 +192,17 @@ export interface Occurrences {
   expires_at: Date | null;
   created_at: Date;
   completed_at: Date | null;
+  owner: number | null;
+  cursor: NullableJson;
+  reason: string | null;
+  cancelled_at: Date | null;
+  deliveries: Generated<number>;
+  sent: Generated<number>;
+  failed: Generated<number>;
+  suppressed: Generated<number>;
+  cancelled: Generated<number>;
+  expired: Generated<number>;
+  unknown: Generated<number>;
 }
 
 export interface Organizations {
@@ -139,6 +211,7 @@ export interface Organizations {
   name: string;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  retention_days: Generated<number>;
 }
 
 export interface Projects {
@@ -161,15 +234,20 @@ export interface Users {
   custom_fields: GeneratedJson;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  locale: string | null;
 }
 
 export interface Tables {
   addresses: Addresses;
   applications: Applications;
+  channel_rates: ChannelRates;
   channels: Channels;
+  deliveries: Deliveries;
+  delivery_stats: DeliveryStats;
   distribution_lists: DistributionLists;
   events: Events;
   idempotency_keys: IdempotencyKeys;
+  inbox: Inbox;
   keys: Keys;
   members: Members;
   messages: Messages;

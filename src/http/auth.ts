@@ -4,11 +4,14 @@
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../core/errors.ts';
+import { isUuid } from '../core/ids.ts';
 import { allows } from '../core/permissions.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList } from '../services/distribution-lists.ts';
+import { findChannel } from '../services/holds.ts';
 import { authenticate, type Key } from '../services/keys.ts';
+import { hasOccurrence } from '../services/occurrences.ts';
 import { findUser } from '../services/users.ts';
 import type { Found, Route } from './route.ts';
 
@@ -17,7 +20,7 @@ export interface Admission {
   found: Found;
 }
 
-type Params = Partial<Record<'org' | 'prj' | 'app' | 'evt' | 'username' | 'pk', string>>;
+type Params = Partial<Record<'org' | 'prj' | 'app' | 'evt' | 'channel' | 'username' | 'pk' | 'identifier', string>>;
 
 export function createAdmission(deps: Deps) {
   const limit = createRateLimit();
@@ -67,6 +70,11 @@ async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
   if (evt !== undefined && !place.event) throw notFound('event.not_found', 'event', evt);
 
   const extra: Partial<Found> = {};
+  if (params.channel !== undefined) {
+    const id = await findChannel(deps, place.organization.id, place.project?.id ?? null, params.channel);
+    if (id === undefined) throw notFound('channel.not_found', 'channel', params.channel);
+    extra.channel = { id };
+  }
   if (params.username !== undefined) {
     extra.user = await findUser(deps, place.organization.id, params.username);
     if (!extra.user) throw notFound('user.not_found', 'user', params.username);
@@ -76,6 +84,12 @@ async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
     extra.list =
       id === undefined ? undefined : await findDistributionList(deps, place.organization.id, place.project!.id, id);
     if (!extra.list) throw notFound('list.not_found', 'distribution list', params.pk);
+  }
+  if (params.identifier !== undefined) {
+    const { identifier } = params;
+    const known = isUuid(identifier) && (await hasOccurrence(deps, place.organization.id, identifier));
+    if (!known) throw notFound('occurrence.not_found', 'occurrence', identifier);
+    extra.occurrence = { identifier };
   }
   return { ...place, ...extra } as Found;
 }

@@ -57,8 +57,6 @@ function toAppError(error: unknown): AppError {
       return new AppError('request.too_large', 'the body is larger than this path takes: send less at a time');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new AppError('request.media_type', 'send the body with Content-Type: application/json');
-    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
-      return new AppError('request.malformed', 'the body is empty: send JSON');
     default:
       if (statusCode && statusCode >= 400 && statusCode < 500) return new AppError('request.malformed', message);
       return new AppError('service.internal', message ?? 'unknown error', { cause: error });

@@ -5,23 +5,21 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalid } from '../core/errors.ts';
-import type { Page } from './route.ts';
+import type { ListRow, Page } from './route.ts';
 
 const rowsAtOnce = 1_000;
 
-interface Row {
-  id: number;
-}
+type FetchPage = (page: Page<string>) => Promise<ListRow[]>;
 
 export async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
   link: (path: string) => string,
-  fetchPage: (page: Page) => Promise<Row[]>,
+  fetchPage: FetchPage,
   serialize: (row: unknown) => string,
 ): Promise<FastifyReply> {
   const { limit, cursor } = request.query as { limit?: number; cursor?: string };
-  const after = cursor === undefined ? 0 : parseCursor(cursor);
+  const after = cursor === undefined ? '' : parseCursor(cursor);
   reply.type('application/json; charset=utf-8').serializer((text: string) => text);
 
   if (limit !== undefined) {
@@ -37,17 +35,13 @@ export async function sendList(
   return reply.send(Readable.from(arrayText(first, fetchPage, serialize), { objectMode: false }));
 }
 
-async function* arrayText(
-  first: Row[],
-  fetchPage: (page: Page) => Promise<Row[]>,
-  serialize: (row: unknown) => string,
-) {
+async function* arrayText(first: ListRow[], fetchPage: FetchPage, serialize: (row: unknown) => string) {
   let rows = first;
   let opening = '[';
   while (rows.length > 0) {
     // The next rows are on their way while these are written.
     const next =
-      rows.length < rowsAtOnce ? Promise.resolve([]) : fetchPage({ after: rows.at(-1)!.id, limit: rowsAtOnce });
+      rows.length < rowsAtOnce ? Promise.resolve([]) : fetchPage({ after: String(rows.at(-1)!.id), limit: rowsAtOnce });
     next.catch(() => {}); // thrown below, where it is awaited
     yield opening + rows.map(serialize).join();
     opening = ',';
@@ -56,15 +50,15 @@ async function* arrayText(
   yield ']';
 }
 
-function nextPage(request: FastifyRequest, link: (path: string) => string, lastId: number): string {
+function nextPage(request: FastifyRequest, link: (path: string) => string, lastId: ListRow['id']): string {
   const [path = '', query = ''] = request.url.split('?');
   const search = new URLSearchParams(query);
   search.set('cursor', Buffer.from(`after ${lastId}`).toString('base64url'));
   return link(`${path}?${search}`);
 }
 
-function parseCursor(cursor: string): number {
-  const [, id] = /^after (\d{1,15})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+function parseCursor(cursor: string): string {
+  const [, id] = /^after ([\w-]{1,36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   if (id === undefined) throw invalid({ cursor: ['is not one that a Link header gave: start again without it'] });
-  return Number(id);
+  return id;
 }

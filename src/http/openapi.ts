@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { version } from '../version.ts';
+import { type OpenApiDocument, polish } from './openapi-document.ts';
 import type { Route } from './route.ts';
 import { ListQuery, Problem } from './schemas.ts';
 
@@ -11,16 +12,24 @@ const parameters: Record<string, TSchema> = {
   prj: Type.String({ description: 'Slug of the project.' }),
   app: Type.String({ description: 'Slug of the application.' }),
   evt: Type.String({ description: 'Slug of the event.' }),
+  channel: Type.String({ description: 'Slug of the channel.' }),
   username: Type.String({ description: 'Username of the user: the email in lower case.' }),
   pk: Type.Integer({ description: 'Id of the distribution list.' }),
+  identifier: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
 };
 
-const problemTexts: Record<number, string> = {
-  400: 'The request is invalid; `errors` names the fields.',
-  401: 'The API key is missing, unknown, revoked or expired.',
-  403: 'The API key lacks the permission.',
-  404: 'Something that the path names does not exist for this key.',
-};
+/** The chapters of the reference, in its order. */
+const tags = [
+  { name: 'Events', description: 'What applications trigger.' },
+  { name: 'Occurrences', description: 'What became of a trigger.' },
+  { name: 'Users', description: 'Who can be notified, and by which addresses.' },
+  { name: 'Distribution lists', description: 'Who is notified together.' },
+  { name: 'Channels', description: 'The ways in which messages travel.' },
+  { name: 'Organizations', description: 'Tenants, their projects and applications.' },
+  { name: 'Configuration', description: 'A whole organization as one document.' },
+  { name: 'Keys', description: 'What lets programs in.' },
+  { name: 'System', description: 'Is it there?' },
+];
 
 export async function registerOpenApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -32,8 +41,8 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
         description:
           'Applications trigger events; Belfry decides who is told, by which channels, in which words and when.\n\n' +
           'Send your key with every request: `Authorization: Key <API_KEY>`. Errors are problem documents ' +
-          '(RFC 9457) whose stable codes are listed at `/docs/problems/`. Lists come whole, or page by page with ' +
-          '`?limit=` and the `Link` header.',
+          '(RFC 9457) with [stable codes](/docs/problems/). Lists come whole, or page by page with `?limit=` and ' +
+          'the `Link` header.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       components: {
@@ -46,9 +55,11 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
           },
         },
       },
-      security: [{ ApiKeyAuthentication: [] }],
+      tags,
     },
     hideUntagged: true,
+    convertConstToEnum: false,
+    transformObject: made => polish((made as { openapiObject: object }).openapiObject as OpenApiDocument) as object,
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json.$id ?? `Schema${i}`) },
   });
   app.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger());
@@ -57,36 +68,28 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
 /** What Fastify validates, serialises and documents for a route. */
 export function schemaOf(route: Route): object {
   const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
-  const problems = [
-    ...(route.body || 'list' in route || route.query ? [400] : []),
-    401,
-    403,
-    ...(names.length ? [404] : []),
-  ];
   const answer = 'list' in route ? Type.Array(reference(route.item)) : reference(route.answer);
   const schema = {
     operationId: route.id,
     summary: route.summary,
     description: [route.description, `Permission: \`${route.permission}\`.`].filter(Boolean).join('\n\n'),
     tags: [route.tag],
+    // OpenAPI 3.1 lets the roles that an operation needs stand here.
+    security: [{ ApiKeyAuthentication: [route.permission] }],
     params: names.length ? Type.Object(Object.fromEntries(names.map(name => [name, parameters[name]!]))) : undefined,
-    querystring: 'list' in route ? ListQuery : route.query,
+    querystring: 'list' in route ? listQuery(route.query) : route.query,
     headers: route.headers,
     body: route.body && reference(route.body),
-    response: {
-      [route.status]: { description: route.status === 201 ? 'Created.' : 'OK.', ...answer },
-      ...Object.fromEntries(
-        problems.map(status => [
-          status,
-          {
-            description: problemTexts[status],
-            content: { 'application/problem+json': { schema: reference(Problem) } },
-          },
-        ]),
-      ),
-    },
+    // Errors are the same everywhere: openapi-document.ts adds them.
+    response: { [route.status]: { description: route.status === 201 ? 'Created.' : 'OK.', ...answer } },
   };
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+}
+
+/** Paging, and the filters of this list. */
+function listQuery(filters: TSchema | undefined): TSchema {
+  const { properties = {} } = (filters ?? {}) as { properties?: Record<string, TSchema> };
+  return Type.Object({ ...ListQuery.properties, ...properties });
 }
 
 /** Every shape with a name that the routes use. */

@@ -96,8 +96,8 @@ function problemRow({ code, kind, title }: (typeof errorList)[number]): string {
   return `<tr id="${code}"><td>${name}</td><td>${statusOf(code, kind)}</td><td>${title}</td></tr>`;
 }
 
-/** The API hides the inner workings behind `service.internal`, and takes neither files, settings nor arguments. */
+/** The API hides the inner workings behind `service.internal`, and knows neither settings nor arguments. */
 function statusOf(code: ErrorCode, kind: ErrorKind): string {
-  const hidden = (kind === 'internal' && code !== 'service.internal') || /^(file|config|usage)\./.test(code);
+  const hidden = (kind === 'internal' && code !== 'service.internal') || /^(config|usage)\./.test(code);
   return hidden ? '' : String(statuses[kind]);
 }

@@ -1,6 +1,8 @@
 /** How a route is written down. `routes.ts` is the table of them; `server.ts` makes them work. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
+import { invalid } from '../core/errors.ts';
+import { isUuid } from '../core/ids.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
 import type { Key } from '../services/keys.ts';
@@ -19,6 +21,8 @@ export interface Found {
   event: Named & { active: boolean };
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
+  occurrence: { identifier: string };
+  channel: { id: number };
 }
 
 /** The parts of `Found` that a path with these parameters has. */
@@ -27,7 +31,8 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:app/${string}` ? Pick<Found, 'application'> : unknown) &
   (Path extends `${string}:evt/${string}` ? Pick<Found, 'event'> : unknown) &
   (Path extends `${string}:username/${string}` ? Pick<Found, 'user'> : unknown) &
-  (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown);
+  (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
+  (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown);
 
 export interface Call {
   deps: Deps;
@@ -38,8 +43,9 @@ export interface Call {
   reply: FastifyReply;
 }
 
-export interface Page {
-  after: number;
+/** A stretch of a list: after which row, or empty for the beginning, and how many. */
+export interface Page<After = number> {
+  after: After;
   limit: number;
 }
 
@@ -68,7 +74,12 @@ export interface PlainRoute extends RouteBase {
 /** Answers an array, whole and streamed or page by page. */
 export interface ListRoute extends RouteBase {
   item: TSchema;
-  list: (call: Call & Found, page: Page) => Promise<{ id: number }[]>;
+  list: (call: Call & Found & { query: never }, page: Page<string>) => Promise<ListRow[]>;
+}
+
+/** Whatever else it has, the id is what the next page comes after. */
+export interface ListRow {
+  id: number | string;
 }
 
 export type Route = PlainRoute | ListRoute;
@@ -93,12 +104,43 @@ export function plain<
   return route as unknown as PlainRoute;
 }
 
-export function list<const Path extends string, Item extends TSchema>(
-  route: Omit<ListRoute, 'list' | 'path' | 'item' | 'method' | 'status'> & {
-    path: Path;
-    item: Item;
-    list: (call: Call & FoundAt<Path>, page: Page) => Promise<({ id: number } & Static<Item>)[]>;
+type ListDefinition<Path, Item extends TSchema, Query extends TSchema> = Omit<
+  ListRoute,
+  'list' | 'path' | 'item' | 'query' | 'method' | 'status'
+> & { path: Path; item: Item; query?: Query };
+
+/** In the order of numeric ids. */
+export function list<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
+  route: ListDefinition<Path, Item, Query> & {
+    list: (
+      call: Call & FoundAt<Path> & { query: Static<Query> },
+      page: Page,
+    ) => Promise<({ id: number } & Static<Item>)[]>;
   },
 ): ListRoute {
-  return { ...route, method: 'GET', status: 200 } as unknown as ListRoute;
+  const numbered = (call: never, { after, limit }: Page<string>) => {
+    if (!/^\d{0,15}$/.test(after)) throw badCursor();
+    return route.list(call, { after: Number(after), limit });
+  };
+  return { ...route, method: 'GET', status: 200, list: numbered } as unknown as ListRoute;
+}
+
+/** The newest first, in the order of identifiers that are times. */
+export function history<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
+  route: ListDefinition<Path, Item, Query> & {
+    list: (
+      call: Call & FoundAt<Path> & { query: Static<Query> },
+      page: Page<string>,
+    ) => Promise<({ id: string } & Static<Item>)[]>;
+  },
+): ListRoute {
+  const identified = (call: never, page: Page<string>) => {
+    if (page.after !== '' && !isUuid(page.after)) throw badCursor();
+    return route.list(call, page);
+  };
+  return { ...route, method: 'GET', status: 200, list: identified } as unknown as ListRoute;
+}
+
+function badCursor() {
+  return invalid({ cursor: ['is not one that a Link header gave: start again without it'] });
 }

@@ -2,9 +2,12 @@
 import { configurationRoutes } from './configuration.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
+import { holdingRoutes } from './holds.ts';
 import { keyRoutes } from './keys.ts';
+import { occurrenceRoutes } from './occurrences.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { Route } from './route.ts';
+import { simulationRoutes } from './simulation.ts';
 import { systemRoutes } from './system.ts';
 import { userRoutes } from './users.ts';
 
@@ -13,6 +16,9 @@ export const routes: readonly Route[] = [
   ...organizationRoutes,
   ...userRoutes,
   ...eventRoutes,
+  ...simulationRoutes,
+  ...occurrenceRoutes,
+  ...holdingRoutes,
   ...distributionListRoutes,
   ...keyRoutes,
   ...configurationRoutes,

@@ -1,5 +1,6 @@
 /** The shapes of the API, one each: they validate, serialise, type and document. */
 import { Type } from 'typebox';
+import { deliveryStatuses, occurrenceStatuses } from '../core/statuses.ts';
 import { limits } from '../core/text.ts';
 
 const closed = { additionalProperties: false } as const;
@@ -61,7 +62,12 @@ export const Application = Type.Object(
 
 export const Event = Type.Object({ name: Type.String(), slug: Type.String() }, { $id: 'Event' });
 
-const customFields = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
+// Not a record: its pattern for names does not match one of two lines, and the serialiser would drop it.
+const customFields = Type.Unsafe<Record<string, unknown>>({
+  type: 'object',
+  additionalProperties: true,
+  description: 'Free-form JSON.',
+});
 const personName = Type.String({ maxLength: limits.name });
 
 const userFields = {
@@ -224,4 +230,78 @@ export const ListQuery = Type.Object({
   cursor: Type.Optional(
     Type.String({ maxLength: 64, description: 'Where a page begins: from the Link header of the page before.' }),
   ),
+});
+
+const moment = Type.String({ format: 'date-time' });
+const maybeMoment = Type.Union([moment, Type.Null()]);
+const maybeText = Type.Union([Type.String(), Type.Null()]);
+
+const occurrenceFields = {
+  identifier: Type.String({ format: 'uuid' }),
+  event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
+  status: Type.Enum([...occurrenceStatuses]),
+  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it came to nothing, if it did.' }),
+  created_at: moment,
+  completed_at: maybeMoment,
+  correlation_id: maybeText,
+  counts: Type.Object(
+    {
+      pending: Type.Integer({ description: 'Waiting, being sent or to be tried again.' }),
+      sent: Type.Integer(),
+      failed: Type.Integer(),
+      suppressed: Type.Integer(),
+      cancelled: Type.Integer(),
+      expired: Type.Integer(),
+      unknown: Type.Integer(),
+    },
+    { description: 'Deliveries by status.' },
+  ),
+};
+
+export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });
+export const Occurrence = Type.Object(
+  {
+    ...occurrenceFields,
+    context: Type.Record(Type.String(), Type.Unknown()),
+    options: Type.Record(Type.String(), Type.Unknown()),
+    deliveries: url('The list of deliveries.'),
+  },
+  { $id: 'Occurrence' },
+);
+
+export const OccurrenceFilter = Type.Object({
+  project: Type.Optional(Type.String({ description: 'Slug.' })),
+  application: Type.Optional(Type.String({ description: 'Slug.' })),
+  event: Type.Optional(Type.String({ description: 'Slug.' })),
+  status: Type.Optional(Type.Enum([...occurrenceStatuses])),
+  correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
+  since: Type.Optional(moment),
+  until: Type.Optional(moment),
+});
+
+const deliveryStatus = Type.Enum([...deliveryStatuses]);
+
+export const Delivery = Type.Object(
+  {
+    id: Type.Integer(),
+    user: Type.Union([Type.String(), Type.Null()], { description: 'The username.' }),
+    address: maybeText,
+    channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
+    notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
+    status: deliveryStatus,
+    reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
+    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+    attempts: Type.Integer(),
+    provider: maybeText,
+    created_at: moment,
+    sent_at: maybeMoment,
+    next_attempt_at: maybeMoment,
+  },
+  { $id: 'Delivery' },
+);
+
+export const DeliveryFilter = Type.Object({
+  status: Type.Optional(deliveryStatus),
+  user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
+  channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });

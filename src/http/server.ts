@@ -20,7 +20,7 @@ import { registerPages } from './pages.ts';
 import type { Call, Found, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { registerService } from './service.ts';
-import { cleanBody, createValidator } from './validation.ts';
+import { cleanBody, cleanQuery, createValidator, decodeBody } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -74,12 +74,24 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     throw new AppError('path.not_found', `there is nothing at ${request.url.split('?')[0]}: see /docs`);
   });
   app.removeContentTypeParser('text/plain');
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    const text = decodeBody(bytes);
+    return text === undefined ? done(notUtf8()) : parseJson(request, text, done);
+  });
   app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
   logRequests(app);
   registerMetrics(app, options);
   if (corsOrigins.length > 0) {
     const exposedHeaders = ['Link', 'Retry-After', 'X-Request-Id'];
-    await app.register(cors, { origin: [...corsOrigins], exposedHeaders, strictPreflight: false });
+    const allowedMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+    await app.register(cors, {
+      origin: [...corsOrigins],
+      methods: allowedMethods,
+      exposedHeaders,
+      strictPreflight: false,
+    });
   }
   await registerOpenApi(app);
   registerService(app, deps);
@@ -122,6 +134,7 @@ function addRoute(
       request.admission = await admit(route, request, reply);
     },
     preValidation: async request => {
+      cleanQuery(request);
       if (!route.body) return;
       // Where nothing is required, no body at all is an empty one.
       if (request.body === undefined && allOptional(route.body)) request.body = {};
@@ -133,12 +146,22 @@ function addRoute(
         const serialize = reply.compileSerializationSchema(route.item as object as Record<string, unknown>) as (
           row: unknown,
         ) => string;
-        return sendList(request, reply, call.link, page => route.list(call, page), serialize);
+        return sendList(
+          request,
+          reply,
+          call.link,
+          page => route.list({ ...call, query: request.query as never }, page),
+          serialize,
+        );
       }
       reply.code(route.status);
       return route.handle({ ...call, body: request.body as never, query: request.query as never });
     },
   });
+}
+
+function notUtf8(): AppError {
+  return new AppError('request.malformed', 'the body is not valid UTF-8');
 }
 
 function allOptional(schema: object): boolean {
@@ -186,13 +209,24 @@ function logRequests(app: FastifyInstance): void {
   });
 }
 
-/** What is not even HTTP gets a plain refusal; there is no request to answer. */
+/** What is not even HTTP gets a refusal too; there is no request to answer. */
 function clientErrorHandler(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
-  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
-  const [status, title] = tooLarge ? ['431', 'Request Header Fields Too Large'] : ['400', 'Bad Request'];
-  const body = JSON.stringify({ type: 'about:blank', title, status: Number(status), code: 'request.malformed' });
+  const [status, title] = refusals[error.code ?? ''] ?? [400, 'Bad Request'];
+  const body = JSON.stringify({
+    type: '/docs/problems/#request.malformed',
+    title,
+    status,
+    detail: 'what arrived cannot be read as an HTTP request',
+    code: 'request.malformed',
+    request_id: randomUUID(),
+  });
   socket.end(
     `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
+
+const refusals: Record<string, [status: number, title: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+};

@@ -25,9 +25,29 @@ export function createValidator(schemas: readonly object[]) {
   };
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** Undefined when the bytes are not UTF-8: to guess what was meant would change what is stored. */
+export function decodeBody(bytes: Buffer): string | undefined {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Refuses what cannot be stored, before the schema looks at it. */
 export function cleanBody(request: FastifyRequest): void {
+  request.body = clean(request.body);
+}
+
+export function cleanQuery(request: FastifyRequest): void {
+  request.query = clean(request.query);
+}
+
+function clean(value: unknown): unknown {
   const errors: FieldErrors = {};
-  request.body = cleanJson(request.body, errors);
+  const cleaned = cleanJson(value, errors);
   if (Object.keys(errors).length > 0) throw invalid(errors);
+  return cleaned;
 }

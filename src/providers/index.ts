@@ -1,11 +1,42 @@
 /** Every provider, by the name that `use:` gives. */
+
+import { discordWebhook } from './discord/discord-webhook.ts';
+import { mailgun } from './email/mailgun.ts';
+import { mailjet } from './email/mailjet.ts';
+import { postmark } from './email/postmark.ts';
+import { resend } from './email/resend.ts';
+import { sendgrid } from './email/sendgrid.ts';
+import { ses } from './email/ses.ts';
 import { smtp } from './email/smtp.ts';
+import { inbox } from './inbox/inbox.ts';
 import type { Providers } from './provider.ts';
 import { sandbox } from './sandbox.ts';
+import { slack } from './slack/slack.ts';
+import { slackWebhook } from './slack/slack-webhook.ts';
+import { twilio } from './sms/twilio.ts';
+import { vonage } from './sms/vonage.ts';
+import { teamsWorkflow } from './teams/teams-workflow.ts';
+import { telegramBot } from './telegram/telegram-bot.ts';
 import { standardWebhooks } from './webhook/standard-webhooks.ts';
+import { vapid } from './webpush/vapid.ts';
 
 export const providers: Providers = {
   smtp,
+  sendgrid,
+  mailgun,
+  mailjet,
+  postmark,
+  resend,
+  ses,
+  twilio,
+  vonage,
+  slack,
+  'slack-webhook': slackWebhook,
+  'teams-workflow': teamsWorkflow,
+  'discord-webhook': discordWebhook,
+  'telegram-bot': telegramBot,
   'standard-webhooks': standardWebhooks,
+  vapid,
+  inbox,
   sandbox,
 };

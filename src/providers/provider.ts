@@ -3,10 +3,12 @@
  * marked `secret: true` in them is kept encrypted and never shown again.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { Reach } from '../core/decide.ts';
 import type { Medium, ProviderEntry } from '../core/declarative.ts';
 import { shapeErrors } from '../core/declarative-shape.ts';
 import type { ProviderState } from '../core/declarative-state.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import type { Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
   name: string;
@@ -14,6 +16,18 @@ export interface Provider<Settings extends TObject = TObject> {
   medium: Medium | 'any';
   summary: string;
   settings: Settings;
+  /**
+   * Whether it can tell twins apart by our id, so that sending once more is harmless when an answer was lost. A
+   * Message-ID alone does not count: mail servers accept the same one twice.
+   */
+  dedupes: boolean;
+  /** Called once with settings that have the right form; the sender is then used for many messages at a time. */
+  open(settings: Static<Settings>, tools: Tools): Sender;
+  /**
+   * Where messages go. 'address' (also when absent): to an address of the medium, of each recipient who has one. 'room':
+   * to one place in the settings, one message for all together. 'recipient': one for each, whatever addresses they have.
+   */
+  reach?(settings: Static<Settings>): Reach;
 }
 export type SettingsOf<P extends Provider> = Static<P['settings']>;
 export type Providers = Readonly<Record<string, Provider>>;

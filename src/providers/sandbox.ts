@@ -1,10 +1,18 @@
 import { type Provider, settings } from './provider.ts';
+import { stateless } from './sending.ts';
 
 const Settings = settings({});
 
+/**
+ * For trying things out: nothing leaves the house. The engine keeps what each of its deliveries was made of, so there
+ * is nothing left to do here, and sending twice is the same as sending once.
+ */
 export const sandbox: Provider<typeof Settings> = {
   name: 'sandbox',
   medium: 'any',
   summary: 'Keeps messages for viewing instead of sending them.',
   settings: Settings,
+  dedupes: true,
+  reach: () => 'recipient',
+  open: () => stateless(async ({ id }) => ({ ok: true, id })),
 };

@@ -3,9 +3,11 @@
  * transaction each, so that a plan sees one moment and an apply happens wholly or not at all.
  */
 import type { Document, OrganizationDocument } from '../core/declarative.ts';
-import { checkDocument, checkReferences, type Reference, throwIfAny } from '../core/declarative-check.ts';
+import { checkDocument, throwIfAny } from '../core/declarative-check.ts';
 import { type Change, diff, type Step, toChange } from '../core/declarative-diff.ts';
 import { toDocument } from '../core/declarative-export.ts';
+import { toEntry } from '../core/declarative-fields.ts';
+import { checkLeftovers, checkReferences, type Reference } from '../core/declarative-references.ts';
 import { keepSecrets, pairChannels } from '../core/declarative-secrets.ts';
 import { addError } from '../core/declarative-shape.ts';
 import { type OrganizationState, toState } from '../core/declarative-state.ts';
@@ -108,11 +110,13 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
   }
 
   const errors: FieldErrors = {};
-  checkReferences(desired.references, current, errors);
+  checkReferences(desired.references, desired.organizations, current, errors);
   const steps: Step[] = [];
   for (const [i, organization] of desired.organizations.entries()) {
     const stored = current.get(organization.slug);
-    const complete = withStoredSecrets(deps, organization, stored, `organizations/${i}`, errors);
+    const at = `organizations/${i}`;
+    if (stored) checkLeftovers(stored, organization, options, at, errors);
+    const complete = withStoredSecrets(deps, organization, stored, at, errors);
     const newcomers = await findNewcomers(db, organization, stored);
     steps.push(...diff(stored, { ...complete, newcomers }, options));
   }
@@ -136,7 +140,14 @@ function withStoredSecrets(
 ): OrganizationState {
   const complete = structuredClone(desired);
   for (const { at, channel, stored } of pairChannels(complete, current, place)) {
-    if (!channel.providers) continue;
+    if (!channel.providers) {
+      // The stored ones stay, and have to suit the type that the document gives the channel.
+      const found = (stored?.providers ?? []).flatMap(provider =>
+        checkEntry(providers, toEntry(provider), channel.type),
+      );
+      for (const { message } of found.filter(({ field }) => field === 'use')) addError(errors, `${at}/type`, message);
+      continue;
+    }
     channel.providers = keepSecrets(channel.providers, stored?.providers ?? []);
     for (const [i, provider] of channel.providers.entries()) {
       for (const { field, message } of findMissing(providers, provider)) {

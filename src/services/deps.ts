@@ -1,12 +1,14 @@
 /** What every use case is given; made once, in app.ts. */
 
-import type { NewOccurrence, Stored } from '../db/occurrences.ts';
+import type pg from 'pg';
+import type { NewOccurrence, Stored } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
+import type { Plans } from './plans.ts';
 
 export interface Deps {
   db: Db;
@@ -15,4 +17,7 @@ export interface Deps {
   providers: Providers;
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
+  plans: Plans;
+  /** For the few statements that change many rows at once. */
+  pool: pg.Pool;
 }

@@ -8,6 +8,8 @@ import { findKeyAcrossTenants, type Key } from '../db/keys.ts';
 import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 
+export type Known<T> = Map<string, Entry<T>>;
+
 interface Entry<T> {
   value: T;
   organizationId: number;
@@ -52,7 +54,7 @@ export class Directory {
   }
 
   findKey(id: string): Key | undefined | Promise<Key | undefined> {
-    return this.#recall(
+    return this.recall(
       this.#keys,
       id,
       () => findKeyAcrossTenants(this.#db, id),
@@ -62,7 +64,7 @@ export class Directory {
 
   /** As far down as the slugs lead. */
   findPlace(slugs: Slugs): Place | undefined | Promise<Place | undefined> {
-    return this.#recall(
+    return this.recall(
       this.#places,
       `${slugs.org}/${slugs.prj ?? ''}/${slugs.app ?? ''}/${slugs.evt ?? ''}`,
       () => findPlaceAcrossTenants(this.#db, slugs),
@@ -75,7 +77,7 @@ export class Directory {
   /** What the events of a project may use: its own channels first, then the organization's. */
   async listUsableChannels(organizationId: number, projectId: number): Promise<Channel[]> {
     const all =
-      (await this.#recall(
+      (await this.recall(
         this.#channels,
         String(organizationId),
         () => listAllChannels(this.#db, organizationId),
@@ -87,9 +89,12 @@ export class Directory {
     ];
   }
 
-  /** Answers at once, without a promise, when it is known: the hot path awaits nothing. */
-  #recall<T>(
-    known: Map<string, Entry<T>>,
+  /**
+   * What is known under this name, or what reading finds. Answers at once, without a promise, when it is known: the hot
+   * path awaits nothing.
+   */
+  recall<T>(
+    known: Known<T>,
     name: string,
     read: () => Promise<T | undefined>,
     organizationOf: (value: T) => number,

@@ -1,5 +1,5 @@
 /** Whether this process can do its work, checked for real. */
-import { sql } from 'kysely';
+import { describeServerAcrossTenants } from '../db/health.ts';
 import { migrationState } from '../db/migrate.ts';
 import type { Deps } from './deps.ts';
 
@@ -15,7 +15,7 @@ export interface Check {
 export async function checkHealth(deps: Deps): Promise<Check[]> {
   const { db, directory, occurrences } = deps;
   const database = await check('database', async () => {
-    await sql`select 1`.execute(db);
+    await describeServerAcrossTenants(db);
     return 'answers';
   });
   if (!database.ok) return [database];

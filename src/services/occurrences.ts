@@ -1,15 +1,18 @@
-/** Accepting triggers: the hot path. Nothing here asks the database but the one batched statement that stores. */
+/** Accepting triggers, and asking or changing what becomes of them. */
 import { hash } from 'node:crypto';
 import type pg from 'pg';
 import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
-import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/occurrences.ts';
+import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
+import { cancelOccurrence, findOccurrence, replayOccurrence } from '../db/occurrences.ts';
 import type { Place } from '../db/places.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Deps } from './deps.ts';
+
+export { listDeliveries, listOccurrences } from '../db/occurrences.ts';
 
 export interface Trigger {
   context?: JsonObject;
@@ -31,7 +34,10 @@ export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence,
   });
 }
 
-/** Returns the identifier of the occurrence once it is stored for good. */
+/**
+ * Returns the identifier of the occurrence once it is stored for good. The hot path: nothing here asks the database but
+ * the one batched statement that stores.
+ */
 export async function triggerEvent(
   { directory, occurrences }: Deps,
   place: Required<Place>,
@@ -82,4 +88,30 @@ function idempotencyOf(
   const key = fromOptions ?? fromHeader;
   if (!key) return null;
   return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
+}
+
+export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
+  return (await findOccurrence(db, organizationId, identifier)) !== undefined;
+}
+
+export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {
+  const occurrence = await findOccurrence(db, organizationId, identifier);
+  if (!occurrence) throw new AppError('occurrence.not_found', `there is no occurrence ${identifier}`);
+  return occurrence;
+}
+
+/** What is sent already stays sent. */
+export async function cancel({ pool }: Deps, organizationId: number, identifier: string): Promise<number> {
+  const cancelled = await cancelOccurrence(pool, organizationId, identifier);
+  if (cancelled === undefined) {
+    throw new AppError(
+      'occurrence.ended',
+      'there is nothing left to cancel: the occurrence has ended or was cancelled',
+    );
+  }
+  return cancelled;
+}
+
+export async function replay({ pool }: Deps, organizationId: number, identifier: string): Promise<number> {
+  return replayOccurrence(pool, organizationId, identifier);
 }

@@ -1,5 +1,5 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
-import { deleteOldIdempotencyKeysAcrossTenants } from '../db/occurrences.ts';
+import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { createPartitions } from '../db/partitions.ts';
 import type { Deps } from './deps.ts';
 

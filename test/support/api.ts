@@ -72,7 +72,7 @@ function kindOf(value: unknown, wanted: Kind | undefined): Kind | undefined {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? 'object' : undefined;
 }
 
-const problemFields: Fields = {
+export const problemFields: Fields = {
   type: 'string',
   title: 'string',
   status: 'integer',

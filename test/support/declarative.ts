@@ -26,6 +26,87 @@ export async function exampleOrganization(slug = 'acme'): Promise<OrganizationDo
   return { ...organization!, slug };
 }
 
+/** Everything that can be said about an organization, nothing at its default. */
+export function everything(slug: string): OrganizationDocument {
+  return {
+    slug,
+    name: 'Everything',
+    channels: [
+      {
+        slug: 'mail',
+        name: 'Mail',
+        type: 'email',
+        enabled: false,
+        providers: [
+          {
+            use: 'smtp',
+            host: 'a.test',
+            port: 465,
+            secure: true,
+            user: 'u',
+            password: 'hunter2hunter2',
+            from: 'a@b.test',
+          },
+          { use: 'sandbox' },
+        ],
+      },
+    ],
+    users: [
+      {
+        email: 'Zoë@acme.test',
+        first_name: 'Zoë',
+        last_name: 'O’Neil',
+        locked: true,
+        custom_fields: { deep: { list: [1, null, 'x'], 'odd/key': 1.5 }, empty: {} },
+        addresses: [
+          { name: 'phone', value: '+15555550100' },
+          { name: 'email-work', value: 'zoe@work.test' },
+          { name: 'slack', value: 'U123' },
+        ],
+      },
+    ],
+    projects: [
+      {
+        slug: 'shop',
+        name: 'Shop',
+        channels: [{ slug: 'texts', name: 'Texts', type: 'sms', enabled: true, providers: [{ use: 'sandbox' }] }],
+        distribution_lists: [
+          { name: 'All of them / really', members: ['zoë@acme.test'] },
+          { name: 'None', members: [] },
+        ],
+        applications: [
+          {
+            slug: 'web',
+            name: 'Web',
+            events: [
+              {
+                slug: 'paid',
+                name: 'Paid',
+                active: false,
+                notifications: [
+                  {
+                    name: 'everyone',
+                    active: false,
+                    recipients: { list: 'All of them / really', users: "custom_fields.tier == 'gold'", trigger: true },
+                    channels: ['mail', 'sms'],
+                    filter: 'amount > `0`',
+                    environs: ['production', 'staging'],
+                    extra_context: { colour: 'red', n: 0 },
+                    message: { subject: 'S', body: 'B\nC' },
+                    overrides: { texts: { body: 'short' }, email: { subject: 'T' } },
+                  },
+                  { name: 'plain', recipients: { trigger: true }, channels: ['texts'], message: { body: '' } },
+                ],
+              },
+              { slug: 'idle', name: 'Idle', active: true, notifications: [] },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+}
+
 export function hooksOf({ channels = [] }: OrganizationDocument): ChannelEntry {
   return channels.find(channel => channel.slug === 'hooks')!;
 }

@@ -2,7 +2,7 @@
  * The script of the API reference. Scalar's plugin keeps it as a string of 4.4 MB in its module. Importing that at the
  * start would cost every process 0.4 s and 41 MB though few ever show the reference, and each time the plugin sends it
  * the event loop stands still for 0.16 s. So the first request starts a thread that fetches the script and ends: a
- * second until the page shows, no pause longer than 25 ms for anybody else, and only the script's bytes stay.
+ * second until the page shows, no pause longer than 25 ms for anybody else, and of the heap only the script stays taken.
  */
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';

@@ -1,45 +1,127 @@
-import { Type } from 'typebox';
-import { type Provider, settings } from '../provider.ts';
+/** Any mail server. Connections are kept and shared by all messages of one opened sender. */
+import { connect, type Socket } from 'node:net';
+import { createTransport } from 'nodemailer';
+import type { Static } from 'typebox';
+import type { Outbound } from '../../lib/outbound.ts';
+import { toBase64 } from '../http-outcome.ts';
+import type { Provider } from '../provider.ts';
+import type { Outcome, Outgoing } from '../sending.ts';
+import { bodies, messageId, toMailbox } from './message.ts';
+import { toFailure } from './smtp-outcome.ts';
+import { SmtpSettings } from './smtp-settings.ts';
 
-const Settings = settings(
-  {
-    host: Type.String({
-      minLength: 1,
-      maxLength: 253,
-      pattern: '^[^\\s/@]+$',
-      patternHint: 'must be a name or address',
-    }),
-    port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535, description: '465 when secure, else 587.' })),
-    secure: Type.Optional(Type.Boolean({ description: 'TLS from the first byte, without STARTTLS.' })),
-    starttls: Type.Optional(
-      Type.Enum(['require', 'prefer', 'never'], {
-        description: 'Whether to change to TLS after connecting. Absent: prefer, and require with a password.',
-      }),
-    ),
-    user: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, secret: true })),
-    from: Type.String({ format: 'mailbox', maxLength: 512, description: 'Acme <no-reply@acme.test>' }),
-    reply_to: Type.Optional(Type.String({ format: 'mailbox', maxLength: 512 })),
-    dkim_domain: Type.Optional(Type.String({ minLength: 1, maxLength: 253 })),
-    dkim_selector: Type.Optional(Type.String({ minLength: 1, maxLength: 63 })),
-    dkim_private_key: Type.Optional(
-      Type.String({ pattern: '-----BEGIN', patternHint: 'must be a PEM key', maxLength: 16_384, secret: true }),
-    ),
-  },
-  {
-    dependentRequired: {
-      user: ['password'],
-      password: ['user'],
-      dkim_domain: ['dkim_selector', 'dkim_private_key'],
-      dkim_selector: ['dkim_domain', 'dkim_private_key'],
-      dkim_private_key: ['dkim_domain', 'dkim_selector'],
-    },
-  },
-);
+type Settings = Static<typeof SmtpSettings>;
 
-export const smtp: Provider<typeof Settings> = {
+export const smtp: Provider<typeof SmtpSettings> = {
   name: 'smtp',
   medium: 'email',
   summary: 'Any mail server, over SMTP.',
-  settings: Settings,
+  settings: SmtpSettings,
+  dedupes: false,
+  open(settings, { outbound }) {
+    const { from, reply_to, headers, user, password, dkim_private_key } = settings;
+    const transport = openTransport(settings, outbound);
+    const sender = toMailbox(from);
+    const secrets = [password, password && toBase64(password), toBase64(`\0${user}\0${password}`), dkim_private_key];
+    const underWay = new Set<Promise<Outcome>>();
+
+    const send = async (outgoing: Outgoing): Promise<Outcome> => {
+      const id = `<${messageId(outgoing, sender)}>`;
+      const progress = { whole: false };
+      try {
+        await transport.sendMail({
+          from: sender,
+          // As a value, not as text, in which a comma would make two of one.
+          to: { name: '', address: outgoing.address },
+          ...(reply_to && { replyTo: toMailbox(reply_to) }),
+          subject: outgoing.content.title,
+          ...bodies(outgoing),
+          messageId: id,
+          date: outgoing.createdAt,
+          ...(headers && { headers }),
+          disableFileAccess: true,
+          disableUrlAccess: true,
+          progress,
+        } as Parameters<typeof transport.sendMail>[0]);
+        return { ok: true, id };
+      } catch (error) {
+        return toFailure(error, progress.whole, secrets);
+      }
+    };
+
+    return {
+      send(outgoing) {
+        const sending = send(outgoing);
+        underWay.add(sending);
+        return sending.finally(() => underWay.delete(sending));
+      },
+      async close() {
+        await Promise.allSettled(underWay);
+        transport.close();
+      },
+    };
+  },
 };
+
+function openTransport(settings: Settings, outbound: Outbound) {
+  const { host, secure = false, user, password, ca, timeout_ms: timeoutMs = 30_000 } = settings;
+  const port = settings.port ?? (secure ? 465 : 587);
+  const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
+  const transport = createTransport({
+    pool: true,
+    host,
+    port,
+    secure,
+    requireTLS: !secure && starttls === 'require',
+    ignoreTLS: starttls === 'never',
+    tls: { ...(ca && { ca }) },
+    ...(user !== undefined && { auth: { user, pass: password } }),
+    ...(settings.dkim_domain && {
+      dkim: {
+        domainName: settings.dkim_domain,
+        keySelector: settings.dkim_selector!,
+        privateKey: settings.dkim_private_key!,
+      },
+    }),
+    maxConnections: settings.max_connections ?? 5,
+    // A message that found its connection closed before a byte of it had left goes to a new one, once.
+    maxRequeues: 1,
+    ...(settings.rate && { rateLimit: settings.rate, rateDelta: 1000 }),
+    connectionTimeout: timeoutMs,
+    greetingTimeout: timeoutMs,
+    socketTimeout: timeoutMs,
+    // Every connection asks anew where the host is; its name stays the one on the certificate.
+    getSocket(_: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void) {
+      openSocket(outbound, host, port, timeoutMs).then(
+        connection => callback(null, { connection }),
+        error => callback(error),
+      );
+    },
+  });
+  // Notes when the last byte of a mail was handed over: only from then on can it have been accepted.
+  transport.use('stream', ({ message, data }, done) => {
+    const { progress } = data as { progress?: { whole: boolean } };
+    const createReadStream = message.createReadStream.bind(message);
+    message.createReadStream = options => {
+      const stream = createReadStream(options);
+      return stream.once('end', () => {
+        if (progress) progress.whole = true;
+      });
+    };
+    done();
+  });
+  return transport;
+}
+
+async function openSocket(outbound: Outbound, host: string, port: number, timeoutMs: number): Promise<Socket> {
+  const address = await outbound.resolve(host);
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: address, port, noDelay: true });
+    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${timeoutMs} ms`)), timeoutMs);
+    socket.once('error', reject).once('connect', () => {
+      socket.off('error', reject);
+      resolve(socket);
+    });
+    socket.once('connect', () => clearTimeout(timer)).once('close', () => clearTimeout(timer));
+  });
+}

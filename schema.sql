@@ -1,0 +1,324 @@
+-- Generated from migrations/ by npm run generate; for reading. The reasons are told there.
+
+CREATE SEQUENCE delivery_ids;
+CREATE SEQUENCE worker_ids;
+
+CREATE TABLE organizations (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  slug text NOT NULL,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  retention_days integer NOT NULL DEFAULT 90,
+  CONSTRAINT organizations_pkey PRIMARY KEY (id),
+  CONSTRAINT organizations_slug_key UNIQUE (slug)
+);
+
+CREATE TABLE projects (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  slug text NOT NULL,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT projects_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT projects_organization_id_slug_key UNIQUE (organization_id, slug),
+  CONSTRAINT projects_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE applications (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id bigint NOT NULL,
+  slug text NOT NULL,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  paused_at timestamptz,
+  CONSTRAINT applications_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT applications_organization_id_project_id_slug_key UNIQUE (organization_id, project_id, slug),
+  CONSTRAINT applications_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE events (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  application_id bigint NOT NULL,
+  slug text NOT NULL,
+  name text NOT NULL,
+  active boolean NOT NULL DEFAULT true,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  paused_at timestamptz,
+  CONSTRAINT events_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT events_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
+  CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE channels (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id bigint,
+  slug text NOT NULL,
+  name text NOT NULL,
+  type text NOT NULL,
+  enabled boolean NOT NULL DEFAULT true,
+  providers jsonb NOT NULL DEFAULT '[]',
+  secrets bytea,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  paused_at timestamptz,
+  on_unknown text NOT NULL DEFAULT 'resend',
+  rate_per_second integer,
+  concurrency integer,
+  CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
+  CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT channels_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE users (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  username text NOT NULL,
+  email text NOT NULL,
+  first_name text NOT NULL DEFAULT '',
+  last_name text NOT NULL DEFAULT '',
+  locked boolean NOT NULL DEFAULT false,
+  custom_fields jsonb NOT NULL DEFAULT '{}',
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  locale text,
+  CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
+  CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE addresses (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  name text NOT NULL,
+  value text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  disabled_at timestamptz,
+  disabled_reason text,
+  CONSTRAINT addresses_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT addresses_organization_id_user_id_name_value_key UNIQUE (organization_id, user_id, name, value),
+  CONSTRAINT addresses_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE distribution_lists (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id bigint NOT NULL,
+  name text NOT NULL,
+  name_key text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT distribution_lists_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT distribution_lists_organization_id_project_id_name_key_key UNIQUE (organization_id, project_id, name_key),
+  CONSTRAINT distribution_lists_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE members (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  list_id bigint NOT NULL,
+  address_id bigint NOT NULL,
+  active boolean NOT NULL DEFAULT true,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT members_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT members_organization_id_list_id_address_id_key UNIQUE (organization_id, list_id, address_id),
+  CONSTRAINT members_organization_id_address_id_fkey FOREIGN KEY (organization_id, address_id) REFERENCES addresses(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT members_organization_id_list_id_fkey FOREIGN KEY (organization_id, list_id) REFERENCES distribution_lists(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX members_by_address ON members (organization_id, address_id);
+CREATE INDEX members_by_list ON members (organization_id, list_id, id);
+
+CREATE TABLE keys (
+  organization_id bigint NOT NULL,
+  id text NOT NULL,
+  name text NOT NULL,
+  secret_hash bytea NOT NULL,
+  project_id bigint,
+  application_id bigint,
+  permissions text[] NOT NULL,
+  requests_per_second integer,
+  expires_at timestamptz,
+  revoked_at timestamptz,
+  last_used_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT keys_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT keys_organization_id_name_key UNIQUE (organization_id, name),
+  CONSTRAINT keys_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX keys_by_id ON keys (id);
+
+CREATE TABLE notifications (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  event_id bigint NOT NULL,
+  name text NOT NULL,
+  active boolean NOT NULL DEFAULT true,
+  recipients jsonb NOT NULL,
+  channels text[] NOT NULL,
+  filter text,
+  environs text[],
+  extra_context jsonb NOT NULL DEFAULT '{}',
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
+  CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE messages (
+  organization_id bigint NOT NULL,
+  notification_id bigint NOT NULL,
+  version integer NOT NULL,
+  content jsonb NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT messages_pkey PRIMARY KEY (organization_id, notification_id, version),
+  CONSTRAINT messages_organization_id_notification_id_fkey FOREIGN KEY (organization_id, notification_id) REFERENCES notifications(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE occurrences (
+  organization_id bigint NOT NULL,
+  id uuid NOT NULL,
+  project_id bigint NOT NULL,
+  application_id bigint NOT NULL,
+  event_id bigint NOT NULL,
+  status text NOT NULL DEFAULT 'accepted',
+  priority smallint NOT NULL DEFAULT 1,
+  context jsonb NOT NULL,
+  options jsonb NOT NULL,
+  correlation_id text,
+  key_id text,
+  due_at timestamptz NOT NULL,
+  expires_at timestamptz,
+  created_at timestamptz NOT NULL,
+  completed_at timestamptz,
+  owner bigint,
+  cursor jsonb,
+  reason text,
+  cancelled_at timestamptz,
+  deliveries integer NOT NULL DEFAULT 0,
+  sent integer NOT NULL DEFAULT 0,
+  failed integer NOT NULL DEFAULT 0,
+  suppressed integer NOT NULL DEFAULT 0,
+  cancelled integer NOT NULL DEFAULT 0,
+  expired integer NOT NULL DEFAULT 0,
+  unknown integer NOT NULL DEFAULT 0,
+  CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
+) PARTITION BY RANGE (id);
+CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
+CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
+
+CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
+
+CREATE TABLE idempotency_keys (
+  organization_id bigint NOT NULL,
+  event_id bigint NOT NULL,
+  key text NOT NULL,
+  body_hash bytea NOT NULL,
+  occurrence_id uuid NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT idempotency_keys_pkey PRIMARY KEY (organization_id, event_id, key)
+);
+CREATE INDEX idempotency_keys_by_age ON idempotency_keys (created_at);
+
+CREATE TABLE deliveries (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  id bigint NOT NULL DEFAULT nextval('delivery_ids'::regclass),
+  notification_id bigint NOT NULL,
+  version integer NOT NULL,
+  channel_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  address text,
+  status text NOT NULL,
+  reason text,
+  detail text,
+  priority smallint NOT NULL,
+  attempts smallint NOT NULL DEFAULT 0,
+  provider_index smallint NOT NULL DEFAULT 0,
+  provider_attempts smallint NOT NULL DEFAULT 0,
+  provider text,
+  provider_message_id text,
+  owner bigint,
+  due_at timestamptz NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  sent_at timestamptz,
+  CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
+) PARTITION BY RANGE (occurrence_id);
+CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, occurrence_id, notification_id, channel_id, COALESCE(address, '#' || user_id));
+CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
+
+CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
+
+CREATE TABLE delivery_stats (
+  organization_id bigint NOT NULL,
+  hour timestamptz NOT NULL,
+  event_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  status text NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT delivery_stats_pkey PRIMARY KEY (organization_id, hour, event_id, channel_id, status),
+  CONSTRAINT delivery_stats_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE channel_rates (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  tokens double precision NOT NULL,
+  refilled_at timestamptz NOT NULL,
+  CONSTRAINT channel_rates_pkey PRIMARY KEY (organization_id, channel_id),
+  CONSTRAINT channel_rates_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE inbox (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  title text NOT NULL,
+  body text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  read_at timestamptz,
+  archived_at timestamptz,
+  CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
+  CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE OR REPLACE FUNCTION announce_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+begin
+  perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON projects
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON applications
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, permissions, requests_per_second, expires_at, revoked_at ON keys
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT ON messages
+  FOR EACH ROW EXECUTE FUNCTION announce_change();

@@ -1,0 +1,72 @@
+/**
+ * Writes the files that follow from others: schema.sql and src/db/types.ts from migrations/, openapi.json from the
+ * routes. With --check it writes nothing and fails if one of them is out of date.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { migrate } from '../src/db/migrate.ts';
+import { openDatabase } from '../src/db/pool.ts';
+import { createServer } from '../src/http/server.ts';
+import type { Deps } from '../src/services/deps.ts';
+import { readSchema, type Schema } from './schema-read.ts';
+import { schemaToSql } from './schema-sql.ts';
+import { schemaToTypes } from './schema-types.ts';
+
+const root = new URL('../', import.meta.url);
+const schema = await migratedSchema();
+const files = {
+  'schema.sql': schemaToSql(schema),
+  'src/db/types.ts': schemaToTypes(schema),
+  'openapi.json': await describeApi(),
+};
+
+const stale: string[] = [];
+for (const [name, text] of Object.entries(files)) {
+  const present = await readFile(new URL(name, root), 'utf8').catch(() => undefined);
+  if (present !== text) stale.push(name);
+}
+if (!process.argv.includes('--check')) {
+  for (const name of stale) await writeFile(new URL(name, root), files[name as keyof typeof files]);
+  console.log(stale.length > 0 ? `Wrote ${stale.join(', ')}.` : 'Everything is up to date.');
+} else if (stale.length > 0) {
+  console.error(`Out of date: ${stale.join(', ')}. Run npm run generate.`);
+  process.exitCode = 1;
+}
+
+/** What the migrations make of an empty database: a real one, thrown away afterwards. */
+async function migratedSchema(): Promise<Schema> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-generate-'));
+  try {
+    const cluster = await openEmbedded({ dataDir, durable: false });
+    const database = openDatabase({ url: cluster.url, name: 'generate' });
+    try {
+      await migrate(database.db);
+      return await readSchema(database.pool);
+    } finally {
+      await database.close();
+      await cluster.release();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Nothing is asked of this server but its description, so it needs nothing to work with. */
+async function describeApi(): Promise<string> {
+  const server = await createServer({
+    deps: {} as Deps,
+    logger: pino({ level: 'silent' }),
+    withApi: true,
+    baseUrl: undefined,
+    trustProxy: [],
+    corsOrigins: [],
+    pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+  });
+  await server.ready();
+  const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;
+  await server.close();
+  return text;
+}

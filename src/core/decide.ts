@@ -1,0 +1,154 @@
+/**
+ * Who gets what, and why somebody does not: one pure function that real runs, simulation and "why not?" all call.
+ * Reasons are a closed list with stable codes.
+ */
+
+import { addressKind, fold } from './text.ts';
+import type { TriggerOptions } from './trigger.ts';
+
+export const reasons = {
+  'event.missing': 'the event has been deleted',
+  'event.paused': 'the event or its application is paused',
+  'channel.paused': 'the channel is paused',
+  no_recipients: 'no notification found anybody to tell',
+  'notification.inactive': 'the notification is switched off',
+  'notification.environ': 'the notification is for other environments',
+  'filter.no_match': "the notification's filter does not match the context",
+  'filter.failed': "the notification's filter cannot be evaluated on this context",
+  'options.channels': 'the trigger asked for other channels',
+  'options.limit_to': 'the trigger was limited to other recipients',
+  'channel.missing': 'the notification names a channel that does not exist',
+  'channel.disabled': 'the channel is switched off',
+  'channel.unusable': 'the channel has no provider that can be used',
+  'user.locked': 'the user is locked',
+  'member.inactive': 'the membership in the list is inactive',
+  'address.missing': 'the user has no address for this channel',
+  'address.disabled': 'the address was disabled because it no longer works',
+  duplicate: 'the same address gets this message by this channel already',
+  expired: 'it was not sent before it expired',
+  cancelled: 'it was cancelled before it was sent',
+  dry_run: 'it was a dry run',
+  unknown: 'the answer was lost after it was sent',
+  'template.failed': 'the message could not be written',
+  'provider.failed': 'the provider refused it, or could not be reached in all attempts',
+} as const;
+
+export type Reason = keyof typeof reasons;
+
+export interface Recipient {
+  user_id: number;
+  username: string;
+  email: string;
+  locked: boolean;
+  addresses: { name: string; value: string; disabled: boolean }[];
+  /** Where the recipient comes from a list: the address it was entered with. */
+  member?: { active: boolean; name: string; value: string };
+}
+
+/** How a channel reaches people: by an address of its own kind, all in one room, or everybody whatever they have. */
+export type Reach = 'address' | 'room' | 'recipient';
+
+export interface DecidingChannel {
+  id: number;
+  slug: string;
+  type: string;
+  enabled: boolean;
+  reach: Reach;
+  usable: boolean;
+}
+
+export interface DecidingNotification {
+  active: boolean;
+  environs: readonly string[] | null;
+  /** Slugs or types. */
+  channels: readonly string[];
+  /** Whether the filter matches; undefined without one. */
+  matches: ((context: unknown) => boolean) | undefined;
+}
+
+/** Why nobody at all gets this notification, or undefined. */
+export function decideNotification(
+  notification: DecidingNotification,
+  context: unknown,
+  options: TriggerOptions,
+): Reason | undefined {
+  if (!notification.active) return 'notification.inactive';
+  const { environs } = notification;
+  if (environs && options.environs && !options.environs.some(name => environs.includes(name))) {
+    return 'notification.environ';
+  }
+  if (!notification.matches) return undefined;
+  try {
+    return notification.matches(context) ? undefined : 'filter.no_match';
+  } catch {
+    return 'filter.failed';
+  }
+}
+
+/** The channels that a notification means: the project's own before the organization's of the same slug. */
+export function selectChannels<Channel extends DecidingChannel>(
+  names: readonly string[],
+  usable: readonly Channel[],
+): Channel[] {
+  const chosen = names.flatMap(name => {
+    const bySlug = usable.find(channel => channel.slug === name);
+    return bySlug ? [bySlug] : usable.filter(channel => channel.type === name);
+  });
+  return [...new Set(chosen)];
+}
+
+export type Decision = { address: string; reason?: undefined } | { address: string | null; reason: Reason };
+
+/** For one recipient by one channel: where to, or why not. Several addresses only where each is a device of its own. */
+export function decide(channel: DecidingChannel, recipient: Recipient, options: TriggerOptions): Decision[] {
+  const all = findAddresses(channel, recipient);
+  const [first] = all;
+  const reason = refuse(channel, recipient, options, first);
+  if (reason) return [{ address: first?.value ?? null, reason }];
+  const working = all.filter(address => !address.disabled);
+  if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
+  return working.map(({ value }) => ({ address: value }));
+}
+
+function refuse(
+  channel: DecidingChannel,
+  recipient: Recipient,
+  options: TriggerOptions,
+  address: { value: string } | undefined,
+): Reason | undefined {
+  const { channels, limit_to } = options;
+  if (channels && !channels.some(name => fold(name) === channel.slug || fold(name) === channel.type)) {
+    return 'options.channels';
+  }
+  if (limit_to) {
+    const allowed = new Set(limit_to.map(fold));
+    const names = [recipient.username, recipient.email, ...recipient.addresses.map(({ value }) => value)];
+    if (!names.some(name => allowed.has(fold(name)))) return 'options.limit_to';
+  }
+  if (recipient.locked) return 'user.locked';
+  if (recipient.member && !recipient.member.active) return 'member.inactive';
+  if (!channel.enabled) return 'channel.disabled';
+  if (!channel.usable) return 'channel.unusable';
+  if (!address) return 'address.missing';
+  if (options.dry_run) return 'dry_run';
+  return undefined;
+}
+
+interface Found {
+  value: string;
+  disabled: boolean;
+}
+
+function findAddresses(channel: DecidingChannel, recipient: Recipient): Found[] {
+  if (channel.reach === 'room') return [{ value: `room ${channel.slug}`, disabled: false }];
+  const { member } = recipient;
+  const own = recipient.addresses.filter(({ name }) => addressKind(name) === channel.type);
+  const entered =
+    member && addressKind(member.name) === channel.type && own.find(({ value }) => value === member.value);
+  if (entered) return [entered];
+  // The plain name is the main one: `email` before `email-work`.
+  own.sort((a, b) => a.name.length - b.name.length);
+  if (channel.type === 'webpush') return own;
+  if (own[0]) return [own[0]];
+  return channel.reach === 'recipient' ? [{ value: recipient.username, disabled: false }] : [];
+}

@@ -1,0 +1,120 @@
+/**
+ * What notifications name: channels by slug or type, and distribution lists. Names that a document does not explain are
+ * looked up in the sections that it leaves alone; and what a document takes away must not be what something that it
+ * does not mention still needs.
+ */
+import { addError } from './declarative-shape.ts';
+import type { NotificationState, OrganizationState, ProjectState } from './declarative-state.ts';
+import type { FieldErrors } from './errors.ts';
+import { fold } from './text.ts';
+
+/** A name that the document does not explain itself. */
+export interface Reference {
+  at: string;
+  kind: 'channel' | 'list';
+  name: string;
+  organization: string;
+  project: string;
+}
+
+/** The references that lead nowhere in what is stored either. */
+export function checkReferences(
+  references: readonly Reference[],
+  desired: readonly OrganizationState[],
+  current: ReadonlyMap<string, OrganizationState>,
+  errors: FieldErrors,
+): void {
+  const projectOf = (organization: OrganizationState | undefined, slug: string) =>
+    organization?.projects?.find(project => project.slug === slug);
+  for (const { at, kind, name, organization, project } of references) {
+    const file = desired.find(({ slug }) => slug === organization);
+    const [inFile, stored] = [projectOf(file, project), projectOf(current.get(organization), project)];
+    const known = namesOf(
+      kind,
+      { lists: inFile?.lists ?? stored?.lists, channels: inFile?.channels ?? stored?.channels },
+      { channels: file?.channels ?? current.get(organization)?.channels },
+    );
+    if (!known.has(fold(name))) addError(errors, at, unknownName(kind, name, [...known.values()]));
+  }
+}
+
+/** Refuses to take from a notification that the document does not mention what it has now. */
+export function checkLeftovers(
+  current: OrganizationState,
+  desired: OrganizationState,
+  { prune }: { prune: boolean },
+  at: string,
+  errors: FieldErrors,
+): void {
+  const bySlug = (item: { slug: string }) => item.slug;
+  const after = { channels: merged(current.channels, desired.channels, prune, bySlug) };
+  for (const project of current.projects ?? []) {
+    const index = desired.projects?.findIndex(({ slug }) => slug === project.slug) ?? -1;
+    const file = desired.projects?.[index];
+    if (!file && desired.projects && prune) continue;
+    const projectAfter = {
+      channels: merged(project.channels, file?.channels, prune, bySlug),
+      lists: merged(project.lists, file?.lists, prune, list => fold(list.name)),
+    };
+    for (const { path, notification } of unmentioned(project, file, prune)) {
+      for (const { kind, name } of namesIn(notification)) {
+        if (!namesOf(kind, project, current).has(fold(name)) || namesOf(kind, projectAfter, after).has(fold(name)))
+          continue;
+        const place = kind === 'list' ? `projects/${index}/distribution_lists` : fieldOfChannels(file, index);
+        addError(errors, `${at}/${place}`, `takes away ${kind} ${name}, which ${current.slug}/${path} still names`);
+      }
+    }
+  }
+}
+
+export function unknownName(kind: Reference['kind'], name: string, known: string[]): string {
+  const names = [...new Set(known)].filter(Boolean);
+  const choice = names.length > 0 ? `there are ${names.slice(0, 20).join(', ')}` : 'there are none';
+  return kind === 'list'
+    ? `there is no distribution list ${JSON.stringify(name)} in this project (${choice})`
+    : `there is no channel of the slug or type ${JSON.stringify(name)} (${choice})`;
+}
+
+function fieldOfChannels(file: ProjectState | undefined, index: number): string {
+  return file?.channels ? `projects/${index}/channels` : 'channels';
+}
+
+/** Those that stay as they are, because the document does not say anything about them. */
+function* unmentioned(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+  for (const application of project.applications ?? []) {
+    const newer = file?.applications?.find(({ slug }) => slug === application.slug);
+    if (!newer && file?.applications && prune) continue;
+    for (const event of application.events ?? []) {
+      const newerEvent = newer?.events?.find(({ slug }) => slug === event.slug);
+      if (!newerEvent && newer?.events && prune) continue;
+      for (const notification of event.notifications ?? []) {
+        if (newerEvent?.notifications?.some(({ name }) => name === notification.name)) continue;
+        if (newerEvent?.notifications && prune) continue;
+        yield { path: [project.slug, application.slug, event.slug, notification.name].join('/'), notification };
+      }
+    }
+  }
+}
+
+function namesIn({ channels, recipients, content }: NotificationState): { kind: Reference['kind']; name: string }[] {
+  const names = new Set([...channels, ...Object.keys(content.overrides)]);
+  const list = recipients.list === undefined ? [] : [{ kind: 'list' as const, name: recipients.list }];
+  return [...[...names].map(name => ({ kind: 'channel' as const, name })), ...list];
+}
+
+type Channels = Pick<OrganizationState, 'channels'>;
+
+function namesOf(kind: Reference['kind'], project: Pick<ProjectState, 'channels' | 'lists'>, organization: Channels) {
+  const names =
+    kind === 'list'
+      ? (project.lists ?? []).map(list => list.name)
+      : [...(project.channels ?? []), ...(organization.channels ?? [])].flatMap(({ slug, type }) => [slug, type]);
+  return new Map(names.map(name => [fold(name), name]));
+}
+
+function merged<T>(before: T[] = [], after: T[] | undefined, prune: boolean, identityOf: (item: T) => string): T[] {
+  if (!after) return before;
+  if (prune) return after;
+  const named = new Set(after.map(identityOf));
+  return [...after, ...before.filter(item => !named.has(identityOf(item)))];
+}

@@ -1,0 +1,184 @@
+/** A message before it is rendered: every template in it parsed once, every mistake found, and the choice among them. */
+import { type FieldErrors, invalid } from './errors.ts';
+import { type CompiledLayout, parseLayout } from './layout.ts';
+import { type Block, parseMarkdown } from './markdown.ts';
+import { type JsonPiece, readJson } from './render-json.ts';
+import { remember } from './render-memory.ts';
+import { parseTemplate, type Template, TemplateError } from './template.ts';
+
+export interface Words {
+  /** Liquid. */
+  subject?: string;
+  /** Markdown with Liquid; for a webhook also JSON. */
+  body?: string;
+}
+
+export interface LocalizedWords extends Words {
+  /** By locale (`pt-BR`) or language (`pt`). */
+  locales?: Record<string, Words>;
+}
+
+export interface MessageContent extends LocalizedWords {
+  body: string;
+  /** The name of a layout. */
+  layout?: string;
+  /** A variable that the context lacks fails the message. */
+  strict?: boolean;
+  /** What differs on a channel, by its slug or its medium. */
+  overrides?: Record<string, LocalizedWords>;
+}
+
+export interface CompiledMessage {
+  layout?: string;
+  strict: boolean;
+  own: Variants;
+  overrides: Map<string, Variants>;
+}
+
+export interface CompiledTemplate {
+  /** The path of the template in the message. */
+  field: string;
+  template: Template;
+  readMarkdown: (skeleton: string) => Block[];
+  readJson: (skeleton: string) => JsonPiece[];
+}
+
+type CompiledWords = { [field in keyof Words]?: CompiledTemplate };
+interface Variants {
+  words: CompiledWords;
+  locales: Map<string, CompiledWords>;
+}
+
+export interface TemplateMistake {
+  field: string;
+  line: number;
+  column: number;
+  message: string;
+}
+
+/** Throws `template.invalid` naming every template that is wrong, and where. */
+export function compileMessage(content: MessageContent): CompiledMessage {
+  const mistakes: TemplateMistake[] = [];
+  const message = compile(content, mistakes);
+  throwIfAny(mistakes);
+  return message;
+}
+
+/** The same without throwing, for an editor. */
+export function findTemplateMistakes(content: MessageContent): TemplateMistake[] {
+  const mistakes: TemplateMistake[] = [];
+  compile(content, mistakes);
+  return mistakes;
+}
+
+/** Throws `template.invalid`. */
+export function compileLayout(source: string, field = 'layout'): CompiledLayout {
+  try {
+    return parseLayout(source);
+  } catch (error) {
+    throwIfAny([toMistake(field, error)]);
+    throw error;
+  }
+}
+
+export interface Choice {
+  subject?: CompiledTemplate;
+  body: CompiledTemplate;
+  /** Of the words that were chosen: dates and the document have to agree with them. */
+  locale: string;
+}
+
+/** The channel's words before the medium's before the message's own, and in each the recipient's language first. */
+export function choose(
+  { own, overrides }: CompiledMessage,
+  { channel, medium, locale }: { channel: string; medium: string; locale?: string },
+): Choice {
+  const wanted = toLocale(locale);
+  const languages = [fold(wanted), fold(wanted).split('-')[0]!];
+  const candidates = [overrides.get(channel), overrides.get(medium), own].filter(variants => variants !== undefined);
+  const pick = (field: keyof Words): CompiledTemplate | undefined => {
+    for (const { words, locales } of candidates) {
+      for (const language of languages) {
+        const found = locales.get(language)?.[field];
+        if (found) return found;
+      }
+      if (words[field]) return words[field];
+    }
+    return undefined;
+  };
+  const body = pick('body')!;
+  const isTranslated = candidates.some(({ locales }) => locales.size > 0);
+  const isChosen = !isTranslated || candidates.some(({ locales }) => languages.some(language => locales.has(language)));
+  return { subject: pick('subject'), body, locale: isChosen ? wanted : usualLocale };
+}
+
+function compile(content: MessageContent, mistakes: TemplateMistake[]): CompiledMessage {
+  const compileTemplate = (source: string, field: string): CompiledTemplate | undefined => {
+    try {
+      const template = parseTemplate(source);
+      return { field, template, readMarkdown: remember(parseMarkdown), readJson: remember(readJson) };
+    } catch (error) {
+      mistakes.push(toMistake(field, error));
+      return undefined;
+    }
+  };
+  const compileWords = ({ subject, body }: Words, path: string): CompiledWords => ({
+    ...(subject !== undefined && { subject: compileTemplate(subject, `${path}subject`) }),
+    ...(body !== undefined && { body: compileTemplate(body, `${path}body`) }),
+  });
+  const compileVariants = (words: LocalizedWords, path: string): Variants => ({
+    words: compileWords(words, path),
+    locales: new Map(
+      Object.entries(words.locales ?? {}).map(([locale, translated]) => [
+        fold(locale),
+        compileWords(translated, `${path}locales/${locale}/`),
+      ]),
+    ),
+  });
+  return {
+    ...(content.layout !== undefined && { layout: content.layout }),
+    strict: content.strict ?? false,
+    own: compileVariants(content, ''),
+    overrides: new Map(
+      Object.entries(content.overrides ?? {}).map(([name, words]) => [
+        name,
+        compileVariants(words, `overrides/${name}/`),
+      ]),
+    ),
+  };
+}
+
+function toMistake(field: string, error: unknown): TemplateMistake {
+  if (!(error instanceof TemplateError)) throw error;
+  return { field, line: error.line, column: error.column, message: error.message };
+}
+
+function throwIfAny(mistakes: readonly TemplateMistake[]): void {
+  if (mistakes.length === 0) return;
+  const fields: FieldErrors = {};
+  for (const { field, line, column, message } of mistakes)
+    fields[field] = [`line ${line}, column ${column}: ${message}`];
+  throw invalid(fields, 'template.invalid');
+}
+
+const usualLocale = 'en';
+const locales = new Map<string, string>();
+
+/** As Unicode writes it; the usual one where it is none. */
+function toLocale(text: string | undefined): string {
+  if (text === undefined) return usualLocale;
+  const known = locales.get(text);
+  if (known !== undefined) return known;
+  try {
+    const locale = Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0] ?? usualLocale;
+    if (locales.size > 1000) locales.clear();
+    locales.set(text, locale);
+    return locale;
+  } catch {
+    return usualLocale;
+  }
+}
+
+function fold(locale: string): string {
+  return locale.replaceAll('_', '-').toLowerCase();
+}

@@ -1,0 +1,275 @@
+/**
+ * Liquid, fenced in: the tags and filters that a message has a use for, no files, no prototypes, no clock, and limits
+ * on everything that a template can make grow. A run gives the skeleton with the values apart (template-slots.ts).
+ */
+import {
+  CaptureTag,
+  CaseTag,
+  Context,
+  Drop,
+  defaultOperators,
+  type Emitter,
+  evalToken,
+  IfTag,
+  Liquid,
+  LiquidError,
+  type Template as Node,
+  type Operators,
+  TokenKind,
+  toValueSync,
+  UnlessTag,
+  Value,
+} from 'liquidjs';
+import { type Clock, filters } from './template-filters.ts';
+import { charge, LimitError, Steps, safeRange, templateLimits, Work, weigh } from './template-limits.ts';
+import { joinParts, slotText, splitSlots, withoutSlots } from './template-slots.ts';
+
+export interface Template {
+  nodes: Node[];
+}
+
+export interface Run {
+  skeleton: string;
+  values: readonly unknown[];
+}
+
+export interface RunOptions {
+  /** The variables. Only own properties of plain objects and lists are seen. */
+  scope: object;
+  now: unknown;
+  timezone: string;
+  /** Of dates. */
+  locale: string;
+  /** Collects the paths of variables that the scope does not have. */
+  missing: Set<string>;
+  /** Characters, values included. */
+  output?: number;
+}
+
+/** Where a template is wrong, or where it failed. */
+export class TemplateError extends Error {
+  readonly line: number;
+  readonly column: number;
+
+  constructor(message: string, line: number, column: number, cause: unknown) {
+    super(message, { cause });
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/** Throws a TemplateError. */
+export function parseTemplate(source: string): Template {
+  if (source.length > templateLimits.source) {
+    throw new TemplateError(`is longer than ${templateLimits.source} characters`, 1, 1, undefined);
+  }
+  try {
+    const nodes = engine.parse(withoutSlots(source));
+    prepare(nodes);
+    return { nodes };
+  } catch (error) {
+    throw toTemplateError(error);
+  }
+}
+
+/** Throws a TemplateError. */
+export function runTemplate({ nodes }: Template, options: RunOptions): Run {
+  const running = new Running(options);
+  try {
+    const sheet = new Sheet(running);
+    toValueSync(engine.renderer.renderTemplates(nodes, running, sheet));
+    return { skeleton: sheet.buffer, values: running.values };
+  } catch (error) {
+    throw toTemplateError(error);
+  }
+}
+
+/** The library's own context, which also keeps the values and notices what is missing. */
+class Running extends Context implements Clock {
+  readonly values: unknown[] = [];
+  readonly missing: Set<string>;
+  readonly now: unknown;
+  readonly timezone: string;
+  /** Above zero while a condition or a default is looked at: there a variable may be missing. */
+  quiet = 0;
+  private left: number;
+
+  constructor({ scope, now, timezone, locale, missing, output = templateLimits.output }: RunOptions) {
+    const limits = { memoryLimit: new Work(), renderLimit: new Steps(), liquid: engine };
+    super(scope, optionsFor(locale), { sync: true }, limits as unknown as ConstructorParameters<typeof Context>[3]);
+    this.missing = missing;
+    this.now = now;
+    this.timezone = timezone;
+    this.left = output;
+  }
+
+  override *_get(path: (string | number | Drop)[]): IterableIterator<unknown> {
+    const value: unknown = yield super._get(path);
+    if (value === undefined && this.quiet === 0) this.missing.add(path.map(String).join('.').slice(0, 200));
+    return value;
+  }
+
+  /** The slot of a value. */
+  keep(value: unknown): string {
+    if (value instanceof Captured) return value.skeleton;
+    this.grow(weigh(value, this.left));
+    return slotText(this.values.push(value) - 1);
+  }
+
+  grow(characters: number): void {
+    this.left -= characters;
+    if (this.left < 0) throw new LimitError('yields too much text');
+  }
+}
+
+class Sheet implements Emitter {
+  buffer = '';
+  private readonly running: Running;
+
+  constructor(running: Running) {
+    this.running = running;
+  }
+
+  write(text: unknown): void {
+    const written = String(text ?? '');
+    this.running.grow(written.length);
+    this.buffer += written;
+  }
+}
+
+/** What was captured is the author's own text with values in it, and stays so when it is put out unchanged. */
+class Captured extends Drop {
+  readonly skeleton: string;
+  private readonly values: readonly unknown[];
+
+  constructor(skeleton: string, values: readonly unknown[]) {
+    super();
+    this.skeleton = skeleton;
+    this.values = values;
+  }
+
+  override valueOf(): string {
+    return joinParts(splitSlots(this.skeleton), this.values);
+  }
+}
+
+class Capture extends CaptureTag {
+  override *render(context: Context): Generator<unknown, void, string> {
+    const running = context as Running;
+    const sheet = new Sheet(running);
+    yield this.liquid.renderer.renderTemplates(this.templates, running, sheet);
+    running.bottom()[this.variable] = new Captured(sheet.buffer, running.values);
+  }
+}
+
+const tags = ['#', 'assign', 'break', 'case', 'comment', 'continue', 'echo', 'for', 'if', 'liquid', 'raw', 'unless'];
+
+const operators: Operators = Object.fromEntries(
+  Object.entries(defaultOperators).map(([name, operate]) => [
+    name,
+    (...given: unknown[]) => {
+      charge(given.at(-1) as Context, given.slice(0, -1));
+      return (operate as (...given: unknown[]) => ReturnType<typeof operate>)(...given);
+    },
+  ]),
+);
+
+const engine = new Liquid({
+  strictFilters: true,
+  ownPropertyOnly: true,
+  templates: {},
+  parseLimit: templateLimits.source,
+  dateFormat: '%Y-%m-%d %H:%M',
+  timezoneOffset: 0,
+  operators,
+  outputEscape(this: { context: Context }, value: unknown) {
+    return (this.context as Running).keep(value);
+  },
+});
+for (const name of Object.keys(engine.tags)) if (!tags.includes(name)) delete engine.tags[name];
+for (const name of Object.keys(engine.filters)) engine.unregisterFilter(name);
+for (const [name, filter] of Object.entries(filters)) engine.registerFilter(name, filter);
+engine.registerTag('capture', Capture);
+
+const optionsByLocale = new Map<string, typeof engine.options>();
+
+function optionsFor(locale: string): typeof engine.options {
+  let options = optionsByLocale.get(locale);
+  if (!options) {
+    if (optionsByLocale.size > 200) optionsByLocale.clear();
+    options = { ...engine.options, locale };
+    optionsByLocale.set(locale, options);
+  }
+  return options;
+}
+
+/** Ranges are made safe, and conditions and defaults quiet, wherever they stand. */
+function prepare(nodes: readonly Node[]): void {
+  for (const node of nodes) {
+    const isCondition = node instanceof IfTag || node instanceof UnlessTag || node instanceof CaseTag;
+    for (const argument of node.arguments?.() ?? []) {
+      if (argument instanceof Value) {
+        if (isCondition || argument.filters.some(({ name }) => name === 'default')) hush(argument);
+        for (const token of argument.initial.postfix) fenceRange(token);
+        for (const { args } of argument.filters) for (const arg of args) fenceRange(Array.isArray(arg) ? arg[1] : arg);
+      } else fenceRange(argument);
+    }
+    if (node.children) prepare(toValueSync(node.children(false, true)) as Node[]);
+  }
+}
+
+function hush(value: Value): void {
+  const evaluate = value.value.bind(value);
+  value.value = function* (context, lenient) {
+    const running = context as Running;
+    running.quiet++;
+    try {
+      return yield evaluate(context, lenient);
+    } finally {
+      running.quiet--;
+    }
+  };
+}
+
+type EvaluatedToken = Parameters<typeof evalToken>[0];
+
+/** The token becomes one that evaluates itself, by a rule that ends. */
+function fenceRange(token: unknown): void {
+  if (typeof token !== 'object' || token === null) return;
+  const { kind, props, variable, lhs, rhs } = token as {
+    kind?: TokenKind;
+    props?: unknown[];
+    variable?: unknown;
+    lhs?: EvaluatedToken;
+    rhs?: EvaluatedToken;
+  };
+  if (kind === TokenKind.PropertyAccess) for (const inner of [variable, ...(props ?? [])]) fenceRange(inner);
+  if (kind !== TokenKind.Range) return;
+  fenceRange(lhs);
+  fenceRange(rhs);
+  const initial = {
+    *evaluate(context: Context): Generator<unknown, number[], unknown> {
+      const range = safeRange(yield evalToken(lhs, context), yield evalToken(rhs, context));
+      charge(context, [range]);
+      return range;
+    },
+  };
+  Object.assign(token, { kind: TokenKind.FilteredValue, initial, filters: [] });
+}
+
+function toTemplateError(error: unknown): TemplateError {
+  if (error instanceof TemplateError) return error;
+  if (error instanceof LimitError) return new TemplateError(error.message, 1, 1, error);
+  if (error instanceof RangeError) return new TemplateError('is nested too deep', 1, 1, error);
+  if (!LiquidError.is(error)) throw error;
+  const [line = 1, column = 1] = error.token.getPosition();
+  if (error.originalError instanceof RangeError) return new TemplateError('is nested too deep', line, column, error);
+  return new TemplateError(inWords(error.message), line, column, error);
+}
+
+function inWords(message: string): string {
+  return message
+    .replace(/, line:\d+, col:\d+$/, '')
+    .replace(/^undefined filter: (.*)$/s, 'there is no filter "$1"')
+    .replace(/^tag "(.*)" not found$/s, 'there is no tag "$1"');
+}

@@ -1,0 +1,126 @@
+/** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
+import type pg from 'pg';
+import { pickByTurns, type Turn } from './turns.ts';
+
+export interface NewDelivery {
+  notification_id: number;
+  version: number;
+  channel_id: number;
+  user_id: number;
+  address: string | null;
+  status: 'pending' | 'sending' | 'suppressed';
+  reason: string | null;
+}
+
+export interface Delivery {
+  organization_id: number;
+  occurrence_id: string;
+  id: number;
+  notification_id: number;
+  version: number;
+  channel_id: number;
+  user_id: number;
+  address: string | null;
+  attempts: number;
+  provider_index: number;
+  provider_attempts: number;
+  priority: number;
+  created_at: Date;
+}
+
+const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.created_at`;
+
+const claim = {
+  name: 'claim_deliveries',
+  text: `
+    with ${pickByTurns('deliveries', "status in ('pending', 'retrying')", 'occurrence_id, id')}
+    update deliveries d set status = 'sending', owner = $4, attempts = d.attempts + 1,
+      provider_attempts = d.provider_attempts + 1
+    from picked p
+    where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
+    returning ${claimed}`,
+};
+
+/** The intent is on record, committed, before anything is sent. */
+export async function claimDeliveriesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<Delivery[]> {
+  const values = [turn.priority, turn.after, turn.most, turn.owner];
+  const { rows } = await pool.query<Delivery>({ ...claim, values });
+  return rows;
+}
+
+/** How a delivery goes on from `sending`. */
+export interface Settlement {
+  organization_id: number;
+  occurrence_id: string;
+  id: number;
+  /** The attempt that this is the outcome of: an outcome that comes too late settles nothing. */
+  attempts: number;
+  /** False where nothing was tried after all: the attempt does not count. */
+  tried: boolean;
+  status: 'sent' | 'retrying' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown' | 'pending';
+  reason: string | null;
+  detail: string | null;
+  provider: string | null;
+  provider_message_id: string | null;
+  provider_index: number;
+  provider_attempts: number;
+  /** `infinity` for what is held. */
+  due_at: Date | 'infinity' | null;
+}
+
+// One statement for a batch: the deliveries, the counts of their occurrences (complete when nothing is outstanding), and
+// the statistics of the hour. Everything is touched in the order of its keys, so that two workers never wait crosswise.
+const settle = {
+  name: 'settle_deliveries',
+  text: `
+    with given as materialized (
+      select * from json_to_recordset($1::json) as given (
+        organization_id bigint, occurrence_id uuid, id bigint, attempts smallint, tried boolean, status text, reason text, detail text,
+        provider text, provider_message_id text, provider_index smallint, provider_attempts smallint, due_at timestamptz)
+    ), settled as (
+      update deliveries d set
+        status = g.status, reason = g.reason, detail = g.detail, provider = coalesce(g.provider, d.provider),
+        provider_message_id = coalesce(g.provider_message_id, d.provider_message_id),
+        provider_index = g.provider_index, provider_attempts = g.provider_attempts,
+        attempts = case when g.tried then d.attempts else d.attempts - 1 end,
+        owner = null, due_at = coalesce(g.due_at, d.due_at),
+        sent_at = case when g.status = 'sent' then now() else d.sent_at end
+      from given g
+      where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
+        and d.status = 'sending' and d.attempts = g.attempts
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+    ), ${countText('settled')}
+    select count(*)::int as settled from settled`,
+};
+
+export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
+  const { rows } = await pool.query<{ settled: number }>({ ...settle, values: [JSON.stringify(settlements)] });
+  return rows[0]!.settled;
+}
+
+/** SQL text that adds rows of `changed(organization_id, occurrence_id, channel_id, status)` to counts and statistics. */
+export function countText(changed: string): string {
+  const ended = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'];
+  const columns = ended.map(status => `count(*) filter (where status = '${status}') as ${status}`).join(', ');
+  const totals = ended.map(status => `${status} = o.${status} + t.${status}`).join(', ');
+  const outstanding = `o.deliveries - ${ended.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
+  return `totals as (
+      select organization_id, occurrence_id, ${columns} from ${changed}
+      where status = any('{${ended.join()}}') group by 1, 2 order by 1, 2
+    ), counted as (
+      update occurrences o set ${totals},
+        status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
+        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
+      from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
+      returning o.organization_id, o.id, o.event_id
+    ), stats as (
+      insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
+      select c.organization_id, date_trunc('hour', now()), c.event_id, s.channel_id, s.status, count(*)
+      from ${changed} s join counted c on c.organization_id = s.organization_id and c.id = s.occurrence_id
+      where s.status = any('{${ended.join()}}')
+      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
+      on conflict (organization_id, hour, event_id, channel_id, status)
+        do update set count = delivery_stats.count + excluded.count
+    )`;
+}

@@ -1,0 +1,202 @@
+/** Occurrences as people and the engine look at them, and what stops or repeats them. */
+import { sql } from 'kysely';
+import type pg from 'pg';
+import { lowestUuidAt } from '../core/ids.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { DeliveryStatus, OccurrenceStatus } from '../core/statuses.ts';
+import { countText } from './deliveries.ts';
+import type { Db } from './pool.ts';
+
+/** What sending needs to know of an occurrence, as it is now. */
+export interface OccurrenceFacts {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  context: JsonObject;
+  correlation_id: string | null;
+  expires_at: Date | null;
+  cancelled_at: Date | null;
+  created_at: Date;
+}
+
+export async function findOccurrencesAcrossTenants(
+  db: Db,
+  wanted: { organizationId: number; id: string }[],
+): Promise<OccurrenceFacts[]> {
+  const { rows } = await sql<OccurrenceFacts>`
+    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.expires_at, o.cancelled_at, o.created_at
+    from unnest(${wanted.map(one => one.organizationId)}::bigint[], ${wanted.map(one => one.id)}::uuid[])
+      as wanted (organization_id, id)
+    join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`.execute(db);
+  return rows;
+}
+
+export interface Occurrence {
+  identifier: string;
+  /** prj/app/evt; null when the event has been deleted. */
+  event: string | null;
+  status: OccurrenceStatus;
+  reason: string | null;
+  created_at: Date;
+  completed_at: Date | null;
+  correlation_id: string | null;
+  counts: Counts;
+}
+
+/** By delivery status; `pending` is all that is not ended. */
+export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
+
+const columns = sql`
+  o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.reason, o.created_at, o.completed_at,
+  o.correlation_id,
+  jsonb_build_object(
+    'pending', o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown,
+    'sent', o.sent, 'failed', o.failed, 'suppressed', o.suppressed, 'cancelled', o.cancelled, 'expired', o.expired,
+    'unknown', o.unknown) as counts`;
+
+const places = sql`
+  left join events e on e.organization_id = o.organization_id and e.id = o.event_id
+  left join applications a on a.organization_id = o.organization_id and a.id = o.application_id
+  left join projects p on p.organization_id = o.organization_id and p.id = o.project_id`;
+
+export interface OccurrenceFilter {
+  project?: string;
+  application?: string;
+  event?: string;
+  status?: string;
+  correlation_id?: string;
+  since?: Date;
+  until?: Date;
+}
+
+/** The newest first; `before` is the identifier of the last one seen, or empty. */
+export async function listOccurrences(
+  db: Db,
+  organizationId: number,
+  filter: OccurrenceFilter,
+  page: { before: string; limit: number },
+): Promise<Occurrence[]> {
+  const conditions = [
+    sql`o.organization_id = ${organizationId}`,
+    ...(page.before ? [sql`o.id < ${page.before}::uuid`] : []),
+    ...(filter.since ? [sql`o.id >= ${lowestUuidAt(filter.since.getTime())}::uuid`] : []),
+    ...(filter.until ? [sql`o.id < ${lowestUuidAt(filter.until.getTime())}::uuid`] : []),
+    ...(filter.project ? [sql`p.slug = ${filter.project}`] : []),
+    ...(filter.application ? [sql`a.slug = ${filter.application}`] : []),
+    ...(filter.event ? [sql`e.slug = ${filter.event}`] : []),
+    ...(filter.status ? [sql`o.status = ${filter.status}`] : []),
+    ...(filter.correlation_id ? [sql`o.correlation_id = ${filter.correlation_id}`] : []),
+  ];
+  const { rows } = await sql<Occurrence>`
+    select ${columns} from occurrences o ${places}
+    where ${sql.join(conditions, sql` and `)} order by o.id desc limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+export async function findOccurrence(
+  db: Db,
+  organizationId: number,
+  id: string,
+): Promise<(Occurrence & { context: JsonObject; options: JsonObject }) | undefined> {
+  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject }>`
+    select ${columns}, o.context, o.options from occurrences o ${places}
+    where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
+  return rows[0];
+}
+
+export interface DeliveryView {
+  id: number;
+  user: string | null;
+  address: string | null;
+  channel: string | null;
+  notification: string | null;
+  status: DeliveryStatus;
+  reason: string | null;
+  detail: string | null;
+  attempts: number;
+  provider: string | null;
+  created_at: Date;
+  sent_at: Date | null;
+  next_attempt_at: Date | null;
+}
+
+export interface DeliveryFilter {
+  status?: string;
+  user?: string;
+  channel?: string;
+}
+
+export async function listDeliveries(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  filter: DeliveryFilter,
+  page: { after: number; limit: number },
+): Promise<DeliveryView[]> {
+  const conditions = [
+    sql`d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId} and d.id > ${page.after}`,
+    ...(filter.status ? [sql`d.status = ${filter.status}`] : []),
+    ...(filter.user ? [sql`u.username = ${filter.user}`] : []),
+    ...(filter.channel ? [sql`c.slug = ${filter.channel}`] : []),
+  ];
+  const { rows } = await sql<DeliveryView>`
+    select d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
+      d.attempts, d.provider, d.created_at, d.sent_at,
+      case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at
+    from deliveries d
+    left join users u on u.organization_id = d.organization_id and u.id = d.user_id
+    left join channels c on c.organization_id = d.organization_id and c.id = d.channel_id
+    left join notifications n on n.organization_id = d.organization_id and n.id = d.notification_id
+    where ${sql.join(conditions, sql` and `)} order by d.id limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
+export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number | undefined> {
+  const { rows } = await pool.query<{ stopped: number; open: boolean }>(
+    `with stopped as (
+      update occurrences o set cancelled_at = now(), owner = null,
+        status = case when o.status = 'sending' then o.status else 'completed' end,
+        reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
+        completed_at = case when o.status = 'sending' then o.completed_at else now() end
+      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
+        and o.cancelled_at is null
+      returning o.id
+    ) select count(*) > 0 as open, 0 as stopped from stopped`,
+    [organizationId, id],
+  );
+  if (!rows[0]!.open) return undefined;
+  const result = await pool.query<{ stopped: number }>(
+    `with stopped as (
+      update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
+      where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+    ), ${countText('stopped')}
+    select count(*)::int as stopped from stopped`,
+    [organizationId, id],
+  );
+  return result.rows[0]!.stopped;
+}
+
+/** Failed and unknown deliveries are due again, from the first provider on; returns how many. */
+export async function replayOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number> {
+  const { rows } = await pool.query<{ replayed: number }>(
+    `with before as (
+      select id, status from deliveries
+      where organization_id = $1 and occurrence_id = $2 and status in ('failed', 'unknown') for update
+    ), again as (
+      update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(),
+        provider_index = 0, provider_attempts = 0
+      from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
+      returning b.status
+    ), reopened as (
+      update occurrences o set status = 'sending', completed_at = null,
+        failed = o.failed - (select count(*) from again where status = 'failed'),
+        unknown = o.unknown - (select count(*) from again where status = 'unknown')
+      where o.organization_id = $1 and o.id = $2 and exists (select from again)
+    )
+    select count(*)::int as replayed, pg_notify('belfry_work', '') from again`,
+    [organizationId, id],
+  );
+  return rows[0]!.replayed;
+}

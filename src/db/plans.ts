@@ -1,0 +1,87 @@
+/** Everything about an event that deciding and writing need, in one read. */
+import { sql } from 'kysely';
+import type { Json, JsonObject } from '../core/json.ts';
+import type { Db } from './pool.ts';
+
+export interface EventRow {
+  id: number;
+  slug: string;
+  name: string;
+  paused: boolean;
+  application: { id: number; slug: string; name: string };
+  project: { id: number; slug: string; name: string };
+  organization: { id: number; slug: string; name: string };
+  notifications: NotificationRow[];
+}
+
+export interface NotificationRow {
+  id: number;
+  name: string;
+  active: boolean;
+  recipients: { list?: string; users?: string; trigger?: boolean };
+  channels: string[];
+  filter: string | null;
+  environs: string[] | null;
+  extra_context: JsonObject;
+  version: number;
+}
+
+export async function findEventPlan(db: Db, organizationId: number, eventId: number): Promise<EventRow | undefined> {
+  const { rows } = await sql<EventRow>`
+    select e.id, e.slug, e.name, e.paused_at is not null or a.paused_at is not null as paused,
+      jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
+      jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name) as organization,
+      coalesce((
+        select jsonb_agg(to_jsonb(n) || jsonb_build_object(
+          'version', (
+            select max(m.version) from messages m
+            where m.organization_id = n.organization_id and m.notification_id = n.id)
+        ) order by n.id)
+        from notifications n where n.organization_id = e.organization_id and n.event_id = e.id
+      ), '[]') as notifications
+    from events e
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    join organizations o on o.id = e.organization_id
+    where e.organization_id = ${organizationId} and e.id = ${eventId}`.execute(db);
+  return rows[0];
+}
+
+export async function findMessage(
+  db: Db,
+  organizationId: number,
+  notificationId: number,
+  version: number,
+): Promise<Json | undefined> {
+  const row = await db
+    .selectFrom('messages')
+    .select('content')
+    .where('organization_id', '=', organizationId)
+    .where('notification_id', '=', notificationId)
+    .where('version', '=', version)
+    .executeTakeFirst();
+  return row?.content;
+}
+
+export interface ChannelRow {
+  id: number;
+  project_id: number | null;
+  slug: string;
+  type: string;
+  enabled: boolean;
+  paused: boolean;
+  on_unknown: 'resend' | 'hold';
+  rate_per_second: number | null;
+  concurrency: number | null;
+  providers: JsonObject[];
+  secrets: Buffer | null;
+}
+
+export async function listPlannedChannels(db: Db, organizationId: number): Promise<ChannelRow[]> {
+  const { rows } = await sql<ChannelRow>`
+    select id, project_id, slug, type, enabled, paused_at is not null as paused, on_unknown, rate_per_second, concurrency,
+      providers, secrets
+    from channels where organization_id = ${organizationId} order by id`.execute(db);
+  return rows;
+}

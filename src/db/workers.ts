@@ -1,0 +1,96 @@
+/**
+ * A worker's life is a session advisory lock on a connection of its own: gone the moment the process dies, without
+ * heartbeats or leases. Whose lock is gone, whoever looks may settle what it left behind.
+ */
+
+import { sql } from 'kysely';
+import pg from 'pg';
+import { countText } from './deliveries.ts';
+import type { Db } from './pool.ts';
+
+/** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
+const lockClass = 0x62656c66;
+
+export interface WorkerLife {
+  id: number;
+  end(): Promise<void>;
+}
+
+/** Takes a new identity; `onLost` tells that the database no longer believes in it. */
+export async function beginLife(url: string, onLost: (error: Error) => void): Promise<WorkerLife> {
+  const client = new pg.Client({ connectionString: url, application_name: 'belfry worker', keepAlive: true });
+  let ended = false;
+  const lost = (error: Error) => {
+    if (ended) return;
+    ended = true;
+    onLost(error);
+  };
+  client.on('error', lost);
+  client.on('end', () => lost(new Error('the connection ended')));
+  await client.connect();
+  const { rows } = await client.query<{ id: number }>(
+    `select id::bigint as id from nextval('worker_ids') as id, pg_advisory_lock(${lockClass}, id::integer)`,
+  );
+  return {
+    id: rows[0]!.id,
+    end: async () => {
+      ended = true;
+      await client.end().catch(() => {});
+    },
+  };
+}
+
+/** Owners of unfinished work whose lock nobody holds. */
+export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
+  const { rows } = await sql<{ owner: number }>`
+    with recursive owners as (
+      (select owner from deliveries where status = 'sending' order by owner limit 1)
+      union all
+      select (select owner from deliveries where status = 'sending' and owner > owners.owner order by owner limit 1)
+      from owners where owners.owner is not null
+    )
+    select owner from (
+      select owner from owners where owner is not null
+      union
+      select owner from occurrences where status = 'expanding' and owner is not null
+    ) busy
+    where not exists (
+      select from pg_locks
+      where locktype = 'advisory' and classid = ${lockClass} and objid = busy.owner and objsubid = 2 and granted
+        and database = (select oid from pg_database where datname = current_database())
+    )`.execute(db);
+  return rows.map(row => row.owner);
+}
+
+/** Their occurrences are taken up where the last committed page left them. */
+export async function releaseOccurrencesAcrossTenants(db: Db, owner: number): Promise<number> {
+  const result = await db
+    .updateTable('occurrences')
+    .set({ status: 'accepted', owner: null })
+    .where('status', '=', 'expanding')
+    .where('owner', '=', owner)
+    .executeTakeFirst();
+  return Number(result.numUpdatedRows);
+}
+
+/**
+ * Their messages may or may not have left. Where the receiver can tell twins apart, or the channel says so, they are
+ * sent again under the same identity; else they are kept as `unknown` for a person to decide.
+ */
+export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<number> {
+  const { rows } = await pool.query<{ settled: number }>(
+    `with settled as (
+      update deliveries d set
+        status = case when exists (
+            select from channels c where c.organization_id = d.organization_id and c.id = d.channel_id
+              and c.on_unknown = 'hold' and (c.providers -> d.provider_index ->> 'use') <> all($2::text[]))
+          then 'unknown' else 'retrying' end,
+        reason = 'unknown', detail = 'the worker ended before the answer came', owner = null, due_at = now()
+      where d.owner = $1 and d.status = 'sending'
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+    ), ${countText('settled')}
+    select count(*)::int as settled from settled`,
+    [owner, dedupe],
+  );
+  return rows[0]!.settled;
+}

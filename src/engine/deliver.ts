@@ -1,0 +1,205 @@
+/**
+ * Sending: what is claimed (status `sending`, committed) is looked at once more as the world is now, written, sent, and
+ * settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or goes back to wait as retrying.
+ */
+import type { Reason } from '../core/decide.ts';
+import { AppError } from '../core/errors.ts';
+import { renderMessage } from '../core/render.ts';
+import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
+import { disableAddress } from '../db/addresses.ts';
+import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/deliveries.ts';
+import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
+import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
+import type { Outcome, Outgoing } from '../providers/sending.ts';
+import { scopeOf } from '../services/messages.ts';
+import type { EventPlan, PlannedChannel } from '../services/plans.ts';
+import type { Engine } from './engine.ts';
+
+/** One turn of one class; undefined when nothing was due. */
+export async function claimSome(
+  engine: Engine,
+  owner: number,
+  priority: number,
+  most: number,
+): Promise<Delivery[] | undefined> {
+  const { pool, turns } = engine;
+  const after = turns.deliveries[priority] ?? 0;
+  const claimed = await claimDeliveriesAcrossTenants(pool, { priority, after, most, owner });
+  turns.deliveries[priority] = Math.max(0, ...claimed.map(delivery => delivery.organization_id));
+  return claimed.length === 0 && after === 0 ? undefined : claimed;
+}
+
+/** Sends every one of them, telling of each that is settled; resolves after the last. */
+export async function deliverAll(engine: Engine, deliveries: Delivery[], onSettled: () => void): Promise<void> {
+  const [occurrences, people] = await Promise.all([
+    findOccurrences(engine, deliveries),
+    findPeople(engine, deliveries),
+  ]);
+  await Promise.all(
+    deliveries.map(async delivery => {
+      const occurrence = occurrences.get(`${delivery.organization_id}/${delivery.occurrence_id}`);
+      const person = people.get(`${delivery.organization_id}/${delivery.user_id}`);
+      const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
+        engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
+        return again(delivery, { reason: null, detail: `Belfry failed: ${(error as Error).message}` }, Date.now());
+      });
+      await engine.outcomes.settle(settlement);
+      onSettled();
+    }),
+  );
+}
+
+async function deliver(
+  engine: Engine,
+  delivery: Delivery,
+  occurrence: OccurrenceFacts | undefined,
+  person: Person | undefined,
+): Promise<Settlement> {
+  const { organization_id: organizationId, provider_index: index } = delivery;
+  const channels = await engine.plans.listChannels(organizationId);
+  const channel = channels.find(one => one.id === delivery.channel_id);
+  const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
+  const now = Date.now();
+  const refused = lookAgain(delivery, occurrence, person, channel, plan, now);
+  if (refused) return refused;
+
+  const resting = engine.senders.restingUntil(channel!, index, now);
+  if (resting > 0)
+    return settle(delivery, {
+      status: 'retrying',
+      tried: false,
+      due_at: new Date(resting),
+      detail: 'the provider rests after failing repeatedly',
+    });
+
+  let outgoing: Outgoing;
+  try {
+    outgoing = await write(engine, delivery, occurrence!, person!, channel!, plan!);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return settle(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
+  }
+  const outcome = await engine.senders.send(channel!, index, outgoing);
+  if (!outcome.ok && outcome.gone) {
+    await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason);
+  }
+  return judge(delivery, channel!, outcome, now);
+}
+
+/** What has changed since it was decided: a lock, a cancellation, an expiry, a pause, a channel switched off. */
+function lookAgain(
+  delivery: Delivery,
+  occurrence: OccurrenceFacts | undefined,
+  person: Person | undefined,
+  channel: PlannedChannel | undefined,
+  plan: EventPlan | undefined,
+  now: number,
+): Settlement | undefined {
+  const end = (status: Settlement['status'], reason: Reason) => settle(delivery, { status, reason, tried: false });
+  if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
+  if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
+  if (!plan) return end('cancelled', 'event.missing');
+  if (!person || person.locked) return end('suppressed', 'user.locked');
+  if (!channel) return end('suppressed', 'channel.missing');
+  if (!channel.enabled) return end('suppressed', 'channel.disabled');
+  if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
+  const hold = (reason: Reason) => settle(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
+  if (channel.paused) return hold('channel.paused');
+  if (plan.paused) return hold('event.paused');
+  return undefined;
+}
+
+async function write(
+  engine: Engine,
+  delivery: Delivery,
+  occurrence: OccurrenceFacts,
+  person: Person,
+  channel: PlannedChannel,
+  plan: EventPlan,
+): Promise<Outgoing> {
+  const { organization_id, notification_id, version } = delivery;
+  const message = await engine.plans.findMessage(organization_id, notification_id, version);
+  if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
+  const notification = plan.notifications.find(one => one.id === notification_id);
+  const content = renderMessage(message, {
+    medium: channel.type,
+    channel: channel.slug,
+    locale: person.locale ?? undefined,
+    scope: scopeOf({ delivery, occurrence, person, channel, plan, extraContext: notification?.extraContext ?? {} }),
+  });
+  return {
+    id: `${delivery.occurrence_id}.${delivery.id}`,
+    address: delivery.address ?? '',
+    content,
+    createdAt: delivery.created_at,
+    tags: {
+      organization: plan.organization.slug,
+      event: `${plan.project.slug}/${plan.application.slug}/${plan.slug}`,
+      notification: notification?.name ?? String(notification_id),
+    },
+  };
+}
+
+/** An outcome becomes what happens next: done, again later, the next provider, or the end. */
+function judge(delivery: Delivery, channel: PlannedChannel, outcome: Outcome, now: number): Settlement {
+  const { provider_index: index, provider_attempts: tries } = delivery;
+  const provider = channel.providers[index]!.provider;
+  const base = { provider: provider.name };
+  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: outcome.id ?? null });
+
+  const failed = { ...base, reason: 'provider.failed' as const, detail: outcome.reason };
+  if (outcome.unknown && !provider.dedupes && channel.onUnknown === 'hold') {
+    return settle(delivery, { ...failed, status: 'unknown', reason: 'unknown' });
+  }
+  if (outcome.retry && tries < mostAttempts) return again(delivery, failed, now, outcome.retryAfterSeconds);
+  const next = index + 1;
+  if (channel.providers[next] && !outcome.gone) {
+    const due_at = new Date(now);
+    return settle(delivery, { ...failed, status: 'retrying', provider_index: next, provider_attempts: 0, due_at });
+  }
+  return settle(delivery, { ...failed, status: 'failed' });
+}
+
+/** Later, a little longer each time; after the last attempt, never. */
+function again(delivery: Delivery, change: Partial<Settlement>, now: number, askedSeconds?: number): Settlement {
+  if (delivery.provider_attempts >= mostAttempts) return settle(delivery, { ...change, status: 'failed' });
+  const seconds = retryDelaySeconds(delivery.provider_attempts, Math.random(), askedSeconds);
+  return settle(delivery, { ...change, status: 'retrying', due_at: new Date(now + seconds * 1_000) });
+}
+
+function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial<Settlement>): Settlement {
+  const { organization_id, occurrence_id, id, attempts, provider_index, provider_attempts } = delivery;
+  return {
+    organization_id,
+    occurrence_id,
+    id,
+    attempts,
+    tried: true,
+    reason: null,
+    detail: null,
+    provider: null,
+    provider_message_id: null,
+    provider_index,
+    provider_attempts: change.tried === false ? provider_attempts - 1 : provider_attempts,
+    due_at: null,
+    ...change,
+  };
+}
+
+async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {
+  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.occurrence_id}`, one]));
+  const rows = await findOccurrencesAcrossTenants(
+    engine.db,
+    [...wanted.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
+  );
+  return new Map(rows.map(row => [`${row.organization_id}/${row.id}`, row]));
+}
+
+async function findPeople(engine: Engine, deliveries: Delivery[]): Promise<Map<string, Person>> {
+  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.user_id}`, one]));
+  const rows = await findRecipientsAcrossTenants(
+    engine.db,
+    [...wanted.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),
+  );
+  return new Map(rows.map(row => [`${row.organization_id}/${row.user_id}`, row]));
+}

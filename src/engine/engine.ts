@@ -1,0 +1,21 @@
+/** What the engine's parts share. */
+
+import type pg from 'pg';
+import type { Logger } from 'pino';
+import type { Db } from '../db/pool.ts';
+import type { Plans } from '../services/plans.ts';
+import type { Outcomes } from './outcomes.ts';
+import type { Senders } from './senders.ts';
+
+export interface Engine {
+  db: Db;
+  pool: pg.Pool;
+  plans: Plans;
+  senders: Senders;
+  outcomes: Outcomes;
+  log: Log;
+  /** For each class of priority, the organization that had the last turn. */
+  turns: { occurrences: number[]; deliveries: number[] };
+}
+
+export type Log = Pick<Logger, 'info' | 'warn' | 'error'>;

@@ -1,0 +1,95 @@
+/**
+ * Opened providers, one for each entry of a channel, kept while its settings stay the same. A provider that keeps failing
+ * is rested: after so many failures in a row nothing is sent to it until it has had its pause, then one message tries.
+ */
+import { canonicalJson } from '../core/json.ts';
+import type { Outcome, Outgoing, Sender, Tools } from '../providers/sending.ts';
+import type { PlannedChannel, PlannedProvider } from '../services/plans.ts';
+
+const failuresBeforeRest = 10;
+const restMs = 30_000;
+
+interface Open {
+  fingerprint: string;
+  sender: Sender;
+  underWay: number;
+  failures: number;
+  restingUntil: number;
+}
+
+export class Senders {
+  readonly #tools: Tools;
+  readonly #open = new Map<string, Open>();
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  /** Until when this provider rests; 0 when it does not. */
+  restingUntil(channel: PlannedChannel, index: number, now: number): number {
+    const until = this.#open.get(nameOf(channel, index))?.restingUntil ?? 0;
+    return until > now ? until : 0;
+  }
+
+  async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
+    const open = this.#sender(channel, index);
+    open.underWay++;
+    try {
+      const outcome = await open.sender.send(outgoing);
+      this.#judge(open, outcome);
+      return outcome;
+    } catch (error) {
+      // A mistake in the provider's code must not take the worker along.
+      return { ok: false, retry: true, unknown: true, reason: `the provider failed: ${(error as Error).message}` };
+    } finally {
+      open.underWay--;
+    }
+  }
+
+  async close(): Promise<void> {
+    const senders = [...this.#open.values()];
+    this.#open.clear();
+    await Promise.all(senders.map(({ sender }) => sender.close()));
+  }
+
+  #sender(channel: PlannedChannel, index: number): Open {
+    const name = nameOf(channel, index);
+    const planned = channel.providers[index]!;
+    const fingerprint = fingerprintOf(planned);
+    const known = this.#open.get(name);
+    if (known?.fingerprint === fingerprint) return known;
+    known?.sender.close().catch(() => {});
+    const sender = planned.provider.open(planned.settings as never, this.#tools);
+    const opened: Open = { fingerprint, sender, underWay: 0, failures: 0, restingUntil: 0 };
+    this.#open.set(name, opened);
+    return opened;
+  }
+
+  /** Only what says something about the provider counts, not what is wrong with one message. */
+  #judge(open: Open, outcome: Outcome): void {
+    if (outcome.ok || !outcome.retry) {
+      open.failures = 0;
+      return;
+    }
+    open.failures++;
+    if (open.failures < failuresBeforeRest) return;
+    open.restingUntil = Date.now() + Math.max(restMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
+    // The first after the rest decides alone whether it rests again.
+    open.failures = failuresBeforeRest - 1;
+  }
+}
+
+function nameOf(channel: PlannedChannel, index: number): string {
+  return `${channel.organizationId}/${channel.id}/${index}`;
+}
+
+const fingerprints = new WeakMap<PlannedProvider, string>();
+
+function fingerprintOf(planned: PlannedProvider): string {
+  let text = fingerprints.get(planned);
+  if (text === undefined) {
+    text = canonicalJson({ use: planned.provider.name, settings: planned.settings });
+    fingerprints.set(planned, text);
+  }
+  return text;
+}

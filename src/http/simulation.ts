@@ -1,0 +1,66 @@
+import { Type } from 'typebox';
+import type { JsonObject } from '../core/json.ts';
+import { TriggerBody } from '../core/trigger.ts';
+import { simulate } from '../services/simulation.ts';
+import { plain, type Route } from './route.ts';
+
+const maybeText = Type.Union([Type.String(), Type.Null()]);
+
+const Message = Type.Object({
+  title: Type.String(),
+  text: Type.String(),
+  html: Type.Optional(Type.String()),
+  markup: Type.Optional(Type.String()),
+  card: Type.Optional(Type.Unknown()),
+  data: Type.Optional(Type.Unknown()),
+  segments: Type.Optional(Type.Integer()),
+  missing: Type.Array(Type.String(), { description: 'Variables that the context did not have.' }),
+});
+
+const Simulation = Type.Object(
+  {
+    complete: Type.Boolean({ description: 'Whether everybody was looked at.' }),
+    notifications: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would be for nobody.' }),
+        deliveries: Type.Integer({ description: 'Messages that would be sent.' }),
+        suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
+      }),
+    ),
+    deliveries: Type.Array(
+      Type.Object({
+        notification: Type.String(),
+        channel: Type.String(),
+        user: Type.String(),
+        address: maybeText,
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
+        message: Type.Union([Message, Type.Null()]),
+        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
+      }),
+      { description: 'The first ones, those that would be sent before the others.' },
+    ),
+  },
+  { $id: 'Simulation' },
+);
+
+export const simulationRoutes: Route[] = [
+  plain({
+    method: 'POST',
+    path: '/api/o/:org/p/:prj/a/:app/e/:evt/simulate/',
+    permission: 'event:trigger',
+    id: 'simulateEvent',
+    summary: 'Simulate event',
+    description: 'Who would get what, written out, and why the others would not. Nothing is stored or sent.',
+    tag: 'Events',
+    status: 200,
+    body: TriggerBody,
+    answer: Simulation,
+    handle: ({ deps, body, organization, project, application, event }) =>
+      simulate(
+        deps,
+        { organization, project, application, event },
+        { context: body.context as JsonObject | undefined, options: body.options },
+      ),
+  }),
+];

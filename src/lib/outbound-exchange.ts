@@ -1,0 +1,87 @@
+/**
+ * One request and its answer, under one deadline. Settles once: with the answer as soon as its headers were read and
+ * its body ended in whatever way, or with an OutboundError that says whether the request had left.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { OutboundRequest, OutboundResponse } from './outbound.ts';
+import { OutboundError } from './outbound-error.ts';
+
+interface Exchange extends OutboundRequest {
+  url: URL;
+  timeoutMs: number;
+  mostBytes: number;
+}
+
+export function exchange(dispatcher: Dispatcher, { url, mostBytes, ...request }: Exchange): Promise<OutboundResponse> {
+  return new Promise((resolve, reject) => {
+    let settled = false;
+    let sent = false;
+    let controller: Dispatcher.DispatchController | undefined;
+    let answer: Omit<OutboundResponse, 'text'> | undefined;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+
+    const settle = (error?: OutboundError) => {
+      if (settled) return;
+      settled = true;
+      clearTimeout(timer);
+      if (answer) resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, mostBytes).toString('utf8') });
+      else reject(error);
+    };
+    const timer = setTimeout(() => {
+      const error = new OutboundError('timeout', sent, `${url.host} did not answer within ${request.timeoutMs | 0} ms`);
+      settle(error);
+      controller?.abort(error);
+    }, request.timeoutMs);
+
+    dispatcher.dispatch(
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method: request.method,
+        headers: request.headers,
+        body: request.body,
+        // Behind the deadline above, which cannot end a request that is still waiting for a connection.
+        headersTimeout: request.timeoutMs,
+        bodyTimeout: request.timeoutMs,
+      },
+      {
+        // The request has its connection and is about to be written; one that is too late is not.
+        onRequestStart(started) {
+          controller = started;
+          if (settled) started.abort(new Error('too late'));
+          else sent = true;
+        },
+        onResponseStart(_, status, headers) {
+          if (status >= 200) answer = { status, headers: flatten(headers) };
+        },
+        onResponseData(_, chunk) {
+          chunks.push(chunk);
+          bytes += chunk.length;
+          if (bytes < mostBytes) return;
+          settle();
+          controller?.abort(new Error('long enough'));
+        },
+        onResponseEnd: () => settle(),
+        onResponseError: (_, error) => settle(sort(error, sent, url.host)),
+      },
+    );
+  });
+}
+
+function sort(error: Error, sent: boolean, host: string): OutboundError {
+  if (error instanceof OutboundError) return error;
+  const { code = error.name } = error as NodeJS.ErrnoException;
+  const fail = (kind: OutboundError['kind'], message: string) => new OutboundError(kind, sent, message, error);
+  if (code === 'UND_ERR_INVALID_ARG') return fail('refused', `no valid request: ${error.message}`);
+  if (/TIMEOUT|ETIMEDOUT/.test(code)) return fail('timeout', `${host} did not answer in time`);
+  if (!sent) return fail('connect', `no connection to ${host} (${code})`);
+  if (code === 'UND_ERR_HEADERS_OVERFLOW') return fail('too_large', `${host} answered with too many headers`);
+  return fail('broken', `the connection to ${host} broke before it answered (${code})`);
+}
+
+function flatten(headers: IncomingHttpHeaders): Record<string, string> {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value].flat().join(', ')]);
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,67 @@
+/** https://postmarkapp.com/developer/api/email-api */
+import { Type } from 'typebox';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { stateless } from '../sending.ts';
+import * as email from './message.ts';
+
+const usual = 'https://api.postmarkapp.com';
+
+const Settings = settings({
+  server_token: email.secretKey('The API token of the server, from its page of API tokens.'),
+  message_stream: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 100, description: 'Which stream of the server. Absent: outbound.' }),
+  ),
+  from: email.From,
+  reply_to: email.ReplyTo,
+  endpoint: email.endpoint(usual),
+  timeout_ms: email.TimeoutMs,
+});
+
+export const postmark: Provider<typeof Settings> = {
+  name: 'postmark',
+  medium: 'email',
+  summary: 'Postmark.',
+  settings: Settings,
+  dedupes: false,
+  open({ server_token, message_stream, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
+    const sender = email.toMailbox(from);
+    return stateless(outgoing => {
+      const { text, html } = email.bodies(outgoing);
+      const { organization, event, notification } = outgoing.tags;
+      return sendHttp(outbound, {
+        url: email.join(endpoint, '/email'),
+        headers: {
+          accept: 'application/json',
+          'content-type': 'application/json',
+          'x-postmark-server-token': server_token,
+        },
+        body: JSON.stringify({
+          From: from,
+          To: outgoing.address,
+          ...(reply_to && { ReplyTo: reply_to }),
+          Subject: outgoing.content.title,
+          ...(text && { TextBody: text }),
+          ...(html && { HtmlBody: html }),
+          Tag: event,
+          // Values of at most 80 characters.
+          Metadata: {
+            belfry_id: outgoing.id,
+            organization: organization.slice(0, 80),
+            notification: notification.slice(0, 80),
+          },
+          Headers: [
+            { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
+            // Else Postmark puts its own in its place.
+            { Name: 'X-PM-KeepID', Value: 'true' },
+          ],
+          ...(message_stream && { MessageStream: message_stream }),
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [server_token],
+        id: ({ json }) => pick(json, 'MessageID'),
+        words: ({ json }) => pick(json, 'Message'),
+      });
+    });
+  },
+};

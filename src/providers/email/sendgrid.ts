@@ -1,0 +1,57 @@
+/** https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send */
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { stateless } from '../sending.ts';
+import * as email from './message.ts';
+
+const usual = 'https://api.sendgrid.com';
+
+const Settings = settings({
+  api_key: email.secretKey('An API key that may send mail, SG.…'),
+  from: email.From,
+  reply_to: email.ReplyTo,
+  endpoint: email.endpoint(`${usual} (in the EU: https://api.eu.sendgrid.com)`),
+  timeout_ms: email.TimeoutMs,
+});
+
+export const sendgrid: Provider<typeof Settings> = {
+  name: 'sendgrid',
+  medium: 'email',
+  summary: 'Twilio SendGrid.',
+  settings: Settings,
+  dedupes: false,
+  open({ api_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
+    const sender = email.toMailbox(from);
+    const replyTo = reply_to && email.toMailbox(reply_to);
+    return stateless(outgoing => {
+      const { text, html } = email.bodies(outgoing);
+      const { tags } = outgoing;
+      return sendHttp(outbound, {
+        url: email.join(endpoint, '/v3/mail/send'),
+        headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          personalizations: [{ to: [{ email: outgoing.address }], custom_args: { belfry_id: outgoing.id } }],
+          from: toPerson(sender),
+          ...(replyTo && { reply_to: toPerson(replyTo) }),
+          subject: outgoing.content.title,
+          // Plain text must come first.
+          content: [
+            ...(text ? [{ type: 'text/plain', value: text }] : []),
+            ...(html ? [{ type: 'text/html', value: html }] : []),
+          ],
+          // Each once, or the request is refused.
+          categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
+          headers: { 'Message-ID': `<${email.messageId(outgoing, sender)}>` },
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_key],
+        id: ({ headers }) => headers['x-message-id'],
+        words: ({ json }) => pick(json, 'errors', 0, 'message'),
+      });
+    });
+  },
+};
+
+function toPerson({ name, address }: email.Mailbox): { email: string; name?: string } {
+  return name ? { email: address, name } : { email: address };
+}

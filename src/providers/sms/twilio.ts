@@ -1,0 +1,70 @@
+/** https://www.twilio.com/docs/messaging/api/message-resource */
+import { Type } from 'typebox';
+import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { stateless } from '../sending.ts';
+
+const usual = 'https://api.twilio.com';
+
+const Settings = settings({
+  account_sid: Type.String({
+    pattern: '^AC[0-9a-fA-F]{32}$',
+    patternHint: 'must be AC and then 32 hexadecimal digits',
+    description: 'The account, AC…, from the first page of the Twilio console.',
+  }),
+  api_key_sid: Type.Optional(
+    Type.String({
+      pattern: '^SK[0-9a-fA-F]{32}$',
+      patternHint: 'must be SK and then 32 hexadecimal digits',
+      description: 'An API key of the account, SK…, to sign in with. Absent: the account signs in itself.',
+    }),
+  ),
+  auth_token: Type.String({
+    secret: true,
+    minLength: 1,
+    maxLength: 128,
+    description: 'The auth token of the account; with an API key, the secret of that key.',
+  }),
+  from: Type.String({
+    pattern: '^(MG[0-9a-fA-F]{32}|\\+?[0-9]{3,15}|[A-Za-z0-9 +_&-]{1,11})$',
+    patternHint: 'must be a number such as +15555550100, a sender name of up to 11 characters, or MG…',
+    description: 'Who it comes from: a number or sender name of the account, or a messaging service, MG….',
+  }),
+  endpoint: endpoint(usual, 'that of one region'),
+  timeout_ms: TimeoutMs,
+});
+
+/**
+ * What Twilio says of the number itself: it is none (21211), has unsubscribed (21610), cannot get text messages (21614)
+ * or is a landline (21635). All else may be put right in the account.
+ */
+const goneCodes = new Set([21211, 21610, 21614, 21635]);
+
+export const twilio: Provider<typeof Settings> = {
+  name: 'twilio',
+  medium: 'sms',
+  summary: 'Text messages by Twilio.',
+  settings: Settings,
+  // Twilio knows no idempotency key for messages.
+  dedupes: false,
+  open({ account_sid, api_key_sid, auth_token, from, endpoint = usual, timeout_ms }, { outbound }) {
+    const user = api_key_sid ?? account_sid;
+    const sender = /^MG[0-9a-f]{32}$/i.test(from) ? 'MessagingServiceSid' : 'From';
+    return stateless(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Messages.json`),
+        headers: {
+          authorization: basic(user, auth_token),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams({ To: address, [sender]: from, Body: content.text }).toString(),
+        timeoutMs: timeout_ms,
+        secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
+        id: ({ json }) => pick(json, 'sid'),
+        words: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
+        sort: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
+      }),
+    );
+  },
+};

@@ -1,0 +1,41 @@
+/** The secrets of a channel's providers: one object for each provider, sealed together for that channel alone. */
+import { AppError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { Cipher } from '../lib/cipher.ts';
+
+interface SealedChannel {
+  project_id: number | null;
+  slug: string;
+  secrets: Buffer | null;
+}
+
+/** Null when there is nothing to keep. */
+export function sealSecrets(
+  cipher: Cipher,
+  organizationId: number,
+  projectId: number | null,
+  slug: string,
+  secrets: JsonObject[],
+): Buffer | null {
+  if (secrets.every(one => Object.keys(one).length === 0)) return null;
+  return cipher.seal(JSON.stringify(secrets), purposeOf(organizationId, projectId, slug));
+}
+
+export function openSecrets(cipher: Cipher, organizationId: number, channel: SealedChannel): JsonObject[] {
+  const { project_id, slug, secrets } = channel;
+  if (!secrets) return [];
+  try {
+    return JSON.parse(cipher.open(secrets, purposeOf(organizationId, project_id, slug))) as JsonObject[];
+  } catch (cause) {
+    throw new AppError(
+      'secret.unreadable',
+      `the secrets of channel ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or ` +
+        'delete the channel and apply it anew',
+      { cause },
+    );
+  }
+}
+
+function purposeOf(organizationId: number, projectId: number | null, slug: string): string {
+  return `channel ${organizationId}/${projectId ?? '-'}/${slug}`;
+}

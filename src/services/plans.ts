@@ -1,0 +1,172 @@
+/**
+ * What an event means, ready to use: filters and messages compiled, channels with their providers and open secrets.
+ * Remembered like everything in the directory, until a change of the organization is announced.
+ */
+import { compile, TreeInterpreter } from '@jmespath-community/jmespath';
+import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
+import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { type CompiledMessage, compileMessage, type MessageContent } from '../core/render.ts';
+import {
+  type ChannelRow,
+  type EventRow,
+  findEventPlan,
+  findMessage,
+  listPlannedChannels,
+  type NotificationRow,
+} from '../db/plans.ts';
+import type { Provider } from '../providers/provider.ts';
+import { openSecrets } from './channel-secrets.ts';
+import type { Deps } from './deps.ts';
+import type { Known } from './directory.ts';
+
+export interface PlannedNotification extends DecidingNotification {
+  id: number;
+  name: string;
+  recipients: NotificationRow['recipients'];
+  /** Whether an expression over users picks this one. */
+  picks: ((user: unknown) => boolean) | undefined;
+  extraContext: JsonObject;
+  version: number;
+}
+
+export interface EventPlan extends Omit<EventRow, 'notifications'> {
+  notifications: PlannedNotification[];
+}
+
+export interface PlannedProvider {
+  provider: Provider;
+  settings: JsonObject;
+}
+
+export interface PlannedChannel extends DecidingChannel {
+  organizationId: number;
+  projectId: number | null;
+  paused: boolean;
+  onUnknown: 'resend' | 'hold';
+  ratePerSecond: number | null;
+  concurrency: number | null;
+  providers: PlannedProvider[];
+}
+
+/** As `messages.content` keeps it: the words, and what differs on a channel. */
+interface StoredMessage {
+  message: MessageContent;
+  overrides: NonNullable<MessageContent['overrides']>;
+}
+
+export class Plans {
+  readonly #deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>;
+  readonly #events: Known<EventPlan> = new Map();
+  readonly #channels: Known<PlannedChannel[]> = new Map();
+  readonly #messages: Known<CompiledMessage> = new Map();
+
+  constructor(deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>) {
+    this.#deps = deps;
+  }
+
+  /** Undefined when the event has been deleted. */
+  async findEvent(organizationId: number, eventId: number): Promise<EventPlan | undefined> {
+    const { db, directory } = this.#deps;
+    return directory.recall(
+      this.#events,
+      `${organizationId}/${eventId}`,
+      async () => {
+        const row = await findEventPlan(db, organizationId, eventId);
+        return row && { ...row, notifications: row.notifications.map(planNotification) };
+      },
+      () => organizationId,
+    );
+  }
+
+  async listChannels(organizationId: number): Promise<PlannedChannel[]> {
+    const { db, directory } = this.#deps;
+    const channels = await directory.recall(
+      this.#channels,
+      String(organizationId),
+      async () => (await listPlannedChannels(db, organizationId)).map(row => this.#planChannel(organizationId, row)),
+      () => organizationId,
+    );
+    return channels ?? [];
+  }
+
+  /** What the events of a project may use: its own channels first, then the organization's. */
+  async listUsable(organizationId: number, projectId: number): Promise<PlannedChannel[]> {
+    const all = await this.listChannels(organizationId);
+    return [
+      ...all.filter(({ projectId: own }) => own === projectId),
+      ...all.filter(({ projectId: own }) => own === null),
+    ];
+  }
+
+  /** A version never changes, so it is compiled once. */
+  async findMessage(
+    organizationId: number,
+    notificationId: number,
+    version: number,
+  ): Promise<CompiledMessage | undefined> {
+    const { db, directory } = this.#deps;
+    return directory.recall(
+      this.#messages,
+      `${organizationId}/${notificationId}/${version}`,
+      async () => {
+        const content = await findMessage(db, organizationId, notificationId, version);
+        if (content === undefined) return undefined;
+        const { message, overrides } = content as unknown as StoredMessage;
+        return compileMessage({ ...message, overrides });
+      },
+      () => organizationId,
+    );
+  }
+
+  #planChannel(organizationId: number, row: ChannelRow): PlannedChannel {
+    const { cipher, providers: known } = this.#deps;
+    const secrets = openSecrets(cipher, organizationId, row);
+    const providers = row.providers.flatMap(({ use, ...settings }, i): PlannedProvider[] => {
+      const provider = known[use as string];
+      return provider ? [{ provider, settings: { ...settings, ...secrets[i] } }] : [];
+    });
+    const [first] = providers;
+    return {
+      id: row.id,
+      organizationId,
+      projectId: row.project_id,
+      slug: row.slug,
+      type: row.type,
+      enabled: row.enabled,
+      paused: row.paused,
+      reach: first?.provider.reach?.(first.settings) ?? 'address',
+      usable: providers.length > 0,
+      onUnknown: row.on_unknown,
+      ratePerSecond: row.rate_per_second,
+      concurrency: row.concurrency,
+      providers,
+    };
+  }
+}
+
+function planNotification(row: NotificationRow): PlannedNotification {
+  return {
+    id: row.id,
+    name: row.name,
+    active: row.active,
+    environs: row.environs,
+    channels: row.channels,
+    matches: row.filter === null ? undefined : compilePredicate(row.filter),
+    recipients: row.recipients,
+    picks: row.recipients.users === undefined ? undefined : compilePredicate(row.recipients.users),
+    extraContext: row.extra_context,
+    version: row.version,
+  };
+}
+
+/** JMESPath's own truth: false, null and whatever is empty are not. */
+function compilePredicate(expression: string): (value: unknown) => boolean {
+  const tree = compile(expression);
+  return value => isTrue(TreeInterpreter.search(tree, value as never) as Json);
+}
+
+function isTrue(value: Json): boolean {
+  if (value === null || value === false || value === '') return false;
+  if (Array.isArray(value)) return value.length > 0;
+  return !isObject(value) || Object.keys(value).length > 0;
+}

@@ -1,0 +1,131 @@
+/** Who would get what, written out, and why the others would not: everything decided, nothing stored or sent. */
+import { AppError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { type Content, renderMessage } from '../core/render.ts';
+import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
+import type { Cursor } from '../db/expansion.ts';
+import type { Place } from '../db/places.ts';
+import { type Decided, decidePage } from './deciding.ts';
+import type { Deps } from './deps.ts';
+import { scopeOf } from './messages.ts';
+import type { EventPlan } from './plans.ts';
+
+export interface Simulated {
+  notification: string;
+  channel: string;
+  user: string;
+  address: string | null;
+  reason: string | null;
+  message: Content | null;
+  /** Why the message cannot be written. */
+  problem: string | null;
+}
+
+export interface Simulation {
+  /** Whether everybody was looked at. */
+  complete: boolean;
+  notifications: { name: string; reason: string | null; deliveries: number; suppressed: Record<string, number> }[];
+  /** The first ones, those that would be sent before the others. */
+  deliveries: Simulated[];
+}
+
+const mostRecipients = 10_000;
+const recipientsAtOnce = 1_000;
+const mostShown = 50;
+
+export async function simulate(
+  deps: Deps,
+  { organization, project, event }: Required<Place>,
+  { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
+): Promise<Simulation> {
+  const { plans, directory } = deps;
+  const now = Date.now();
+  planTrigger(options, await directory.listUsableChannels(organization.id, project.id), now);
+  const plan = await plans.findEvent(organization.id, event.id);
+  if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
+
+  const found = plan.notifications.map(({ name }) => ({
+    name,
+    reason: null as string | null,
+    deliveries: 0,
+    suppressed: {} as Record<string, number>,
+  }));
+  const shown: Decided[] = [];
+  let cursor: Cursor | null = null;
+  let looked = 0;
+  do {
+    const page = await decidePage(deps, plan, {
+      context,
+      options: { ...options, dry_run: false },
+      cursor,
+      limit: recipientsAtOnce,
+      makeUsers: false,
+    });
+    for (const { notification, reason } of page.refused) {
+      found[plan.notifications.indexOf(notification)]!.reason = reason;
+    }
+    for (const decision of page.decisions) {
+      const summary = found[plan.notifications.indexOf(decision.notification)]!;
+      if (decision.reason) summary.suppressed[decision.reason] = (summary.suppressed[decision.reason] ?? 0) + 1;
+      else summary.deliveries++;
+    }
+    keepFirst(shown, page.decisions);
+    cursor = page.cursor;
+    looked += recipientsAtOnce;
+  } while (cursor && looked < mostRecipients);
+
+  const occurrence = {
+    id: '00000000-0000-7000-8000-000000000000',
+    context,
+    correlation_id: null,
+    created_at: new Date(now),
+  };
+  const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
+  return { complete: cursor === null, notifications: found, deliveries };
+}
+
+/** What would be sent is more telling than what would not. */
+function keepFirst(shown: Decided[], decisions: Decided[]): void {
+  shown.push(...decisions);
+  shown.sort((a, b) => Number(a.reason !== undefined) - Number(b.reason !== undefined));
+  shown.splice(mostShown);
+}
+
+type Imagined = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
+
+async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision: Decided): Promise<Simulated> {
+  const { notification, channel, person, address, reason } = decision;
+  const shown: Simulated = {
+    notification: notification.name,
+    channel: channel.slug,
+    user: person.username,
+    address,
+    reason: reason ?? null,
+    message: null,
+    problem: null,
+  };
+  if (reason) return shown;
+  try {
+    const message = await deps.plans.findMessage(plan.organization.id, notification.id, notification.version);
+    const scope = scopeOf({
+      delivery: { address },
+      occurrence,
+      person,
+      channel,
+      plan,
+      extraContext: notification.extraContext,
+    });
+    const content =
+      message &&
+      renderMessage(message, {
+        medium: channel.type,
+        channel: channel.slug,
+        locale: person.locale ?? undefined,
+        scope,
+      });
+    return { ...shown, message: content ?? null };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...shown, problem: error.message };
+  }
+}

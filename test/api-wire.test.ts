@@ -1,0 +1,191 @@
+/** What is the same for every endpoint: links, proxies, rates, origins, request ids, and what is not quite HTTP. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Service, startService } from '../src/app.ts';
+import { createKey } from '../src/services/keys.ts';
+import { type Asked, ask, eventually, expectFields, expectProblem, problemFields } from './support/api.ts';
+import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
+import { buildTenants, type Tenants } from './support/tenants.ts';
+
+const settings = {
+  plain: {},
+  public: { BASE_URL: 'https://notify.example.com/belfry/' },
+  proxied: { TRUST_PROXY: '127.0.0.0/8' },
+  otherwise: { TRUST_PROXY: '10.0.0.1' },
+  shared: { CORS_ORIGINS: 'https://app.example.com,https://other.example.com' },
+  worker: { BELFRY_ROLE: 'worker' },
+};
+type Name = keyof typeof settings;
+
+let database: TestDatabase;
+let services: Record<Name, Service>;
+let tenants: Tenants;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const start = async ([name, env]: [string, Record<string, string>]) =>
+    [name, await startService(testConfig(database.url, env), silent)] as const;
+  services = Object.fromEntries(await Promise.all(Object.entries(settings).map(start))) as typeof services;
+  tenants = await buildTenants(services.plain.house.deps);
+});
+afterAll(async () => {
+  await Promise.all(Object.values(services).map(service => service.stop()));
+  await database.drop();
+});
+
+const send = (name: Name, asked: Partial<Asked> = {}) =>
+  ask(services[name].address, { path: '/api/o/acme/', key: tenants.acme.keys.all, ...asked });
+
+describe('links', () => {
+  const origin = async (name: Name, headers: Record<string, string> = {}) => {
+    const { body } = await send(name, { headers });
+    expect(body.users).toMatch(/\/api\/o\/acme\/u\/$/);
+    return body.users.replace(/\/api\/o\/acme\/u\/$/, '');
+  };
+  const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'public.example.com' };
+
+  test('begin with the scheme and host of the request', async () => {
+    expect(await origin('plain')).toBe(services.plain.address);
+    expect(await origin('plain', { host: 'belfry.internal:8000' })).toBe('http://belfry.internal:8000');
+  });
+
+  test('begin with BASE_URL where it is set', async () => {
+    expect(await origin('public')).toBe('https://notify.example.com/belfry');
+    expect(await origin('public', { host: 'else.example', ...forwarded })).toBe('https://notify.example.com/belfry');
+  });
+
+  test('to the next page begin so too', async () => {
+    const { headers } = await send('public', { path: '/api/o/acme/u/?limit=1' });
+    expect(headers.link).toMatch(
+      /^<https:\/\/notify\.example\.com\/belfry\/api\/o\/acme\/u\/\?limit=1&cursor=\S+>; rel="next"$/,
+    );
+  });
+
+  test('follow X-Forwarded-Proto and -Host of a trusted proxy', async () => {
+    expect(await origin('proxied', forwarded)).toBe('https://public.example.com');
+  });
+
+  test('do not follow them from anybody else', async () => {
+    expect(await origin('plain', forwarded)).toBe(services.plain.address);
+    expect(await origin('otherwise', forwarded)).toBe(services.otherwise.address);
+  });
+});
+
+describe('the rate of a key', () => {
+  let count = 0;
+  const newKey = async (requests_per_second: number | null) => {
+    const name = `rated ${++count}`;
+    return (await createKey(services.plain.house.deps, 'acme', { name, permissions: ['*'], requests_per_second })).key;
+  };
+  const burst = (key: string, size: number) =>
+    Promise.all(Array.from({ length: size }, () => send('plain', { key, path: '/api/system/ping/' })));
+
+  test('beyond which is 429 with Retry-After and RateLimit headers', async () => {
+    const answers = await burst(await newKey(2), 40);
+    const refused = answers.filter(answer => answer.status === 429);
+    expect(answers.filter(answer => answer.status === 200).length).toBeGreaterThanOrEqual(2);
+    expect(refused.length).toBeGreaterThan(20);
+    for (const answer of refused) {
+      expectProblem(answer, 429, 'request.rate_limited');
+      expect(answer.headers).toMatchObject({ 'retry-after': '1', 'ratelimit-limit': '2', 'ratelimit-remaining': '0' });
+    }
+  });
+
+  test('within which is told how much is left', async () => {
+    const { headers } = await send('plain', { key: await newKey(100) });
+    expect(headers).toMatchObject({ 'ratelimit-limit': '100', 'ratelimit-remaining': '99', 'ratelimit-reset': '1' });
+  });
+
+  test('comes back with time', async () => {
+    const key = await newKey(5);
+    expect((await burst(key, 30)).at(-1)!.status).toBe(429);
+    await eventually(async () => expect((await send('plain', { key })).status).toBe(200));
+  });
+
+  test("is its own: another key's is untouched", async () => {
+    const [busy, calm] = [await newKey(1), await newKey(1)];
+    await burst(busy, 10);
+    expect((await send('plain', { key: calm })).status).toBe(200);
+  });
+
+  test('is none unless set', async () => {
+    const answers = await burst(await newKey(null), 100);
+    expect(new Set(answers.map(answer => answer.status))).toEqual(new Set([200]));
+    expect(answers[0]!.headers).not.toHaveProperty('ratelimit-limit');
+  });
+});
+
+describe('another origin', () => {
+  const origin = 'https://app.example.com';
+  const preflight = {
+    origin,
+    'access-control-request-method': 'PATCH',
+    'access-control-request-headers': 'authorization',
+  };
+  const allowed = (headers: Record<string, string>) => headers['access-control-allow-origin'];
+
+  test('is told nothing unless origins are set', async () => {
+    expect(allowed((await send('plain', { headers: { origin } })).headers)).toBeUndefined();
+    expect(allowed((await send('plain', { method: 'OPTIONS', headers: preflight })).headers)).toBeUndefined();
+  });
+
+  test('may ask when it is one of them, also when the answer is an error', async () => {
+    expect(allowed((await send('shared', { headers: { origin } })).headers)).toBe(origin);
+    const refused = await send('shared', { key: undefined, headers: { origin } });
+    expect([refused.status, allowed(refused.headers)]).toEqual([401, origin]);
+  });
+
+  test.each(['GET', 'POST', 'PUT', 'PATCH'])('may %s with a key', async method => {
+    const headers = { ...preflight, 'access-control-request-method': method };
+    const answer = await send('shared', { method: 'OPTIONS', path: '/api/o/acme/u/x/', key: undefined, headers });
+    expect([answer.status, allowed(answer.headers)]).toEqual([204, origin]);
+    expect(answer.headers['access-control-allow-methods']?.split(/, ?/)).toContain(method);
+    expect(answer.headers['access-control-allow-headers']).toBe('authorization');
+  });
+
+  test('may not when it is none of them', async () => {
+    const { headers } = await send('shared', { headers: { origin: 'https://app.example.com.evil.test' } });
+    expect(allowed(headers)).toBeUndefined();
+  });
+});
+
+describe('a request', () => {
+  test('is named by an id that the caller may choose', async () => {
+    expect((await send('plain', { headers: { 'x-request-id': 'my-1' } })).headers['x-request-id']).toBe('my-1');
+    const refused = await send('plain', { key: undefined, headers: { 'x-request-id': 'my-2' } });
+    expect(refused.body.request_id).toBe('my-2');
+  });
+
+  test('gets an id of its own instead of one that is too long or strange', async () => {
+    for (const strange of ['x'.repeat(129), 'a b', '<script>', 'a"b']) {
+      const { headers } = await send('plain', { headers: { 'x-request-id': strange } });
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    }
+  });
+
+  test('to a worker finds no API', async () => {
+    expectProblem(await send('worker'), 404, 'path.not_found');
+    expect((await send('worker', { path: '/healthz' })).status).toBe(200);
+  });
+
+  test.each([
+    ['that is not HTTP', 'hello\r\n\r\n', 400],
+    ['with a header that is too long', `GET / HTTP/1.1\r\nhost: x\r\na: ${'x'.repeat(80_000)}\r\n\r\n`, 431],
+    ['with two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 400],
+    ['with NUL in its path', 'GET /\0 HTTP/1.1\r\nhost: x\r\n\r\n', 400],
+  ])('%s is refused with a problem document', async (_what, bytes, status) => {
+    const { hostname, port } = new URL(services.plain.address);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    socket.end(bytes);
+    let text = '';
+    for await (const chunk of socket) text += chunk;
+    expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    expect(head).toContain('Content-Type: application/problem+json');
+    expectFields(JSON.parse(body), problemFields);
+    expect(JSON.parse(body)).toMatchObject({ status, code: 'request.malformed' });
+    expect((await send('plain')).status).toBe(200);
+  });
+});

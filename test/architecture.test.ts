@@ -1,0 +1,228 @@
+/** The rules of the house, read from the code and from the live database: see docs on the architecture. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { House } from '../src/app.ts';
+import { testDatabase } from './support/database.ts';
+
+const src = fileURLToPath(new URL('../src/', import.meta.url));
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
+  .filter(name => name.endsWith('.ts'))
+  .sort();
+const textOf = (file: string) => readFileSync(path.join(src, file), 'utf8');
+
+/** The files of src/ that a file imports, as values or as types, at its head or when it runs. */
+function importsOf(file: string): string[] {
+  const form = /\b(?:import|export)\b[^'";]*?\bfrom\s*'([^']+)'|\bimport\s*\(?\s*'([^']+)'/g;
+  const names = [...textOf(file).matchAll(form)].map(([, from, bare]) => from ?? bare!);
+  return names.filter(name => name.startsWith('.')).map(name => path.join(path.dirname(file), name));
+}
+
+const roomOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : file);
+
+/** Room to the rooms, or single files, that it may import besides itself. */
+const mayImport: Record<string, string[] | 'anything'> = {
+  'main.ts': 'anything',
+  'app.ts': 'anything',
+  'serve.ts': 'anything',
+  'config.ts': ['core'],
+  'version.ts': [],
+  http: ['services', 'core', 'lib', 'version.ts'],
+  cli: ['services', 'core', 'lib', 'config.ts', 'version.ts'],
+  engine: ['services', 'db', 'core', 'lib', 'providers/provider.ts'],
+  jobs: ['services', 'db', 'core', 'lib'],
+  services: ['db', 'core', 'lib', 'providers/provider.ts'],
+  db: ['core', 'lib'],
+  providers: ['core', 'lib'],
+  core: [],
+  lib: [],
+};
+
+const instead: Record<string, string> = {
+  db: 'ask a function of services/ for it, or add one there',
+  'config.ts': 'let app.ts read the setting and pass the value on',
+  'app.ts': 'take what you need as a parameter: app.ts does the wiring and imports you',
+  'main.ts': 'take what you need as a parameter: nothing imports main.ts',
+  http: 'move what both need down into services/ or core/',
+  cli: 'move what both need down into services/ or core/',
+  engine: 'move what both need down into services/ or core/',
+  jobs: 'move what both need down into services/ or core/',
+  services: 'move the rule into core/, or let the caller pass in what is needed',
+  providers: 'use the interface in providers/provider.ts; app.ts puts the providers into Deps',
+  lib: 'pass in what is needed: core/ and lib/ stand alone',
+  core: 'pass in what is needed: lib/ knows nothing of the domain',
+};
+
+describe('who imports whom', () => {
+  test('every room of src/ has its rule', () => {
+    expect([...new Set(files.map(roomOf))].filter(room => !(room in mayImport))).toEqual([]);
+  });
+
+  test('every import that is written down is found', () => {
+    const missing = files.flatMap(file => importsOf(file).filter(name => !existsSync(path.join(src, name))));
+    expect(missing.filter(name => !name.startsWith('..'))).toEqual([]);
+    expect(files.flatMap(importsOf).length).toBeGreaterThan(200);
+  });
+
+  test.each(files)('%s keeps to its rule', file => {
+    const room = roomOf(file);
+    const allowed = mayImport[room] ?? [];
+    if (allowed === 'anything') return;
+    const broken = importsOf(file)
+      .filter(name => roomOf(name) !== room && !allowed.includes(roomOf(name)) && !allowed.includes(name))
+      .map(name => `${file} imports ${name}, which ${room} may not: ${instead[roomOf(name)] ?? 'pass it in instead'}`);
+    expect(broken).toEqual([]);
+  });
+
+  test('only db/ speaks SQL: pg and kysely are imported elsewhere for their types at most', () => {
+    const speakers = files.filter(
+      file => roomOf(file) !== 'db' && /^import (?!type\b)[^;]*from '(pg|kysely)(\/[^']*)?';/m.test(textOf(file)),
+    );
+    expect(speakers.map(file => `${file}: move the statement into a function of db/`)).toEqual([]);
+  });
+
+  test('core does no input or output and reads no clock', () => {
+    const pure = /^node:(crypto|zlib|util|buffer)$/;
+    const outside = files
+      .filter(file => roomOf(file) === 'core')
+      .flatMap(file => {
+        const modules = [...textOf(file).matchAll(/from '(node:[^']+)'/g)].map(([, name]) => name!);
+        const clock = /\bDate\.now\(\)|\bnew Date\(\)|\bperformance\.now\(/.test(textOf(file)) ? ['the clock'] : [];
+        return [...modules.filter(name => !pure.test(name)), ...clock].map(
+          name => `${file}: take ${name} from the caller`,
+        );
+      });
+    expect(outside).toEqual([]);
+  });
+});
+
+/** Everything that is no tenant's: connections, migrations, partitions, the embedded server. */
+const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions|health|embedded(-\w+)?)\.ts$/;
+
+/** These cross tenants, and each has its reason. */
+const acrossTenants: Record<string, string> = {
+  findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
+  touchKeysAcrossTenants: 'one statement notes the use of all keys',
+  findPlaceAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
+  storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',
+  deleteOldIdempotencyKeysAcrossTenants: 'upkeep',
+  listOrganizationsAcrossTenants: 'the command line exports all of them',
+  createOrganizationAcrossTenants: 'there is no organization yet',
+};
+
+describe('tenancy', () => {
+  const exported = files
+    .filter(file => roomOf(file) === 'db' && !infrastructure.test(file))
+    .flatMap(file =>
+      [
+        ...textOf(file).matchAll(
+          /^export (?:async )?(?:function|const) (\w+)(?:<[^(]*>)?(?: = (?:async )?)?\(([^)]*)/gm,
+        ),
+      ].map(([, name, parameters]) => ({ file, name: name!, parameters: parameters!.replaceAll(/\s+/g, ' ').trim() })),
+    );
+
+  test('every function of db/ takes the database and the organization first, or says that it crosses tenants', () => {
+    const wrong = exported
+      .filter(({ name }) => !name.endsWith('AcrossTenants'))
+      .filter(({ parameters }) => !/^db: Db, organizationId: number\b/.test(parameters))
+      .map(({ file, name }) => `${file}: ${name} must begin with (db: Db, organizationId: number`);
+    expect(wrong).toEqual([]);
+    expect(exported.length).toBeGreaterThan(25);
+  });
+
+  test('what crosses tenants stands on the list, with a reason', () => {
+    const crossing = exported.map(({ name }) => name).filter(name => name.endsWith('AcrossTenants'));
+    expect(crossing.sort()).toEqual(Object.keys(acrossTenants).sort());
+  });
+
+  test('every query of such a function names the organization', () => {
+    const forgetful = files
+      .filter(file => roomOf(file) === 'db' && !infrastructure.test(file))
+      .flatMap(file =>
+        textOf(file)
+          .split(/^(?=export )/m)
+          .filter(
+            part =>
+              /^export (async )?function \w+(?<!AcrossTenants)\(/.test(part) &&
+              !/AcrossTenants\(/.test(part.split('\n')[0]!),
+          )
+          .filter(part => !part.includes('organization'))
+          .map(part => `${file}: ${part.split('\n')[0]}`),
+      );
+    expect(forgetful).toEqual([]);
+  });
+});
+
+describe('the schema', () => {
+  let house: House;
+  beforeAll(async () => {
+    house = await testDatabase();
+  });
+  afterAll(() => house.close());
+
+  interface Constraint {
+    table: string;
+    name: string;
+    kind: 'p' | 'u' | 'f';
+    columns: string[];
+    target: string | null;
+    target_columns: string[] | null;
+  }
+
+  async function constraints(): Promise<Constraint[]> {
+    const { rows } = await sql<Constraint>`
+      select c.conrelid::regclass::text as table, c.conname as name, c.contype as kind,
+        (select array_agg(a.attname::text order by k.at) from unnest(c.conkey) with ordinality as k (number, at)
+          join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number) as columns,
+        nullif(c.confrelid, 0)::regclass::text as target,
+        (select array_agg(a.attname::text order by k.at) from unnest(c.confkey) with ordinality as k (number, at)
+          join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.number) as target_columns
+      from pg_constraint c join pg_class t on t.oid = c.conrelid
+      where t.relnamespace = 'public'::regnamespace and c.contype in ('p', 'u', 'f') and not t.relispartition
+        and t.relname not like 'belfry\_migrations%'`.execute(house.deps.db);
+    return rows;
+  }
+
+  /** What belongs to no tenant: the tenants themselves, and the processes that serve them. */
+  const withoutTenant = ['organizations', 'workers'];
+
+  test('every table is a tenant’s, or one of a few that are nobody’s', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select relname as name from pg_class t
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+        and relname not like 'belfry\_migrations%'
+        and not exists (select from pg_attribute a
+          where a.attrelid = t.oid and a.attname = 'organization_id' and a.attnotnull)`.execute(house.deps.db);
+    expect(rows.map(row => row.name).filter(name => !withoutTenant.includes(name))).toEqual([]);
+  });
+
+  test('primary keys and unique constraints of tenant tables begin with the organization', async () => {
+    const wrong = (await constraints())
+      .filter(({ kind, table }) => kind !== 'f' && !withoutTenant.includes(table))
+      .filter(({ columns }) => columns[0] !== 'organization_id');
+    expect(wrong.map(({ table, name, columns }) => `${table}.${name} (${columns})`)).toEqual([]);
+  });
+
+  test('unique indexes of tenant tables begin with the organization', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select i.indexrelid::regclass::text as name from pg_index i join pg_class t on t.oid = i.indrelid
+      where t.relnamespace = 'public'::regnamespace and i.indisunique and not t.relispartition
+        and t.relname not like 'belfry\_migrations%' and t.relname <> all(${withoutTenant}::text[])
+        and (select attname from pg_attribute a where a.attrelid = t.oid and a.attnum = i.indkey[0])
+          is distinct from 'organization_id'`.execute(house.deps.db);
+    expect(rows.map(row => row.name)).toEqual([]);
+  });
+
+  test('foreign keys between tenant tables include the organization on both sides', async () => {
+    const foreign = (await constraints()).filter(({ kind }) => kind === 'f');
+    const wrong = foreign.filter(({ target, columns, target_columns: at }) =>
+      target === 'organizations'
+        ? columns[0] !== 'organization_id'
+        : !at?.some((column, i) => column === 'organization_id' && columns[i] === 'organization_id'),
+    );
+    expect(wrong.map(({ table, name }) => `${table}.${name}`)).toEqual([]);
+    expect(foreign.length).toBeGreaterThan(10);
+  });
+});

@@ -1,0 +1,161 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { loadConfig, settings } from '../src/config.ts';
+import { AppError } from '../src/core/errors.ts';
+
+const secret = 's'.repeat(32);
+const postgres = 'postgres://belfry@db.example/belfry';
+
+/** The problems that an environment has, by the name of the setting. */
+function problemsOf(env: Record<string, string>): Record<string, string[]> {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'config.invalid') return error.details.fields ?? {};
+    throw error;
+  }
+  return {};
+}
+
+/** A file with this text that goes away after the test. */
+function fileWith(text: string): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'belfry-config-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'value');
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('an empty environment', () => {
+  test('means an embedded database on the loopback interface', () => {
+    expect(loadConfig({})).toEqual(
+      expect.objectContaining({
+        host: '127.0.0.1',
+        port: 8000,
+        baseUrl: undefined,
+        databaseUrl: undefined,
+        dataDir: './data',
+        secretKey: undefined,
+        role: 'all',
+        outboundAllow: ['127.0.0.0/8', '::1/128'],
+        trustProxy: [],
+        corsOrigins: [],
+        logLevel: 'info',
+      }),
+    );
+  });
+
+  test('gives a config that nobody can change', () => {
+    expect(Object.isFrozen(loadConfig({}))).toBe(true);
+  });
+
+  test('is the same as one whose settings are all empty', () => {
+    const empty = Object.fromEntries(Object.keys(settings).map(name => [name, '']));
+    expect(loadConfig(empty)).toEqual(loadConfig({}));
+  });
+});
+
+describe('settings', () => {
+  test('are read and trimmed', () => {
+    const config = loadConfig({
+      HOST: ' 0.0.0.0 ',
+      PORT: '9000',
+      BASE_URL: 'https://notify.example.com/',
+      DATABASE_URL: postgres,
+      BELFRY_SECRET_KEY: secret,
+      BELFRY_ROLE: 'Worker',
+      BELFRY_OUTBOUND_ALLOW: '10.0.0.0/8, fd00::/8',
+      TRUST_PROXY: '10.0.0.1 10.1.0.0/16',
+      CORS_ORIGINS: 'https://a.example,https://b.example:8443',
+      LOG_LEVEL: 'DEBUG',
+    });
+    expect(config).toMatchObject({
+      host: '0.0.0.0',
+      port: 9000,
+      baseUrl: 'https://notify.example.com',
+      databaseUrl: postgres,
+      secretKey: secret,
+      role: 'worker',
+      outboundAllow: ['10.0.0.0/8', 'fd00::/8'],
+      trustProxy: ['10.0.0.1', '10.1.0.0/16'],
+      corsOrigins: ['https://a.example', 'https://b.example:8443'],
+      logLevel: 'debug',
+    });
+  });
+
+  test.each([
+    ['127.0.0.1', true],
+    ['127.8.0.1', true],
+    ['localhost', true],
+    ['::1', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['192.168.0.5', false],
+    ['belfry.example', false],
+  ])('on HOST %s channels may reach the loopback: %s', (HOST, may) => {
+    expect(loadConfig({ HOST }).outboundAllow).toEqual(may ? ['127.0.0.0/8', '::1/128'] : []);
+  });
+
+  test.each([
+    ['PORT', 'http'],
+    ['PORT', '-1'],
+    ['PORT', '65536'],
+    ['PORT', '80.5'],
+    ['BASE_URL', 'notify.example.com'],
+    ['BASE_URL', 'ftp://notify.example.com'],
+    ['BELFRY_SECRET_KEY', 'short'],
+    ['BELFRY_ROLE', 'boss'],
+    ['BELFRY_OUTBOUND_ALLOW', '10.0.0.0/33'],
+    ['BELFRY_OUTBOUND_ALLOW', 'everything'],
+    ['TRUST_PROXY', 'true'],
+    ['TRUST_PROXY', '10.0.0.1/'],
+    ['CORS_ORIGINS', '*'],
+    ['CORS_ORIGINS', 'https://a.example/path'],
+    ['LOG_LEVEL', 'loud'],
+    ['BELFRY_URL', 'belfry.example'],
+  ])('%s may not be %s', (name, value) => {
+    expect(Object.keys(problemsOf({ [name]: value }))).toEqual([name]);
+  });
+
+  test('DATABASE_URL needs to be one of PostgreSQL, and a secret key beside it', () => {
+    expect(Object.keys(problemsOf({ DATABASE_URL: 'mysql://db', BELFRY_SECRET_KEY: secret }))).toEqual([
+      'DATABASE_URL',
+    ]);
+    expect(Object.keys(problemsOf({ DATABASE_URL: postgres }))).toEqual(['BELFRY_SECRET_KEY']);
+  });
+
+  test('that are wrong are all told at once', () => {
+    const problems = { PORT: 'x', BELFRY_ROLE: 'x', LOG_LEVEL: 'x', CORS_ORIGINS: 'x y', DATABASE_URL: 'x' };
+    expect(Object.keys(problemsOf(problems)).sort()).toEqual(
+      ['BELFRY_ROLE', 'BELFRY_SECRET_KEY', 'CORS_ORIGINS', 'DATABASE_URL', 'LOG_LEVEL', 'PORT'].sort(),
+    );
+    expect(problemsOf(problems).CORS_ORIGINS).toHaveLength(2);
+    for (const name of Object.keys(problems)) expect(() => loadConfig(problems)).toThrow(name);
+  });
+});
+
+describe('a setting from a file', () => {
+  test.each(Object.keys(settings))('%s_FILE is looked at', name => {
+    expect(problemsOf({ [`${name}_FILE`]: '/nowhere/at/all' })).toMatchObject({ [`${name}_FILE`]: [/ENOENT/] });
+  });
+
+  test('is its text without the white space around it', () => {
+    expect(loadConfig({ BELFRY_SECRET_KEY_FILE: fileWith(`${secret}\n`) }).secretKey).toBe(secret);
+  });
+
+  test('is checked like any other', () => {
+    expect(Object.keys(problemsOf({ PORT_FILE: fileWith('many') }))).toEqual(['PORT']);
+  });
+
+  test('cannot be given beside the setting itself', () => {
+    expect(problemsOf({ PORT: '1', PORT_FILE: fileWith('1') })).toEqual({ PORT: [expect.stringContaining('twice')] });
+  });
+});
+
+test('.env.example lists exactly the settings, in their order, with their defaults', () => {
+  const text = readFileSync(new URL('../.env.example', import.meta.url), 'utf8');
+  const listed = [...text.matchAll(/^#? ?([A-Z][A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
+  expect(listed).toEqual(Object.entries(settings));
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { OrganizationDocument } from '../src/core/declarative.ts';
+import { createCipher } from '../src/lib/cipher.ts';
+import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
+import { testDatabase } from './support/database.ts';
+import { everything, exampleOrganization, hooksOf, webhookSecret } from './support/declarative.ts';
+import { runSql } from './support/sql.ts';
+
+let house: Awaited<ReturnType<typeof testDatabase>>;
+beforeAll(async () => {
+  house = await testDatabase();
+});
+afterAll(() => house.close());
+
+const apply = (organization: OrganizationDocument) =>
+  applyConfiguration(house.deps, { organizations: [organization] }, { prune: false });
+const plan = (organization: OrganizationDocument) =>
+  planConfiguration(house.deps, { organizations: [organization] }, { prune: false });
+const exported = async (slug: string) => (await exportConfiguration(house.deps, [slug])).organizations[0]!;
+const rows = <Row extends object>(text: string, values: unknown[] = []) => runSql<Row>(house.url, text, values);
+
+describe('secrets', () => {
+  const stored = (slug: string) =>
+    rows<{ providers: unknown; secrets: Buffer | null }>(
+      `select c.providers, c.secrets from channels c join organizations o on o.id = c.organization_id
+       where o.slug = $1 and c.slug = 'hooks'`,
+      [slug],
+    );
+
+  test('are encrypted where they are kept, and never told', async () => {
+    const changes = await apply(await exampleOrganization('sealed'));
+    await apply(everything('password'));
+    const [row] = await stored('sealed');
+    expect(JSON.stringify(row!.providers)).not.toContain('whsec');
+    expect(row!.secrets!.toString('latin1')).not.toContain('whsec');
+    expect(row!.secrets!.toString('latin1')).not.toContain(webhookSecret.slice(6));
+    const everywhere = await rows<{ text: string }>('select c::text as text from channels c');
+    expect(everywhere.map(({ text }) => text).join()).not.toContain('hunter2');
+    expect(JSON.stringify([changes, await exported('sealed')])).not.toContain('whsec');
+  });
+
+  test('are left out of an export also where they were stored before they were marked as such', async () => {
+    await apply(await exampleOrganization('marked'));
+    await rows(`update channels set providers = jsonb_set(providers, '{0,secret}', '"whsec_plain"')
+      where slug = 'hooks' and organization_id = (select id from organizations where slug = 'marked')`);
+    expect(JSON.stringify(await exported('marked'))).not.toContain('whsec');
+  });
+
+  test('stay when the file leaves them out, and are no change when they are the same', async () => {
+    const organization = await exampleOrganization('kept');
+    await apply(organization);
+    const [before] = await stored('kept');
+    expect(await apply(organization)).toEqual([]);
+    delete hooksOf(organization).providers![0]!.secret;
+    hooksOf(organization).providers![0]!.url = 'https://elsewhere.test/';
+    expect((await apply(organization)).map(change => change.fields.map(({ field }) => field))).toEqual([
+      ['providers.0.url'],
+    ]);
+    hooksOf(organization).providers![0]!.secret = webhookSecret;
+    expect(await apply(organization)).toEqual([]);
+    const [after] = await stored('kept');
+    expect(before!.secrets).not.toBeNull();
+    expect(after!.secrets).not.toEqual(before!.secrets);
+  });
+
+  test('change when another one is given, and only that is told', async () => {
+    const organization = await exampleOrganization('changed');
+    await apply(organization);
+    hooksOf(organization).providers![0]!.secret = `whsec_${'B'.repeat(32)}`;
+    expect(await apply(organization)).toEqual([
+      {
+        action: 'update',
+        noun: 'channel',
+        path: 'changed/hooks',
+        fields: [{ field: 'providers.0.secret', from: '(secret)', to: '(secret)' }],
+      },
+    ]);
+    expect(await apply(organization)).toEqual([]);
+  });
+
+  test('that a provider needs and nobody has given are missed by name', async () => {
+    const organization = await exampleOrganization('missing');
+    delete hooksOf(organization).providers![0]!.secret;
+    organization.channels![0]!.providers![0]!.user = 'u';
+    await expect(apply(organization)).rejects.toMatchObject({
+      details: {
+        fields: {
+          'organizations/0/channels/0/providers/0/password': [expect.stringMatching(/together with user/)],
+          'organizations/0/channels/1/providers/0/secret': [expect.stringMatching(/required, and none is stored/)],
+        },
+      },
+    });
+  });
+
+  test('that cannot be decrypted stop an apply that is about them, and no other', async () => {
+    await apply(await exampleOrganization('unreadable'));
+    const deps = { ...house.deps, cipher: createCipher('another key altogether') };
+    const document = { organizations: [await exampleOrganization('unreadable')] };
+    await expect(applyConfiguration(deps, document, { prune: false })).rejects.toMatchObject({
+      code: 'secret.unreadable',
+    });
+    delete document.organizations[0]!.channels;
+    expect(await applyConfiguration(deps, document, { prune: false })).toEqual([]);
+    expect((await exportConfiguration(deps, ['unreadable'])).organizations).toHaveLength(1);
+  });
+
+  test('cannot be moved to another channel in the database', async () => {
+    await apply(await exampleOrganization('mover'));
+    await apply(await exampleOrganization('victim'));
+    await rows(`update channels set secrets = (
+      select c.secrets from channels c join organizations o on o.id = c.organization_id where o.slug = 'victim' and c.slug = 'hooks'
+    ) where slug = 'hooks' and organization_id = (select id from organizations where slug = 'mover')`);
+    await expect(plan(await exampleOrganization('mover'))).rejects.toMatchObject({ code: 'secret.unreadable' });
+  });
+});

@@ -1,0 +1,266 @@
+/** Keys: what they look like, what is kept of them, and how soon a change is heard by a process that remembers them. */
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type Service, startService } from '../src/app.ts';
+import { generateKey, parseKey } from '../src/core/keys.ts';
+import { createKey, type KeyInput } from '../src/services/keys.ts';
+import { ask, eventually, expectProblem } from './support/api.ts';
+import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
+import { runSql } from './support/sql.ts';
+import { buildTenants, keyChecksum, type Tenants } from './support/tenants.ts';
+
+let database: TestDatabase;
+/** Two processes on one database: what one is told, the other must hear. */
+let here: Service;
+let there: Service;
+let tenants: Tenants;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  here = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
+  there = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
+  tenants = await buildTenants(here.house.deps);
+});
+afterAll(async () => {
+  await Promise.all([here.stop(), there.stop()]);
+  await database.drop();
+});
+
+let count = 0;
+const newKey = (input: Partial<KeyInput> = {}) =>
+  createKey(here.house.deps, 'acme', { name: `key ${++count}`, permissions: ['*'], ...input });
+const ping = (service: Service, key: string) => ask(service.address, { path: '/api/system/ping/', key });
+const organization = (service: Service, key: string) => ask(service.address, { path: '/api/o/acme/', key });
+
+/** Statements that reach the database while the work runs, but for the listener's pulse and the workers' rounds. */
+async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const spy = vi.spyOn(pg.Client.prototype, 'query');
+  try {
+    await work();
+    const texts = spy.mock.calls.map(([query]) => {
+      const asked = query as unknown as string | { text: string; name?: string };
+      return typeof asked === 'string' ? asked : (asked.name ?? asked.text);
+    });
+    return texts.filter(text => text !== 'select 1');
+  } finally {
+    spy.mockRestore();
+  }
+}
+
+describe('a key', () => {
+  test('is bf_, an id of 12 signs, and a secret of 38 whose last six are a checksum', () => {
+    const { key, id } = generateKey();
+    const [, shown, random, sum] = /^bf_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/.exec(key) ?? [];
+    expect([shown, sum]).toEqual([id, keyChecksum(id, random!)]);
+  });
+
+  test('is another one every time', () => {
+    expect(new Set(Array.from({ length: 1_000 }, () => generateKey().key)).size).toBe(1_000);
+  });
+
+  test('with one sign changed, left out or added is none', () => {
+    const { key } = generateKey();
+    expect(parseKey(key)).toBeDefined();
+    const sign = fc.constantFrom(...'0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_- ');
+    fc.assert(
+      fc.property(fc.nat(key.length - 1), sign, fc.nat(2), (at, other, cut) => {
+        const changed = key.slice(0, at) + other + key.slice(at + cut);
+        return changed === key || parseKey(changed) === undefined;
+      }),
+    );
+  });
+
+  test('is stored as its id and a SHA-256 of its secret, and nowhere else', async () => {
+    const { id, key } = await newKey();
+    const secret = key.slice(`bf_${id}_`.length);
+    const [row] = await runSql<{ text: string; secret_hash: Buffer }>(
+      database.url,
+      'select k::text as text, secret_hash from keys k where id = $1',
+      [id],
+    );
+    expect(row!.text).not.toContain(secret);
+    expect(row!.text).not.toContain(secret.slice(0, 16));
+    expect(row!.secret_hash).toEqual(createHash('sha256').update(secret).digest());
+  });
+
+  test('has a name that is unique in its organization only', async () => {
+    await newKey({ name: 'twin' });
+    await expect(newKey({ name: 'twin' })).rejects.toMatchObject({ code: 'key.name_taken' });
+    await createKey(here.house.deps, 'rival', { name: 'twin', permissions: ['*'] });
+  });
+
+  test('is refused without asking the database when its checksum is wrong', async () => {
+    const { key } = generateKey();
+    const mistyped = key.slice(0, -1) + (key.endsWith('a') ? 'b' : 'a');
+    expect(await statementsOf(async () => expect((await ping(here, mistyped)).status).toBe(401))).toEqual([]);
+  });
+
+  test('is refused from the moment it expires, remembered or not', async () => {
+    const { key } = await newKey({ expires_at: new Date(Date.now() + 1_000) });
+    expect((await ping(here, key)).status).toBe(200);
+    const answer = await eventually(async () => {
+      const refused = await ping(here, key);
+      expect(refused.status).toBe(401);
+      return refused;
+    }, 3_000);
+    expectProblem(answer, 401, 'key.expired');
+  });
+
+  test('has its last use written down when the process stops', async () => {
+    const { id, key } = await newKey();
+    const service = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
+    const began = Date.now();
+    await ping(service, key);
+    await service.stop();
+    const [row] = await runSql<{ last_used_at: Date }>(database.url, 'select last_used_at from keys where id = $1', [
+      id,
+    ]);
+    expect(row!.last_used_at.getTime()).toBeGreaterThanOrEqual(began);
+  });
+
+  test('keeps the later of two last uses that processes write down', async () => {
+    const { id } = await newKey();
+    const { keyUse, db } = here.house.deps;
+    for (const at of [2_000_000, 1_000_000]) {
+      keyUse.note(id, at);
+      await keyUse.flush(db);
+    }
+    const [row] = await runSql<{ last_used_at: Date }>(database.url, 'select last_used_at from keys where id = $1', [
+      id,
+    ]);
+    expect(row!.last_used_at).toEqual(new Date(2_000_000));
+  });
+});
+
+describe('what is known', () => {
+  test('is not asked of the database again', async () => {
+    const { key } = await newKey();
+    const known = async () => {
+      for (const service of [here, there]) {
+        expect((await ping(service, key)).status).toBe(200);
+        expect((await organization(service, key)).status).toBe(200);
+        expect((await ask(service.address, { path: '/api/o/acme/p/shop/', key })).status).toBe(200);
+      }
+    };
+    // The announcement of the new key may still be on its way when it is used first.
+    await eventually(async () => expect(await statementsOf(known)).toEqual([]));
+    for (let i = 0; i < 10; i++) expect(await statementsOf(known)).toEqual([]);
+  });
+
+  test('costs a trigger one statement', async () => {
+    const path = '/api/o/acme/p/shop/a/web/e/order-paid/trigger/';
+    const { all: key } = tenants.acme.keys;
+    const trigger = async () => {
+      const body = { context: { a: 1 }, options: { channels: ['mail'] } };
+      expect((await ask(here.address, { method: 'POST', path, key, body })).status).toBe(201);
+    };
+    await eventually(async () => expect(await statementsOf(trigger)).toEqual(['store_occurrences']));
+  });
+});
+
+describe('within a second, another process hears', () => {
+  const withinASecond = (check: () => Promise<unknown>) => eventually(check, 1_000);
+
+  /** Both processes know the key before it changes. */
+  async function knownKey(): Promise<{ id: string; key: string }> {
+    const made = await newKey();
+    for (const service of [here, there]) expect((await ping(service, made.key)).status).toBe(200);
+    return made;
+  }
+
+  test('that a key is revoked', async () => {
+    const { id, key } = await knownKey();
+    const path = '/api/o/acme/k/revoke/';
+    await ask(here.address, { method: 'POST', path, key: tenants.acme.keys.all, body: { key: id } });
+    await withinASecond(async () => expectProblem(await ping(there, key), 401, 'key.revoked'));
+  });
+
+  test('that a key is revoked, deleted or given less by hand', async () => {
+    const changes: [statement: string, status: number][] = [
+      ['update keys set revoked_at = now() where id = $1', 401],
+      ['delete from keys where id = $1', 401],
+      ["update keys set permissions = '{user:read}' where id = $1", 403],
+      ['update keys set expires_at = now() where id = $1', 401],
+    ];
+    for (const [statement, status] of changes) {
+      const { id, key } = await knownKey();
+      await runSql(database.url, statement, [id]);
+      await withinASecond(async () => {
+        for (const service of [here, there])
+          expect([statement, (await ping(service, key)).status]).toEqual([statement, status]);
+      });
+    }
+  });
+
+  test('that an event is gone, and that it is back', async () => {
+    const path = '/api/o/acme/p/shop/a/web/e/flicker/trigger/';
+    const trigger = () => ask(there.address, { method: 'POST', path, key: tenants.acme.keys.all, body: {} });
+    for (let round = 0; round < 3; round++) {
+      await runSql(
+        database.url,
+        "insert into events (organization_id, application_id, slug, name) values ($1, $2, 'flicker', 'Flicker')",
+        [tenants.acme.id, tenants.acme.applicationId],
+      );
+      await withinASecond(async () => expect((await trigger()).status).toBe(201));
+      await runSql(database.url, "update events set active = false where slug = 'flicker'");
+      await withinASecond(async () => expectProblem(await trigger(), 400, 'event.inactive'));
+      await runSql(database.url, "delete from events where slug = 'flicker'");
+      await withinASecond(async () => expectProblem(await trigger(), 404, 'event.not_found'));
+    }
+  });
+
+  test('that an organization has another name', async () => {
+    await organization(there, tenants.acme.keys.all);
+    await runSql(database.url, "update organizations set name = 'Renamed' where slug = 'acme'");
+    await withinASecond(async () => {
+      expect((await organization(there, tenants.acme.keys.all)).body.name).toBe('Renamed');
+    });
+  });
+});
+
+describe('a process whose listener is cut off', () => {
+  const cut = () =>
+    runSql(
+      database.url,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = 'belfry listener'`,
+    );
+  const listening = (wanted: boolean) =>
+    eventually(() => expect(here.house.deps.directory.isListening).toBe(wanted), 10_000);
+
+  test('believes nothing that it knew: what changed meanwhile is seen during and after', async () => {
+    const { id, key } = await newKey();
+    const other = await newKey();
+    for (const known of [key, other.key]) expect((await ping(here, known)).status).toBe(200);
+    await cut();
+    await listening(false);
+    await runSql(database.url, 'update keys set revoked_at = now() where id = $1', [id]);
+    expectProblem(await ping(here, key), 401, 'key.revoked');
+    expect((await ping(here, other.key)).status).toBe(200);
+    await runSql(database.url, 'update keys set revoked_at = now() where id = $1', [other.id]);
+    expectProblem(await ping(here, other.key), 401, 'key.revoked');
+    await listening(true);
+    expectProblem(await ping(here, key), 401, 'key.revoked');
+  });
+
+  test('does not believe after its return what it read before', async () => {
+    const { id, key } = await newKey();
+    expect((await ping(here, key)).status).toBe(200);
+    await cut();
+    await listening(false);
+    await runSql(database.url, 'update keys set revoked_at = now() where id = $1', [id]);
+    await listening(true);
+    expectProblem(await ping(here, key), 401, 'key.revoked');
+  });
+
+  test('remembers again when it is back', async () => {
+    await cut();
+    await listening(false);
+    await listening(true);
+    const { key } = await newKey();
+    const known = async () => expect((await organization(here, key)).status).toBe(200);
+    await eventually(async () => expect(await statementsOf(known)).toEqual([]));
+  });
+});

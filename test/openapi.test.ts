@@ -1,0 +1,197 @@
+/** openapi.json: true to the specification, whole, and what the server serves. */
+import { readFileSync } from 'node:fs';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { endpoints } from './support/api-table.ts';
+import { testService } from './support/database.ts';
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  items?: Schema;
+  required?: string[];
+  properties?: Record<string, Schema>;
+  examples?: unknown[];
+  anyOf?: Schema[];
+}
+
+interface Content {
+  content: Record<string, { schema: Schema }>;
+}
+
+interface Operation {
+  operationId: string;
+  summary: string;
+  description: string;
+  tags: string[];
+  security: Record<string, string[]>[];
+  parameters?: { name: string; in: string; required: boolean; description: string; schema: Schema }[];
+  requestBody?: Content & { required: boolean };
+  responses: Record<string, Content & { description: string }>;
+}
+
+const document = JSON.parse(readFileSync(new URL('../openapi.json', import.meta.url), 'utf8'));
+const paths = document.paths as Record<string, Record<string, Operation>>;
+const schemas = document.components.schemas as Record<string, Schema>;
+
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
+);
+
+/** What a `$ref` leads to; undefined if nowhere. */
+function follow(pointer: string): unknown {
+  if (!pointer.startsWith('#/')) return undefined;
+  const steps = pointer.slice(2).split('/');
+  return steps.reduce((at: Record<string, unknown> | undefined, step) => at?.[step] as never, document);
+}
+
+function resolve<T extends object>(value: T): T {
+  const { $ref } = value as { $ref?: string };
+  return $ref ? (follow($ref) as T) : value;
+}
+
+function collect(value: unknown, key: string): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => [...(name === key ? [inner] : []), ...collect(inner, key)]);
+}
+
+const inBraces = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
+
+describe('the document', () => {
+  let service: Service;
+  beforeAll(async () => {
+    service = await testService();
+  });
+  afterAll(() => service.stop());
+
+  test('is what the server serves', async () => {
+    const answer = await fetch(`${service.address}/openapi.json`);
+    expect(answer.headers.get('content-type')).toContain('application/json');
+    expect(await answer.json(), 'run npm run generate').toEqual(document);
+  });
+
+  test('is OpenAPI 3.1 without anything of one host', () => {
+    expect(document.openapi).toMatch(/^3\.1\.\d$/);
+    expect(document.info).toMatchObject({ title: 'Belfry', version: expect.any(String) });
+    expect(JSON.stringify(document)).not.toMatch(/127\.0\.0\.1|localhost/);
+    expect(document.components.securitySchemes.ApiKeyAuthentication).toMatchObject({ type: 'apiKey', in: 'header' });
+  });
+
+  test('has no reference that leads nowhere', () => {
+    const references = collect(document, '$ref') as string[];
+    expect(references.length).toBeGreaterThan(50);
+    expect(references.filter(reference => follow(reference) === undefined)).toEqual([]);
+  });
+
+  test('names every schema, and each in words', () => {
+    expect(Object.keys(schemas).filter(name => !/^([A-Z][a-z]+)+$/.test(name))).toEqual([]);
+    expect(collect(document, '$id')).toEqual([]);
+  });
+
+  test('writes unions plainly', () => {
+    const clumsy = (collect(document, 'anyOf') as Schema[][]).filter(options =>
+      options.every(option => 'const' in option || option.type === 'null'),
+    );
+    expect(clumsy).toEqual([]);
+    expect(schemas.NewUser?.properties?.custom_fields?.type).toEqual(['object', 'null']);
+    expect(schemas.Trigger?.properties?.options?.properties?.priority).toMatchObject({
+      type: 'string',
+      enum: ['urgent', 'normal', 'bulk'],
+    });
+  });
+
+  test('describes every tag that is used', () => {
+    const described = document.tags.map((tag: { name: string }) => tag.name);
+    const used = new Set(operations.flatMap(({ operation }) => operation.tags));
+    expect([...used].filter(tag => !described.includes(tag))).toEqual([]);
+  });
+
+  test('gives examples that are valid', () => {
+    const ajv = addFormats.default(new Ajv2020({ strict: false }));
+    ajv.addSchema({ $id: 'document', ...document });
+    const withExamples = Object.entries(schemas).filter(([, schema]) => schema.examples);
+    expect(withExamples.map(([name]) => name)).toEqual(expect.arrayContaining(['Trigger', 'NewUser']));
+    for (const [name, { examples = [] }] of withExamples) {
+      const validate = ajv.compile({ $ref: `document#/components/schemas/${name}` });
+      for (const example of examples) expect([name, validate(example), validate.errors]).toEqual([name, true, null]);
+    }
+  });
+
+  test('uses an operation id once', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+});
+
+describe.each(operations)('$name', ({ path, operation }) => {
+  const parameters = operation.parameters ?? [];
+
+  test('is described', () => {
+    expect(operation.operationId).toMatch(/^[a-z][A-Za-z]+$/);
+    expect(operation.summary).toMatch(/\S/);
+    expect(operation.tags).toHaveLength(1);
+    expect(path).toMatch(/^\/api\/.*\/$/);
+  });
+
+  test('names its permission', () => {
+    expect(operation.security).toEqual([{ ApiKeyAuthentication: [expect.stringMatching(/^[a-z]+:[a-z]+$/)] }]);
+    expect(operation.description).toContain(`\`${operation.security[0]?.ApiKeyAuthentication?.[0]}\``);
+  });
+
+  test('has the parameters of its path, described', () => {
+    const named = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    const described = parameters.filter(parameter => parameter.in === 'path');
+    expect(described.map(parameter => parameter.name)).toEqual(named);
+    expect(described.every(parameter => parameter.required && parameter.description)).toBe(true);
+    expect(path).not.toContain(':');
+  });
+
+  test('tells its problems', () => {
+    const expected = [
+      '401',
+      '403',
+      '429',
+      ...(path.includes('{') ? ['404'] : []),
+      ...(operation.requestBody ? ['400'] : []),
+    ];
+    expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(expected));
+    for (const [status, answer] of Object.entries(operation.responses)) {
+      const { description, content } = resolve(answer);
+      expect(description).toMatch(/\S/);
+      if (Number(status) < 400) continue;
+      expect(content).toEqual({ 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } });
+    }
+  });
+
+  test('has a body where it needs one', () => {
+    const schema = operation.requestBody?.content['application/json']?.schema;
+    if (!schema) return;
+    const { type, required = [] } = resolve(schema);
+    expect(operation.requestBody?.required).toBe(type !== 'object' || required.length > 0);
+  });
+});
+
+describe.each(endpoints)('$operation ($method)', ({ method, path, permission, status, answer, body }) => {
+  const operation = paths[inBraces(path)]?.[method.toLowerCase()];
+
+  test('is there, with permission and body', () => {
+    expect(operation?.security).toEqual([{ ApiKeyAuthentication: [permission] }]);
+    expect(operation?.requestBody !== undefined).toBe(body !== undefined);
+  });
+
+  test('answers with the specified fields', () => {
+    const schema = resolve(operation!.responses[status]!.content['application/json']!.schema);
+    const isList = Array.isArray(answer);
+    expect(schema.type).toBe(isList ? 'array' : 'object');
+    const { properties = {}, required = [] } = isList ? resolve(schema.items!) : schema;
+    const fields = Object.keys(isList ? answer[0] : answer).sort();
+    expect(Object.keys(properties).sort()).toEqual(fields);
+    expect(required.toSorted()).toEqual(fields);
+  });
+});
+
+test('all twenty operations of the specification are checked', () => {
+  expect(new Set(endpoints.map(endpoint => endpoint.number)).size).toBe(20);
+});

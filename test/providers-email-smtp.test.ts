@@ -1,0 +1,320 @@
+import { createHash, createVerify, generateKeyPairSync } from 'node:crypto';
+import { promises as dns } from 'node:dns';
+import type { Static } from 'typebox';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { shapeErrors } from '../src/core/declarative-shape.ts';
+import { createOutbound } from '../src/lib/outbound.ts';
+import { smtp } from '../src/providers/email/smtp.ts';
+import type { Outcome, Sender } from '../src/providers/sending.ts';
+import { certificate } from './support/certificate.ts';
+import { exampleOutgoing } from './support/compliance.ts';
+import { type Mail, openSmtpPeer, type SmtpFault, type SmtpPeer, type SmtpPeerOptions } from './support/smtp.ts';
+
+type Settings = Static<typeof smtp.settings>;
+const closing: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const close of closing.splice(0)) await close();
+});
+
+async function open(
+  settings: Partial<Settings> = {},
+  options: SmtpPeerOptions = {},
+  allow = ['127.0.0.0/8', '::1/128'],
+): Promise<{ peer: SmtpPeer; sender: Sender }> {
+  const peer = await openSmtpPeer(options);
+  const outbound = createOutbound({ allow });
+  const given = {
+    host: 'localhost',
+    port: peer.port,
+    from: 'Acme <no-reply@acme.test>',
+    starttls: 'never',
+    ...settings,
+  };
+  expect(shapeErrors(smtp.settings, given)).toEqual([]);
+  const sender = smtp.open(given as Settings, { outbound });
+  closing.push(
+    () => sender.close(),
+    () => outbound.close(),
+    () => peer.close(),
+  );
+  return { peer, sender };
+}
+const reasonOf = (outcome: Outcome) => (outcome.ok ? '' : outcome.reason);
+
+describe('a mail', () => {
+  it('arrives with all its parts, under an id that stays the same', async () => {
+    const { peer, sender } = await open({ reply_to: 'Help <help@acme.test>' });
+    const id = '<01890a5d-ac96-774b-bcce-b302099a8057@acme.test>';
+    expect(await sender.send(exampleOutgoing())).toEqual({ ok: true, id });
+    expect(await sender.send(exampleOutgoing())).toEqual({ ok: true, id });
+    const [mail, again] = peer.mails as [Mail, Mail];
+    expect(mail).toMatchObject({ from: 'no-reply@acme.test', to: ['jane@acme.test'], secure: false });
+    expect(mail.headers).toMatchObject({
+      from: 'Acme <no-reply@acme.test>',
+      to: 'jane@acme.test',
+      'reply-to': 'Help <help@acme.test>',
+      subject: 'Order 7 is paid',
+      'message-id': id,
+      date: 'Wed, 02 Jan 2030 03:04:05 +0000',
+    });
+    expect(mail.headers['content-type']).toMatch(/^multipart\/alternative/);
+    expect(mail.raw).toContain('\r\nHello Jane\r\n');
+    expect(mail.raw).toContain('<p>Hello <b>Jane</b></p>');
+    expect(again.headers['message-id']).toBe(id);
+  });
+
+  it('has no header that nobody asked for', async () => {
+    const { peer, sender } = await open({ headers: { 'List-Unsubscribe': '<https://acme.test/out>' } });
+    await sender.send(exampleOutgoing({ content: { title: 'Grüße', text: 'Glöckchen', missing: [] } }));
+    const { headers } = peer.mails[0]!;
+    expect(headers['list-unsubscribe']).toBe('<https://acme.test/out>');
+    expect(Object.keys(headers).sort()).toEqual(
+      ['content-transfer-encoding', 'content-type', 'date', 'from', 'list-unsubscribe', 'message-id', 'mime-version']
+        .concat(['subject', 'to'])
+        .sort(),
+    );
+    expect(headers.subject).toBe('=?UTF-8?Q?Gr=C3=BC=C3=9Fe?=');
+  });
+
+  it('goes to one recipient, whatever the address looks like', async () => {
+    const { peer, sender } = await open();
+    await sender.send(exampleOutgoing({ address: 'jane@acme.test, eve@evil.test' }));
+    await sender.send(exampleOutgoing({ address: 'jane@acme.test>\r\nRCPT TO:<eve@evil.test' }));
+    expect(peer.mails.flatMap(({ to }) => to)).not.toContain('eve@evil.test');
+  });
+
+  it('reads no file and no address, whatever its content looks like', async () => {
+    const { peer, sender } = await open();
+    const html = '<img src="file:///etc/passwd"><img src="http://127.0.0.1:1/x">';
+    await sender.send(exampleOutgoing({ content: { title: 'T', text: 'x', html, missing: [] } }));
+    expect(peer.mails[0]!.raw).not.toContain('root:');
+  });
+
+  it('is signed for the domain', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+    const { peer, sender } = await open({
+      dkim_domain: 'acme.test',
+      dkim_selector: 's1',
+      dkim_private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
+    });
+    await sender.send(exampleOutgoing());
+    const { raw, headers } = peer.mails[0]!;
+    const line = headers['dkim-signature']!;
+    const tag = (name: string) => new RegExp(`(?:^|; ?)${name}=([^;]*)`).exec(line)?.[1]?.replace(/\s/g, '') ?? '';
+    expect([tag('d'), tag('s'), tag('a'), tag('c')]).toEqual(['acme.test', 's1', 'rsa-sha256', 'relaxed/relaxed']);
+    const body = raw
+      .slice(raw.indexOf('\r\n\r\n') + 4)
+      .replace(/[ \t]+/g, ' ')
+      .replace(/ \r\n/g, '\r\n');
+    const relaxed = body.replace(/(\r\n)*$/, '\r\n');
+    expect(tag('bh')).toBe(createHash('sha256').update(relaxed).digest('base64'));
+    const signed = tag('h')
+      .split(':')
+      .map(name => `${name}:${headers[name]!.replace(/\s+/g, ' ')}\r\n`);
+    const own = `dkim-signature:${line
+      .replace(/\s+/g, ' ')
+      .replace(/([; ]b=)[^;]*/, '$1')
+      .trim()}`;
+    const verify = createVerify('rsa-sha256').update(signed.join('') + own);
+    expect(verify.verify(publicKey, tag('b'), 'base64')).toBe(true);
+  });
+});
+
+describe('TLS', () => {
+  it('is taken by STARTTLS when it is required, with the name of the host on the certificate', async () => {
+    const { peer, sender } = await open({ starttls: 'require', ca: certificate });
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+    expect(peer.mails[0]!.secure).toBe(true);
+  });
+
+  it('is taken when it is offered and preferred, and done without when it is not', async () => {
+    const offered = await open({ starttls: 'prefer', ca: certificate });
+    await offered.sender.send(exampleOutgoing());
+    expect(offered.peer.mails[0]!.secure).toBe(true);
+    const bare = await open({ starttls: 'prefer', ca: certificate }, { starttls: false });
+    await bare.sender.send(exampleOutgoing());
+    expect(bare.peer.mails[0]!.secure).toBe(false);
+  });
+
+  it('may be from the first byte', async () => {
+    const { peer, sender } = await open({ secure: true, starttls: undefined, ca: certificate }, { secure: true });
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+    expect(peer.mails[0]!.secure).toBe(true);
+  });
+
+  it('is never done without when it is required', async () => {
+    const { peer, sender } = await open({ starttls: 'require', ca: certificate }, { starttls: false });
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false });
+    expect(peer.mails).toEqual([]);
+  });
+
+  it.each([
+    ['of nobody trusted, by STARTTLS', {}, false],
+    ['of nobody trusted, from the first byte', { secure: true }, true],
+    ['for another name', { host: '127.0.0.1', ca: certificate }, false],
+  ])('refuses a certificate %s', async (_, settings, secure) => {
+    vi.spyOn(dns, 'lookup').mockImplementation((async () => [{ address: '127.0.0.1', family: 4 }]) as never);
+    const { peer, sender } = await open({ starttls: 'prefer', ...settings }, { secure });
+    const outcome = await sender.send(exampleOutgoing());
+    expect(outcome).toMatchObject({ ok: false, retry: true });
+    expect(outcome).not.toHaveProperty('unknown');
+    expect(peer.mails).toEqual([]);
+  });
+});
+
+describe('signing in', () => {
+  const auth = { user: 'acme', password: 'hush-hush' };
+
+  it('comes after TLS unless told otherwise', async () => {
+    const settings = { ...auth, starttls: undefined, ca: certificate };
+    const { peer, sender } = await open(settings, { auth });
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+    expect(peer.mails[0]).toMatchObject({ secure: true, user: 'acme' });
+    const bare = await open(settings, { auth, starttls: false });
+    expect(await bare.sender.send(exampleOutgoing())).toMatchObject({ ok: false });
+    expect(bare.peer.mails).toEqual([]);
+  });
+
+  it('with a wrong password is final, and the password stays unsaid', async () => {
+    const { sender } = await open({ user: 'acme', password: 'wrong-hush' }, { auth });
+    const outcome = await sender.send(exampleOutgoing());
+    expect(outcome).toMatchObject({ ok: false, retry: false });
+    expect(reasonOf(outcome)).toMatch(/^535 5\.7\.8 acme •••/);
+  });
+
+  it('is tried again when the server cannot tell just now', async () => {
+    const { peer, sender } = await open({ ...auth }, { auth });
+    peer.fault = { auth: '454 4.7.0 later' };
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
+  });
+});
+
+describe('a failure', () => {
+  const replies: [string, SmtpFault, Partial<Outcome>][] = [
+    ['a busy server', { connect: '421 4.3.2 too busy' }, { retry: true }],
+    ['a server that wants none of us', { connect: '554 5.7.1 go away' }, { retry: false }],
+    ['a sender refused for now', { mail: '451 4.7.1 greylisted' }, { retry: true }],
+    ['a sender refused', { mail: '550 5.7.1 not allowed' }, { retry: false }],
+    ['a mailbox that is full', { rcpt: '452 4.2.2 mailbox full' }, { retry: true }],
+    ['a mailbox that is not there', { rcpt: '550 5.1.1 no such user' }, { retry: false, gone: true }],
+    ['a mailbox that has moved', { rcpt: '551 5.1.6 moved' }, { retry: false, gone: true }],
+    ['a recipient refused by policy', { rcpt: '550 5.7.1 blocked' }, { retry: false }],
+    ['a recipient refused without a word why', { rcpt: '550 no' }, { retry: false }],
+    ['a mail refused for now', { data: '451 4.3.0 try later' }, { retry: true }],
+    ['a mail taken for spam', { data: '554 5.7.1 spam' }, { retry: false }],
+    ['a mail refused for what was said of mailboxes elsewhere', { data: '550 5.1.1 hm' }, { retry: false }],
+  ];
+  it.each(replies)('of %s is sorted by the reply, which is told', async (_, fault, expected) => {
+    const { peer, sender } = await open();
+    peer.fault = fault;
+    const outcome = await sender.send(exampleOutgoing());
+    const reply = Object.values(fault)[0] as string;
+    expect(outcome).toEqual({ ok: false, ...expected, reason: expect.stringContaining(reply) });
+    expect(peer.mails).toEqual([]);
+  });
+
+  const lost: [SmtpFault, boolean][] = [
+    ['reset', false],
+    ['hang', false],
+    ['drop in data', false],
+    ['drop after data', true],
+    ['hang after data', true],
+  ];
+  it.each(lost)('by "%s" may be tried again; that it may have been accepted: %s', async (fault, unknown) => {
+    const { peer, sender } = await open({ timeout_ms: 400 });
+    peer.fault = fault;
+    // Larger than what fits into the buffers in between, so that the end cannot have left unseen.
+    const text = 'a line of text\n'.repeat(fault === 'drop in data' ? 400_000 : 1);
+    const outcome = await sender.send(exampleOutgoing({ content: { title: 'T', text, missing: [] } }));
+    expect(outcome).toMatchObject({ ok: false, retry: true });
+    expect('unknown' in outcome).toBe(unknown);
+    // Nothing was sent a second time behind our back.
+    expect(peer.mails).toHaveLength(unknown ? 1 : 0);
+  });
+
+  it('to connect is no doubt about the mail', async () => {
+    const { peer, sender } = await open();
+    await peer.close();
+    const outcome = await sender.send(exampleOutgoing());
+    expect(outcome).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('ECONNREFUSED') });
+    expect(outcome).not.toHaveProperty('unknown');
+  });
+
+  it.each(['localhost', '127.0.0.1', '2130706433'])('to be allowed to connect to %s is final', async host => {
+    const { peer, sender } = await open({ host }, {}, []);
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: false });
+    expect(peer.connections).toBe(0);
+  });
+
+  it('leaves the next mail unharmed', async () => {
+    const { peer, sender } = await open({ timeout_ms: 2_000 });
+    for (const fault of [...lost.map(([name]) => name).filter(name => !/hang/.test(`${name}`)), { rcpt: '550 no' }]) {
+      peer.fault = fault as SmtpFault;
+      await sender.send(exampleOutgoing());
+      peer.fault = undefined;
+      expect(await sender.send(exampleOutgoing()), `${fault}`).toMatchObject({ ok: true });
+    }
+  });
+});
+
+describe('connections', () => {
+  const many = (count: number) => Array.from({ length: count }, (_, n) => exampleOutgoing({ id: `mail-${n}` }));
+
+  it('are few, and shared by many mails, each sent once', async () => {
+    const { peer, sender } = await open({ max_connections: 3 });
+    const outcomes = await Promise.all(many(100).map(sender.send));
+    expect(outcomes.filter(({ ok }) => !ok)).toEqual([]);
+    expect(new Set(peer.mails.map(({ headers }) => headers['message-id'])).size).toBe(100);
+    expect(peer.mails).toHaveLength(100);
+    expect(peer.connections).toBe(3);
+  });
+
+  it('that the server has closed meanwhile cost no mail', async () => {
+    const { peer, sender } = await open({ max_connections: 1 });
+    await sender.send(exampleOutgoing({ id: 'first' }));
+    peer.disconnect();
+    expect(await sender.send(exampleOutgoing({ id: 'second' }))).toMatchObject({ ok: true });
+    expect(peer.mails).toHaveLength(2);
+  });
+
+  it('ask anew where the host is', async () => {
+    const { peer, sender } = await open({ max_connections: 1 });
+    await sender.send(exampleOutgoing());
+    peer.disconnect();
+    await vi.waitFor(() => expect(peer.open()).toBe(0));
+    vi.spyOn(dns, 'lookup').mockImplementation((async () => [{ address: '10.0.0.1', family: 4 }]) as never);
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: false });
+  });
+
+  it('are let go once what is under way has ended', async () => {
+    const { peer, sender } = await open({ max_connections: 2 });
+    const sending = Promise.all(many(10).map(sender.send));
+    await sender.close();
+    expect((await sending).filter(({ ok }) => !ok)).toEqual([]);
+    await vi.waitFor(() => expect(peer.open()).toBe(0));
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
+  });
+
+  it('send no faster than the rate', async () => {
+    const { peer, sender } = await open({ rate: 5, max_connections: 1 });
+    const before = performance.now();
+    await Promise.all(many(11).map(sender.send));
+    expect(peer.mails).toHaveLength(11);
+    expect(performance.now() - before).toBeGreaterThan(1_900);
+  });
+});
+
+describe('settings', () => {
+  const valid = { host: 'mail.acme.test', from: 'a@acme.test' };
+  it.each([
+    ['a header of ours', { headers: { 'mEssage-id': 'x' } }],
+    ['a header of two lines', { headers: { 'X-A': 'b\r\nBcc: eve@evil.test' } }],
+    ['a header that is none', { headers: { 'X A': 'b' } }],
+    ['a certificate that is none', { ca: 'trust me' }],
+    ['no connections', { max_connections: 0 }],
+  ])('do not take %s', (_, wrong) => {
+    expect(shapeErrors(smtp.settings, valid)).toEqual([]);
+    expect(shapeErrors(smtp.settings, { ...valid, ...wrong })).not.toEqual([]);
+  });
+});

@@ -1,0 +1,177 @@
+/**
+ * What every provider that speaks HTTP must do, whatever it sends: the same faults of a real peer, the same outcomes.
+ * A provider's own wire format is checked in its own tests.
+ */
+import type { Static, TObject } from 'typebox';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { shapeErrors } from '../../src/core/declarative-shape.ts';
+import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
+import type { Provider } from '../../src/providers/provider.ts';
+import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
+import { closedUrl, type HttpPeer, openHttpPeer, type Reply } from './http-peer.ts';
+
+type PlainReply = Exclude<Reply, string>;
+
+export interface ComplianceCase<S extends TObject = TObject> {
+  provider: Provider<S>;
+  /** Complete and valid, for a peer at this address. */
+  settings: (url: string) => Static<S>;
+  /** Who gets the message, where it is not an email address. */
+  address?: string | ((url: string) => string);
+  /** All that must never be seen in a reason, in any form it is sent in. */
+  secrets: readonly string[];
+  answers: {
+    accepted: PlainReply;
+    /** What the outcome of that calls the message; absent where the provider gives no name. */
+    id?: string;
+    /** A final refusal in the provider's own form, with these words in it. */
+    refused: (words: string) => PlainReply;
+    /** Too much at once, for 7 seconds. Absent: 429 with Retry-After. */
+    throttled?: PlainReply;
+    /** What 200 with a garbled body comes to. Absent: accepted. */
+    garbled?: Partial<Outcome>;
+  };
+}
+
+/** So that a provider without a setting for it does not make the tests wait. */
+const timeoutMs = 300;
+const loopback = ['127.0.0.0/8', '::1/128'];
+
+export function exampleOutgoing(changes: Partial<Outgoing> = {}): Outgoing {
+  return {
+    id: '01890a5d-ac96-774b-bcce-b302099a8057',
+    address: 'jane@acme.test',
+    content: { title: 'Order 7 is paid', text: 'Hello Jane', html: '<p>Hello <b>Jane</b></p>', missing: [] },
+    createdAt: new Date('2030-01-02T03:04:05Z'),
+    tags: { organization: 'acme', event: 'order-paid', notification: 'Receipt, by mail' },
+    ...changes,
+  };
+}
+
+export function complianceSuite<S extends TObject>(name: string, suite: ComplianceCase<S>): void {
+  const { provider, answers } = suite;
+
+  describe(`${name}, as every provider`, () => {
+    let peer: HttpPeer;
+    let outbound: Outbound;
+    let sender: Sender;
+    beforeAll(async () => {
+      peer = await openHttpPeer();
+      outbound = createOutbound({ allow: loopback, timeoutMs });
+      sender = provider.open(suite.settings(peer.url), { outbound });
+    });
+    afterAll(async () => {
+      await sender?.close();
+      await outbound?.close();
+      await peer?.close();
+    });
+    beforeEach(() => {
+      peer.seen.length = 0;
+    });
+
+    const outgoing = (url: string, changes: Partial<Outgoing> = {}) => {
+      const { address } = suite;
+      const at = typeof address === 'function' ? address(url) : address;
+      return exampleOutgoing({ ...(at !== undefined && { address: at }), ...changes });
+    };
+    const sendTo = (reply: Reply): Promise<Outcome> => {
+      peer.reply = reply;
+      return sender.send(outgoing(peer.url));
+    };
+
+    it('is open about itself', () => {
+      expect(provider.name).toBe(name);
+      expect(provider.summary).toMatch(/\.$/);
+      expect(typeof provider.dedupes).toBe('boolean');
+      expect(shapeErrors(provider.settings, suite.settings(peer.url))).toEqual([]);
+    });
+
+    it('sends', async () => {
+      expect(await sendTo(answers.accepted)).toEqual(answers.id ? { ok: true, id: answers.id } : { ok: true });
+      expect(peer.seen).toHaveLength(1);
+    });
+
+    it('sends many at a time, each once', async () => {
+      peer.reply = answers.accepted;
+      const ids = Array.from({ length: 50 }, (_, n) => `id-${n}-x`);
+      const outcomes = await Promise.all(ids.map(id => sender.send(outgoing(peer.url, { id }))));
+      expect(outcomes.filter(({ ok }) => !ok)).toEqual([]);
+      expect(peer.seen).toHaveLength(50);
+    });
+
+    it('takes a refusal as final, and says why in the provider’s words', async () => {
+      const outcome = await sendTo(answers.refused('the moon is full'));
+      expect(outcome).toMatchObject({ ok: false, retry: false });
+      expect(outcome).not.toHaveProperty('unknown');
+      expect(reasonOf(outcome)).toContain('the moon is full');
+    });
+
+    it('keeps a long reason short, and on one line', async () => {
+      const reason = reasonOf(await sendTo(answers.refused(`long\n${'word '.repeat(200)}`)));
+      expect(reason.length).toBeLessThanOrEqual(300);
+      expect(reason).toMatch(/^[^\n]+$/);
+    });
+
+    it('never repeats a secret', async () => {
+      const sent = await sendTo(answers.accepted).then(() => peer.seen[0]!);
+      const echo = [...suite.secrets, ...Object.values(sent.headers).flat(), sent.path].join(' ');
+      for (const words of [...suite.secrets.map(secret => `bad key ${secret}`), echo, `${'x'.repeat(290)} ${echo}`]) {
+        for (const reply of [answers.refused(words), { status: 401, body: words }, { status: 500, body: words }]) {
+          const reason = reasonOf(await sendTo(reply));
+          for (const secret of suite.secrets) expect(reason).not.toContain(secret);
+        }
+      }
+    });
+
+    it('waits as long as it is asked to when it is too fast', async () => {
+      const busy = answers.throttled ?? { status: 429, headers: { 'retry-after': '7' } };
+      expect(await sendTo(busy)).toMatchObject({ ok: false, retry: true, retryAfterSeconds: 7 });
+    });
+
+    it.each([500, 502, 503])('tries again after a %d', async status => {
+      const outcome = await sendTo({ status, body: '<html><title>Sorry</title></html>' });
+      expect(outcome).toMatchObject({ ok: false, retry: true });
+      expect(outcome).not.toHaveProperty('unknown');
+    });
+
+    it.each(['hang', 'drop', 'nonsense'] as const)('does not know what became of a message after %s', async fault => {
+      const outcome = await sendTo(fault);
+      expect(outcome).toMatchObject({ ok: false, retry: true, unknown: true });
+      expect(reasonOf(outcome)).not.toBe('');
+      expect(peer.seen).toHaveLength(1);
+    });
+
+    it('tries again when the connection was lost before the request was read', async () => {
+      expect(await sendTo('reset')).toMatchObject({ ok: false, retry: true });
+      expect(peer.seen).toHaveLength(0);
+    });
+
+    it('counts a yes with a garbled body', async () => {
+      expect(await sendTo({ status: 200, body: '\u0000<{[not json' })).toMatchObject(answers.garbled ?? { ok: true });
+    });
+
+    it('knows that nothing was sent when nobody listens', async () => {
+      const url = await closedUrl();
+      const lonely = provider.open(suite.settings(url), { outbound });
+      const outcome = await lonely.send(outgoing(url));
+      expect(outcome).toMatchObject({ ok: false, retry: true });
+      expect(outcome).not.toHaveProperty('unknown');
+      await lonely.close();
+    });
+
+    it('does not reach a private address that is not allowed', async () => {
+      const strict = createOutbound({ allow: [], timeoutMs });
+      const blocked = provider.open(suite.settings(peer.url), { outbound: strict });
+      const before = peer.connections;
+      expect(await blocked.send(outgoing(peer.url))).toMatchObject({ ok: false, retry: false });
+      expect(peer.connections).toBe(before);
+      await blocked.close();
+      await strict.close();
+    });
+  });
+}
+
+function reasonOf(outcome: Outcome): string {
+  expect(outcome.ok).toBe(false);
+  return outcome.ok ? '' : outcome.reason;
+}
