@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { settings } from '../../src/config.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -16,9 +17,10 @@ export interface Running {
   end(signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }>;
 }
 
-/** Without what the shell that runs the tests happens to have set. */
+/** Without settings that the shell which runs the tests happens to have. */
 export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, ...env };
+  const own = new Set(Object.keys(settings).flatMap(name => [name, `${name}_FILE`]));
+  return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name))), ...env };
 }
 
 export async function startBelfry(env: Record<string, string>, args: string[] = []): Promise<Running> {

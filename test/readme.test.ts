@@ -1,0 +1,70 @@
+/** The README's commands, as a newcomer runs them: in a copy of the repository with nothing installed. */
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cleanEnv, root, waitFor } from './support/process.ts';
+
+const run = promisify(execFile);
+const installing = 6 * 60_000;
+
+let clone: string;
+let blocks: string[];
+
+beforeAll(async () => {
+  clone = await mkdtemp(path.join(tmpdir(), 'belfry-clone-'));
+  const { stdout } = await run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
+  for (const file of stdout.split('\0').filter(Boolean)) {
+    await mkdir(path.dirname(path.join(clone, file)), { recursive: true });
+    await cp(path.join(root, file), path.join(clone, file));
+  }
+  const readme = await readFile(path.join(clone, 'README.md'), 'utf8');
+  blocks = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(([, text]) => text!.trim());
+});
+afterAll(() => rm(clone, { recursive: true, force: true }));
+
+test('a stranger installs, starts, pastes the printed line and gets an occurrence back', {
+  timeout: installing,
+}, async () => {
+  const [start, configure] = blocks as [string, string];
+  expect(start).toBe('npm ci && npm start');
+  const env = cleanEnv({ PORT: '0' });
+  const server = spawn('bash', ['-c', start], { cwd: clone, env, detached: true });
+  let output = '';
+  server.stdout.setEncoding('utf8').on('data', text => (output += text));
+  server.stderr.setEncoding('utf8').on('data', text => (output += text));
+  const ended = new Promise(resolve => server.on('close', resolve));
+  try {
+    const line = await waitFor(
+      'the curl line',
+      () => mustRun(server, output) ?? /^curl .*$/m.exec(output)?.[0],
+      installing - 30_000,
+    );
+    const { stdout } = await run('bash', ['-c', line]);
+    expect(JSON.parse(stdout)).toEqual({ occurrence: expect.any(String) });
+
+    for (const command of configure.split('\n')) {
+      const result = await run('bash', ['-c', command], { cwd: clone, env });
+      expect(result.stdout, command).not.toBe('');
+    }
+  } finally {
+    if (server.exitCode === null) process.kill(-server.pid!, 'SIGINT');
+    await ended;
+  }
+  expect(output).toContain('"msg":"stopped"');
+});
+
+test('the command that the README names for testing is the one that CI runs', async () => {
+  expect(blocks[2]).toBe('npm ci && npm test');
+  const ci = await readFile(path.join(clone, '.ci/run'), 'utf8');
+  expect(ci).toMatch(/^npm ci$/m);
+  expect(ci).toMatch(/^npm test/m);
+  expect(ci).toMatch(/^npm run check$/m);
+});
+
+/** Throws with everything printed when the server has ended before its time. */
+function mustRun(server: { exitCode: number | null }, output: string): undefined {
+  if (server.exitCode !== null) throw new Error(`it ended with ${server.exitCode}:\n${output}`);
+}
