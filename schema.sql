@@ -217,6 +217,7 @@ CREATE TABLE occurrences (
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
+CREATE INDEX occurrences_held ON occurrences (event_id) WHERE status = 'accepted' AND due_at = 'infinity'::timestamp with time zone;
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 
@@ -256,6 +257,7 @@ CREATE TABLE deliveries (
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
+CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
 CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, occurrence_id, notification_id, channel_id, COALESCE(address, '#' || user_id));
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
 
@@ -294,6 +296,23 @@ CREATE TABLE inbox (
   CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
   CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
+
+CREATE TABLE layouts (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  project_id bigint,
+  name text NOT NULL,
+  name_key text NOT NULL,
+  body text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT layouts_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT layouts_organization_id_project_id_name_key_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, name_key),
+  CONSTRAINT layouts_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  CONSTRAINT layouts_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
+);
 
 CREATE OR REPLACE FUNCTION announce_change()
  RETURNS trigger
@@ -321,4 +340,6 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, permiss
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();

@@ -7,9 +7,11 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from './config.ts';
 import { AppError } from './core/errors.ts';
 import { openEmbedded } from './db/embedded.ts';
+import { Slots } from './db/limits.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { Limits } from './engine/limits.ts';
 import { Outcomes } from './engine/outcomes.ts';
 import { Senders } from './engine/senders.ts';
 import { Worker } from './engine/worker.ts';
@@ -19,6 +21,7 @@ import { createOutbound } from './lib/outbound.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
+import { createInboxWriter } from './services/inbox.ts';
 import { KeyUse } from './services/keys.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
@@ -167,7 +170,22 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
   const outbound = createOutbound({ allow: config.outboundAllow });
   const senders = new Senders({ outbound });
   const outcomes = new Outcomes(pool, log);
-  const engine = { db, pool, plans: deps.plans, senders, outcomes, log, turns: { occurrences: [], deliveries: [] } };
+  const slots = new Slots(url, error => {
+    log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
+    limits.lost();
+  });
+  const limits = new Limits({ pool }, slots);
+  const engine = {
+    db,
+    pool,
+    plans: deps.plans,
+    senders,
+    outcomes,
+    inbox: createInboxWriter(pool),
+    limits,
+    log,
+    turns: { occurrences: [], deliveries: [] },
+  };
   const dedupe = Object.values(providers).filter(provider => provider.dedupes);
   const worker = new Worker(
     engine,
@@ -180,6 +198,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     stop: async () => {
       await worker.stop();
       await senders.close();
+      await slots.close();
       await outbound.close();
       await database.close();
     },

@@ -11,7 +11,7 @@ let tenants: Tenants;
 let ask: Ask;
 
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   tenants = await buildTenants(service.house.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
@@ -129,10 +129,8 @@ describe('adding recipients', () => {
 
   test('says that they are too many, not what is wrong with each of five million', async () => {
     const id = await newList();
-    const began = Date.now();
     const answer = await add(id, `[${'1,'.repeat(5_000_000)}1]`);
     expectProblem(answer, 400, 'request.invalid', ['body']);
-    expect(Date.now() - began).toBeLessThan(5_000);
   });
 });
 

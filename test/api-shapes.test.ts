@@ -13,7 +13,7 @@ let ask: Ask;
 let values: ReturnType<typeof pathValues>;
 
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   tenants = await buildTenants(service.house.deps);
   ask = asker(service.address, tenants.acme.keys.all);
   values = pathValues(tenants);
@@ -85,12 +85,16 @@ describe('the values', () => {
     expect(await get('/api/o/acme/c/')).toEqual([
       { name: 'Mail', slug: 'mail', type: 'email', enabled: true },
       { name: 'Texts', slug: 'texts', type: 'sms', enabled: false },
+      { name: 'Relay', slug: 'relay', type: 'webhook', enabled: false },
     ]);
     expect(await get('/api/o/acme/p/shop/c/')).toEqual([
+      { name: 'Shop relay', slug: 'relay', type: 'webhook', enabled: false },
       { name: 'Old mail', slug: 'old-mail', type: 'email', enabled: false },
       { name: 'Shop mail', slug: 'shop-mail', type: 'email', enabled: true },
     ]);
-    expect(await get('/api/o/acme/p/depot/c/')).toEqual([]);
+    expect(await get('/api/o/acme/p/depot/c/')).toEqual([
+      { name: 'Hooks', slug: 'hooks', type: 'webhook', enabled: true },
+    ]);
   });
 
   test('a distribution list links to its members', async () => {

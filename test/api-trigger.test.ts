@@ -11,7 +11,7 @@ let tenants: Tenants;
 let ask: Ask;
 
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   tenants = await buildTenants(service.house.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
@@ -136,7 +136,9 @@ describe('what is refused', () => {
       body: { options: { channels: ['mail', 'shop-mail'] } },
     });
     expectProblem(answer, 400, 'request.invalid', ['options/channels']);
-    expect(answer.body.errors['options/channels'][0]).toMatch(/shop-mail.*\(there are mail, email, texts, sms\)/);
+    expect(answer.body.errors['options/channels'][0]).toMatch(
+      /shop-mail.*\(there are hooks, webhook, mail, email, texts, sms, relay\)/,
+    );
   });
 
   test('a body that is not UTF-8', async () => {

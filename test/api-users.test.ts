@@ -10,7 +10,7 @@ let tenants: Tenants;
 let ask: Ask;
 
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   tenants = await buildTenants(service.house.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });

@@ -24,9 +24,11 @@ let tenants: Tenants;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  const start = async ([name, env]: [string, Record<string, string>]) =>
-    [name, await startService(testConfig(database.url, env), silent)] as const;
-  services = Object.fromEntries(await Promise.all(Object.entries(settings).map(start))) as typeof services;
+  const started: [string, Service][] = [];
+  for (const [name, env] of Object.entries<Record<string, string>>(settings)) {
+    started.push([name, await startService(testConfig(database.url, { BELFRY_ROLE: 'api', ...env }), silent)]);
+  }
+  services = Object.fromEntries(started) as typeof services;
   tenants = await buildTenants(services.plain.house.deps);
 });
 afterAll(async () => {

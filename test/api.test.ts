@@ -17,7 +17,7 @@ let ask: Ask;
 let values: ReturnType<typeof pathValues>;
 
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   tenants = await buildTenants(service.house.deps);
   ask = asker(service.address);
   values = pathValues(tenants);

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import type { Document } from '../src/core/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
 import { testDatabase, testService } from './support/database.ts';
-import { exampleText, run, webhookSecret, writeTemporary } from './support/declarative.ts';
+import { everything, exampleText, run, webhookSecret, writeTemporary } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
 
 const variable = (name: string) => `\${env:${name}}`;
@@ -124,6 +124,13 @@ describe('a mistake', () => {
       'channels: [mail, hoks]',
       '45:38 organizations/0/projects/0/applications/0/events/0/notifications/0/channels/1:',
       /no channel/,
+    ],
+    [
+      'in a template',
+      'we got **{{ amount }}**',
+      'we got **{{ amount | monney }}**',
+      '49:23 organizations/0/projects/0/applications/0/events/0/notifications/0/message/body: line 1, column 39:',
+      /there is no filter "monney"/,
     ],
     ['of a key twice', 'name: Acme', 'name: Acme\n    name: Acme', '4:5', /unique/],
   ])('%s is told by file, line, column and field, and nothing is applied', async (_, from, to, place, message) => {
@@ -266,6 +273,15 @@ describe('with a server', () => {
     expect(code).toBe(1);
     expect(err).toContain('other');
     expect((await remotely(['export', 'acme'])).out).toContain('name: Acme\n');
+  });
+
+  test('everything that can be said goes there and comes back, field by field', async () => {
+    const file = await writeTemporary('all.json', JSON.stringify({ organizations: [everything('acme')] }));
+    expect((await remotely(['apply', file])).err).toBe('');
+    expect((await remotely(['apply', file])).out).toBe('No changes.\n');
+    const { out } = await remotely(['export', 'acme']);
+    expect(out).toBe((await run(service.house.deps, ['export', 'acme'])).out);
+    expect(out).toContain('pt-BR');
   });
 
   test('an export needs a name', async () => {

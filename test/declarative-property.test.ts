@@ -80,6 +80,9 @@ const channel: fc.Arbitrary<ChannelEntry> = fc.constantFrom('email', 'webhook', 
       name,
       type: fc.constant(type),
       enabled: fc.boolean(),
+      on_unknown: fc.constantFrom('resend', 'hold'),
+      rate_per_second: fc.integer({ min: 1, max: 100_000 }),
+      concurrency: fc.integer({ min: 1, max: 1_000 }),
       providers: fc.array(providers[type], { maxLength: 3 }),
     },
     { requiredKeys: ['slug', 'name', 'type'] },
@@ -100,6 +103,7 @@ const user = fc.record<UserEntry>(
     first_name: plainText,
     last_name: plainText,
     locked: fc.boolean(),
+    locale: fc.constantFrom('', 'en', 'pt-br', 'zh-hans-CN'),
     custom_fields: data,
     addresses: fc.uniqueArray(address, { selector: entry => entry.name + normal(entry.value), maxLength: 3 }),
   },
@@ -108,8 +112,26 @@ const user = fc.record<UserEntry>(
 
 const listNames = ['All', 'Some / of them', 'ÄLL'];
 
-function notification(names: string[], lists: string[]): fc.Arbitrary<NotificationEntry> {
-  const override = fc.record({ subject: plainText, body: plainText }, { requiredKeys: [] });
+const layout = fc.record({
+  name: fc.constantFrom('default', 'Default', 'Plain / bare'),
+  body: plainText.map(value => `${value}{{ content }}`),
+});
+const layouts = fc.uniqueArray(layout, { selector: entry => fold(entry.name), maxLength: 2 });
+const words = { subject: plainText, body: plainText };
+const locales = fc.dictionary(fc.constantFrom('de', 'PT-br', 'pt'), fc.record(words, { requiredKeys: [] }));
+
+interface Names {
+  channels: string[];
+  lists: string[];
+  layouts: string[];
+}
+
+function notification({ channels: names, lists, layouts }: Names): fc.Arbitrary<NotificationEntry> {
+  const override = fc.record({ ...words, locales }, { requiredKeys: [] });
+  const message = fc.record(
+    { ...words, ...(layouts.length > 0 && { layout: fc.constantFrom(...layouts) }), strict: fc.boolean(), locales },
+    { requiredKeys: ['body'] },
+  );
   const recipients = fc.oneof(
     fc.constant({ trigger: true as const }),
     fc.constant({ users: "custom_fields.tier == 'gold'", trigger: true as const }),
@@ -124,23 +146,30 @@ function notification(names: string[], lists: string[]): fc.Arbitrary<Notificati
       filter: fc.constantFrom('amount > `0`', "a.b[?c == 'd']"),
       environs: fc.uniqueArray(name, { minLength: 1, maxLength: 2 }),
       extra_context: data,
-      message: fc.record({ subject: plainText, body: plainText }, { requiredKeys: ['body'] }),
+      message,
       overrides: fc.dictionary(fc.constantFrom(...names), override),
     },
     { requiredKeys: ['name', 'recipients', 'channels', 'message'] },
   );
 }
 
-function application(names: string[], lists: string[]): fc.Arbitrary<ApplicationEntry> {
+function application(names: Names): fc.Arbitrary<ApplicationEntry> {
   const none = fc.constant<NotificationEntry[]>([]);
-  const notifications = names.length === 0 ? none : unique(notification(names, lists), entry => entry.name);
+  const notifications = names.channels.length === 0 ? none : unique(notification(names), entry => entry.name);
   const event = fc.record({ slug, name, active: fc.boolean(), notifications }, { requiredKeys: ['slug', 'name'] });
   return fc.record({ slug, name, events: unique(event, entry => entry.slug) }, { requiredKeys: ['slug', 'name'] });
 }
 
 const organization: fc.Arbitrary<OrganizationDocument> = fc
-  .record({ own: channels, theirs: channels, users: unique(user, entry => fold(entry.email)), withUsers: fc.boolean() })
-  .chain(({ own, theirs, users, withUsers }) => {
+  .record({
+    own: channels,
+    theirs: channels,
+    ownLayouts: layouts,
+    theirLayouts: layouts,
+    users: unique(user, entry => fold(entry.email)),
+    withUsers: fc.boolean(),
+  })
+  .chain(({ own, theirs, ownLayouts, theirLayouts, users, withUsers }) => {
     const emails = users.map(entry => entry.email);
     const names = [...new Set([...own, ...theirs].flatMap(entry => [entry.slug, entry.type]))];
     const list: fc.Arbitrary<ListEntry> = fc.record(
@@ -149,23 +178,28 @@ const organization: fc.Arbitrary<OrganizationDocument> = fc
     );
     const project: fc.Arbitrary<ProjectEntry> = unique(list, entry => fold(entry.name)).chain(lists => {
       const applications = unique(
-        application(
-          names,
-          lists.map(entry => entry.name),
-        ),
+        application({
+          channels: names,
+          lists: lists.map(entry => entry.name),
+          layouts: [...ownLayouts, ...theirLayouts].map(entry => entry.name),
+        }),
         entry => entry.slug,
       );
       return fc.record({
         slug,
         name,
         channels: fc.constant(theirs),
+        layouts: fc.constant(theirLayouts),
         distribution_lists: fc.constant(lists),
         applications,
       });
     });
     return fc
-      .record({ name, projects: unique(project, entry => entry.slug) })
-      .map(rest => ({ slug: 'replaced', ...rest, channels: own, ...(withUsers && { users }) }));
+      .record(
+        { name, retention_days: fc.integer({ min: 1, max: 3_650 }), projects: unique(project, entry => entry.slug) },
+        { requiredKeys: ['name', 'projects'] },
+      )
+      .map(rest => ({ slug: 'replaced', ...rest, channels: own, layouts: ownLayouts, ...(withUsers && { users }) }));
   });
 
 function unique<T>(items: fc.Arbitrary<T>, selector: (item: T) => string): fc.Arbitrary<T[]> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OrganizationDocument } from '../src/core/declarative.ts';
 import { createCipher } from '../src/lib/cipher.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
+import { Plans } from '../src/services/plans.ts';
 import { testDatabase } from './support/database.ts';
 import { everything, exampleOrganization, hooksOf, webhookSecret } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
@@ -102,6 +103,16 @@ describe('secrets', () => {
     delete document.organizations[0]!.channels;
     expect(await applyConfiguration(deps, document, { prune: false })).toEqual([]);
     expect((await exportConfiguration(deps, ['unreadable'])).organizations).toHaveLength(1);
+  });
+
+  test('that cannot be decrypted keep the messages of their own channel, and no others', async () => {
+    await apply(await exampleOrganization('beside'));
+    const [organization] = await rows<{ id: string }>(`select id from organizations where slug = 'beside'`);
+    const plans = new Plans({ ...house.deps, cipher: createCipher('another key altogether') });
+    const [mail, hooks] = await plans.listChannels(Number(organization!.id));
+    expect(mail!.providers[0]!.settings.host).toBe('127.0.0.1');
+    expect(hooks).toMatchObject({ slug: 'hooks', usable: true, reach: 'recipient' });
+    expect(() => hooks!.providers).toThrow(/secrets of channel hooks cannot be decrypted/);
   });
 
   test('cannot be moved to another channel in the database', async () => {

@@ -61,7 +61,7 @@ async function check(answer: Answer): Promise<void> {
   known = now;
 }
 
-const effort = { interruptAfterTimeLimit: 4_000, markInterruptAsFailure: false };
+const effort = { interruptAfterTimeLimit: 2_000, markInterruptAsFailure: false };
 
 describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))('$title', route => {
   const { method, path, title } = route;
@@ -75,7 +75,7 @@ describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.p
         fc.asyncProperty(bodies(fields, valid), async body => {
           await check(await ask({ method, path: fill(path, values), body }));
         }),
-        { ...effort, numRuns: 100 },
+        { ...effort, numRuns: 60 },
       );
     });
 
@@ -92,7 +92,7 @@ describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.p
           fc.asyncProperty(bodies(names, {}), async options => {
             await check(await ask({ method, path: fill(path, values), body: `{"options":${options}}` }));
           }),
-          { ...effort, numRuns: 150 },
+          { ...effort, numRuns: 100 },
         );
       });
     }
@@ -106,7 +106,7 @@ describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.p
         const at = fill(path, values, { [name]: '@@' }).replace('%40%40', segment ?? values[name]?.there ?? '');
         await check(await ask({ method, path: query ? `${at}?${query}` : at, headers: given, body: valid }));
       }),
-      { ...effort, numRuns: 60 },
+      { ...effort, numRuns: 30 },
     );
   });
 });

@@ -162,7 +162,7 @@ async function countObjects(answer: IncomingMessage): Promise<number> {
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     first ||= chunk[0]!;
     last = chunk.at(-1)!;
-    for (const byte of chunk) if (byte === 0x7b) count++;
+    for (let at = chunk.indexOf('{'); at >= 0; at = chunk.indexOf('{', at + 1)) count++;
   }
   expect(String.fromCharCode(first, last)).toBe('[]');
   expect(answer.complete).toBe(true);
@@ -242,7 +242,7 @@ test.runIf(existsSync('/proc/self/status'))(
     const memory = () =>
       Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))![1]) / 1024;
 
-    for (let i = 0; i < 20; i++) await asker(server.address, key)({ path: '/api/o/vast/u/?limit=1000' });
+    for (let i = 0; i < 60; i++) await asker(server.address, key)({ path: '/api/o/vast/u/?limit=1000' });
     const before = memory();
     let highest = before;
     const watch = setInterval(() => {

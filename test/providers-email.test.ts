@@ -100,7 +100,7 @@ describe('on the wire', () => {
     const { seen } = await send(mailjet, { changes: { reply_to: 'help@acme.test' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v3.1/send']);
     expect(seen.headers).toMatchObject({
-      authorization: basic('hush-key:hush-secret'),
+      authorization: basic('hush-key-1:hush-secret'),
       'content-type': 'application/json',
     });
     expect(JSON.parse(seen.body)).toEqual({

@@ -13,8 +13,8 @@ let asks: Ask[];
 beforeAll(async () => {
   database = await createTestDatabase();
   services = [
-    await startService(testConfig(database.url), silent),
-    await startService(testConfig(database.url), silent),
+    await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent),
+    await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent),
   ];
   tenants = await buildTenants(services[0]!.house.deps);
   asks = services.map(service => asker(service.address, tenants.acme.keys.all));

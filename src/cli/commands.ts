@@ -7,6 +7,17 @@ import { key } from './key.ts';
 import { migrate } from './migrate.ts';
 import { plan } from './plan.ts';
 import { serve } from './serve.ts';
+import { simulate } from './simulate.ts';
 import { trigger } from './trigger.ts';
 
-export const commands: readonly Command[] = [serve, migrate, apply, plan, exportCommand, key, trigger, doctor];
+export const commands: readonly Command[] = [
+  serve,
+  migrate,
+  apply,
+  plan,
+  exportCommand,
+  key,
+  trigger,
+  simulate,
+  doctor,
+];

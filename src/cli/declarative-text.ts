@@ -1,5 +1,6 @@
 /** A plan as a person reads it. */
 import type { Change } from '../services/declarative.ts';
+import { printable } from './format.ts';
 
 const signs = { create: '+', update: '~', delete: '-' } as const;
 const colours = { create: 32, update: 33, delete: 31 } as const;
@@ -36,11 +37,4 @@ function show(value: unknown): string {
   if (value === '(secret)') return value;
   const text = printable(JSON.stringify(value));
   return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
-}
-
-/** A name from a file must not be able to steer the terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, character => {
-    return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
-  });
 }

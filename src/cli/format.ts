@@ -25,3 +25,10 @@ export function formatTable(rows: string[][]): string {
     )
     .join('\n');
 }
+
+/** What comes from a file or a message must not be able to steer the terminal. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, character => {
+    return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
+  });
+}

@@ -5,12 +5,12 @@
  */
 import { compile } from '@jmespath-community/jmespath';
 import { Document, media, type ProviderEntry } from './declarative.ts';
-import { type Reference, unknownName } from './declarative-references.ts';
+import { type Complain, checkLayout, checkLocale, checkWords } from './declarative-messages.ts';
+import { identityOf, type Reference, unknownName } from './declarative-references.ts';
 import { addError, shapeErrors } from './declarative-shape.ts';
-import { normalizeAddress } from './declarative-state.ts';
 import { type FieldErrors, invalid } from './errors.ts';
 import { cleanJson, isObject, type JsonObject } from './json.ts';
-import { addressKind, fold } from './text.ts';
+import { fold, readAddress } from './text.ts';
 
 /** What is wrong with a provider's entry on a channel of this type; empty when the type is not known. */
 export type CheckProvider = (entry: ProviderEntry, medium: string) => { field: string; message: string }[];
@@ -52,7 +52,7 @@ interface Entry {
 }
 
 interface Checking {
-  complain: (at: string, message: string) => void;
+  complain: Complain;
   checkProvider: CheckProvider;
   references: Reference[];
 }
@@ -60,9 +60,13 @@ interface Checking {
 function checkOrganization({ at, entry }: Entry, checking: Checking): void {
   const { complain } = checking;
   checkChannels(entry.channels, `${at}/channels`, checking);
+  checkLayouts(entry.layouts, `${at}/layouts`, complain);
   const users = entries(entry.users, `${at}/users`);
   refuseTwins(users, 'email', complain);
-  for (const user of users) checkAddresses(user, complain);
+  for (const user of users) {
+    checkLocale(user.entry.locale, `${user.at}/locale`, complain);
+    checkAddresses(user, complain);
+  }
   const usernames = entry.users === undefined ? undefined : new Set(users.map(user => fold(text(user.entry.email))));
 
   const projects = entries(entry.projects, `${at}/projects`);
@@ -78,25 +82,28 @@ function checkProject(
 ): void {
   const { complain, references } = checking;
   checkChannels(entry.channels, `${at}/channels`, checking);
+  checkLayouts(entry.layouts, `${at}/layouts`, complain);
   const lists = entries(entry.distribution_lists, `${at}/distribution_lists`);
   refuseTwins(lists, 'name', complain);
   for (const list of lists) checkMembers(list, usernames, complain);
 
-  const listNames = lists.map(list => text(list.entry.name));
-  const channelNames = [...entries(entry.channels, ''), ...entries(organization.channels, '')].flatMap(channel => [
-    text(channel.entry.slug),
-    text(channel.entry.type),
-  ]);
+  const both = (section: string) => [...entries(entry[section], ''), ...entries(organization[section], '')];
+  const known = {
+    list: lists.map(list => text(list.entry.name)),
+    channel: both('channels').flatMap(channel => [text(channel.entry.slug), text(channel.entry.type)]),
+    layout: both('layouts').map(layout => text(layout.entry.name)),
+  };
   // Only a section that the file leaves alone can hold a name that the file does not.
   const open = {
     list: entry.distribution_lists === undefined,
     channel: entry.channels === undefined || organization.channels === undefined,
+    layout: entry.layouts === undefined || organization.layouts === undefined,
   };
   const refer = (kind: Reference['kind'], name: unknown, place: string) => {
     if (typeof name !== 'string') return;
-    const known = kind === 'list' ? listNames : channelNames;
-    if (known.some(candidate => fold(candidate) === fold(name))) return;
-    if (!open[kind]) complain(place, unknownName(kind, name, known));
+    const wanted = identityOf(kind, name);
+    if (known[kind].some(candidate => identityOf(kind, candidate) === wanted)) return;
+    if (!open[kind]) complain(place, unknownName(kind, name, known[kind]));
     else {
       const [org, project] = [text(organization.slug), text(entry.slug)];
       references.push({ at: place, kind, name, organization: org, project });
@@ -119,7 +126,7 @@ function checkProject(
 function checkNotification(
   { at, entry }: Entry,
   refer: (kind: Reference['kind'], name: unknown, place: string) => void,
-  complain: Checking['complain'],
+  complain: Complain,
 ): void {
   checkExpression(entry.filter, `${at}/filter`, complain);
   if (isObject(entry.recipients)) {
@@ -128,15 +135,17 @@ function checkNotification(
   }
   checkNames(entry.channels, `${at}/channels`, complain, (name, place) => refer('channel', name, place));
   checkNames(entry.environs, `${at}/environs`, complain);
+  if (isObject(entry.message)) refer('layout', entry.message.layout, `${at}/message/layout`);
   if (isObject(entry.overrides)) {
     for (const name of Object.keys(entry.overrides)) refer('channel', name, `${at}/overrides/${name}`);
   }
+  checkWords(entry, at, complain);
 }
 
 function checkNames(
   value: unknown,
   at: string,
-  complain: Checking['complain'],
+  complain: Complain,
   visit: (name: unknown, place: string) => void = () => {},
 ): void {
   if (!Array.isArray(value)) return;
@@ -146,7 +155,7 @@ function checkNames(
   }
 }
 
-function checkExpression(value: unknown, at: string, complain: Checking['complain']): void {
+function checkExpression(value: unknown, at: string, complain: Complain): void {
   if (typeof value !== 'string' || value === '') return;
   try {
     compile(value);
@@ -172,36 +181,34 @@ function checkChannels(value: unknown, at: string, { complain, checkProvider }: 
   }
 }
 
+function checkLayouts(value: unknown, at: string, complain: Complain): void {
+  const layouts = entries(value, at);
+  refuseTwins(layouts, 'name', complain);
+  for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain);
+}
+
 /** Whatever still looks like a variable would be sent to a provider as it stands. */
-function refusePlaceholders({ at, entry }: Entry, complain: Checking['complain']): void {
+function refusePlaceholders({ at, entry }: Entry, complain: Complain): void {
   for (const [field, value] of Object.entries(entry)) {
     if (typeof value !== 'string' || !value.includes(placeholder)) continue;
     complain(`${at}/${field}`, `holds ${placeholder}…}, which only the command line replaces, and only by a name`);
   }
 }
 
-function checkAddresses({ at, entry }: Entry, complain: Checking['complain']): void {
+function checkAddresses({ at, entry }: Entry, complain: Complain): void {
   const seen = new Set<string>();
   for (const address of entries(entry.addresses, `${at}/addresses`)) {
     const { name, value } = address.entry;
     if (typeof name !== 'string' || typeof value !== 'string') continue;
-    const normal = normalizeAddress(name, value);
-    if (normal === undefined) {
-      const isPhone = addressKind(name) === 'sms';
-      complain(
-        `${address.at}/value`,
-        isPhone
-          ? 'is not a phone number in international form, such as +15555550100'
-          : 'is not a valid email address, which an address of this name has to be',
-      );
-    }
-    const identity = JSON.stringify([name, normal ?? value]);
+    const read = readAddress(name, value);
+    if ('mistake' in read) complain(`${address.at}/value`, read.mistake);
+    const identity = JSON.stringify([name, 'mistake' in read ? value : read.value]);
     if (seen.has(identity)) complain(address.at, `${shown(name)} with this value stands here twice`);
     seen.add(identity);
   }
 }
 
-function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, complain: Checking['complain']): void {
+function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, complain: Complain): void {
   if (!Array.isArray(entry.members)) return;
   const seen = new Set<string>();
   for (const [i, member] of entry.members.entries()) {
@@ -218,7 +225,7 @@ function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, 
 function refuseTwins(
   siblings: Entry[],
   field: string,
-  complain: Checking['complain'],
+  complain: Complain,
   identityOf: (name: string) => string = fold,
 ): void {
   const seen = new Map<string, string>();

@@ -8,6 +8,7 @@ import type {
   ApplicationState,
   ChannelState,
   EventState,
+  LayoutState,
   ListState,
   NotificationState,
   OrganizationState,
@@ -31,6 +32,7 @@ export interface Change {
 interface States {
   organization: OrganizationState;
   channel: ChannelState;
+  layout: LayoutState;
   user: UserState;
   address: AddressState & { username: string };
   project: ProjectState;
@@ -110,6 +112,13 @@ export function diff(
     }
   }
 
+  function layouts(parent: Place, path: string, was: LayoutState[] | undefined, now: LayoutState[] | undefined) {
+    for (const { before, after } of pairs(was, now, ({ name }) => fold(name))) {
+      const fields = before && after ? compareFields(before, after) : [];
+      step('layout', `${path}/${(after ?? before)!.name}`, parent, before, after, fields);
+    }
+  }
+
   function users() {
     const top = desired.slug;
     const all = pairs(current?.users, desired.users, user => user.username);
@@ -167,9 +176,10 @@ export function diff(
     organization,
     current,
     desired,
-    current ? compareFields({ name: current.name }, { name: desired.name }) : [],
+    current ? compareFields(current, { name: desired.name, retention_days: desired.retention_days }) : [],
   );
   channels(place, desired.slug, current?.channels, desired.channels);
+  layouts(place, desired.slug, current?.layouts, desired.layouts);
   users();
   for (const { before, after } of pairs(current?.projects, desired.projects, bySlug)) {
     const path = `${desired.slug}/${(after ?? before)!.slug}`;
@@ -177,6 +187,7 @@ export function diff(
     const project = step('project', path, place, before, after, fields);
     if (!after) continue;
     channels(project, path, before?.channels, after.channels);
+    layouts(project, path, before?.layouts, after.layouts);
     lists(project, path, before?.lists, after.lists);
     for (const pair of pairs(before?.applications, after.applications, bySlug)) {
       const here = `${path}/${(pair.after ?? pair.before)!.slug}`;
@@ -199,8 +210,8 @@ export function saysOtherwise(before: NotificationState | undefined, after: Noti
   return !before || canonicalJson(before.content) !== canonicalJson(after.content);
 }
 
-function userFields({ first_name, last_name, locked, custom_fields }: UserState) {
-  return { first_name, last_name, locked, custom_fields };
+function userFields({ first_name, last_name, locked, locale, custom_fields }: UserState) {
+  return { first_name, last_name, locked, locale, custom_fields };
 }
 
 function notificationFields({ id: _, content, ...own }: NotificationState) {

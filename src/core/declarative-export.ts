@@ -2,6 +2,7 @@
 import type {
   ChannelEntry,
   EventEntry,
+  LayoutEntry,
   NotificationEntry,
   OrganizationDocument,
   ProjectEntry,
@@ -11,6 +12,7 @@ import { toEntry } from './declarative-fields.ts';
 import type {
   ChannelState,
   EventState,
+  LayoutState,
   NotificationState,
   OrganizationState,
   ProjectState,
@@ -18,37 +20,61 @@ import type {
   UserState,
 } from './declarative-state.ts';
 
+/** What an organization keeps its history for when nobody has said otherwise, in days. */
+const usualRetention = 90;
+
 /** Everything but secrets: `open` leaves out of a provider what must not be shown. */
 export function toDocument(
-  { slug, name, channels = [], users = [], projects = [] }: OrganizationState,
+  { slug, name, retention_days = usualRetention, channels = [], layouts, users = [], projects = [] }: OrganizationState,
   open: (provider: ProviderState) => ProviderState,
 ): OrganizationDocument {
-  const channel = ({ slug, name, type, enabled, providers = [] }: ChannelState): ChannelEntry => ({
-    slug,
-    name,
-    type: type as ChannelEntry['type'],
-    enabled,
-    providers: providers.map(provider => toEntry(open(provider))),
-  });
-  const project = ({ slug, name, channels = [], lists = [], applications = [] }: ProjectState): ProjectEntry => ({
-    slug,
-    name,
-    channels: channels.map(channel),
-    distribution_lists: lists.map(({ name, members = [] }) => ({ name, members })),
-    applications: applications.map(({ slug, name, events = [] }) => ({ slug, name, events: events.map(toEventEntry) })),
-  });
+  const channel = (state: ChannelState): ChannelEntry => {
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, providers = [] } = state;
+    return {
+      slug,
+      name,
+      type: type as ChannelEntry['type'],
+      enabled,
+      ...(on_unknown !== 'resend' && { on_unknown }),
+      ...(rate_per_second !== null && { rate_per_second }),
+      ...(concurrency !== null && { concurrency }),
+      providers: providers.map(provider => toEntry(open(provider))),
+    };
+  };
+  const project = (state: ProjectState): ProjectEntry => {
+    const { slug, name, channels = [], layouts, lists = [], applications = [] } = state;
+    return {
+      slug,
+      name,
+      channels: channels.map(channel),
+      ...toLayouts(layouts),
+      distribution_lists: lists.map(({ name, members = [] }) => ({ name, members })),
+      applications: applications.map(({ slug, name, events = [] }) => ({
+        slug,
+        name,
+        events: events.map(toEventEntry),
+      })),
+    };
+  };
   return {
     slug,
     name,
+    ...(retention_days !== usualRetention && { retention_days }),
     channels: channels.map(channel),
+    ...toLayouts(layouts),
     users: users.map(toUserEntry),
     projects: projects.map(project),
   };
 }
 
+function toLayouts(layouts: LayoutState[] = []): { layouts?: LayoutEntry[] } {
+  return layouts.length > 0 ? { layouts: layouts.map(({ name, body }) => ({ name, body })) } : {};
+}
+
 function toUserEntry(user: UserState): UserEntry {
-  const { email, first_name = '', last_name = '', locked, custom_fields = {}, addresses = [] } = user;
-  return { email, first_name, last_name, ...(locked && { locked }), custom_fields, addresses };
+  const { email, first_name = '', last_name = '', locked, locale, custom_fields = {}, addresses = [] } = user;
+  const own = { email, first_name, last_name, ...(locked && { locked }), ...(locale && { locale }) };
+  return { ...own, custom_fields, addresses };
 }
 
 function toEventEntry({ slug, name, active, notifications = [] }: EventState): EventEntry {
@@ -65,12 +91,34 @@ function toNotificationEntry(notification: NotificationState): NotificationEntry
     ...(filter !== null && { filter }),
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
-    message: subjectFirst(content.message),
-    ...(Object.keys(content.overrides).length > 0 && { overrides: content.overrides }),
+    message: toMessage(content.message),
+    ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };
 }
 
-/** The database does not keep the order of keys. */
-function subjectFirst({ subject, body }: NotificationEntry['message']): NotificationEntry['message'] {
-  return { ...(subject !== undefined && { subject }), body };
+/** Written out field by field, as the database does not keep the order of keys. */
+function toMessage({ body, layout, strict, ...words }: NotificationEntry['message']): NotificationEntry['message'] {
+  const { subject, locales } = toVariants(words);
+  return {
+    ...(subject !== undefined && { subject }),
+    body,
+    ...(layout !== undefined && { layout }),
+    ...(strict && { strict }),
+    ...(locales && { locales }),
+  };
+}
+
+type Variants = NonNullable<NotificationEntry['overrides']>[string];
+type Words = NonNullable<Variants['locales']>[string];
+
+function toVariants({ locales, ...words }: Variants): Variants {
+  return { ...toWords(words), ...(locales && { locales: mapValues(locales, toWords) }) };
+}
+
+function toWords({ subject, body }: Words): Words {
+  return { ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
+}
+
+function mapValues<T>(values: Record<string, T>, map: (value: T) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
 }

@@ -35,8 +35,8 @@ export function compareChannels(before: ChannelState, after: ChannelState): Fiel
   return changes;
 }
 
-function withoutSecrets({ name, type, enabled, providers }: ChannelState) {
-  return { name, type, enabled, providers: providers?.map(toEntry) };
+function withoutSecrets({ id: _, providers, ...own }: ChannelState) {
+  return { ...own, providers: providers?.map(toEntry) };
 }
 
 /** As it is kept and exported. */

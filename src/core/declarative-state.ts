@@ -6,6 +6,7 @@ import type {
   ApplicationEntry,
   ChannelEntry,
   EventEntry,
+  LayoutEntry,
   ListEntry,
   NotificationEntry,
   OrganizationDocument,
@@ -14,7 +15,7 @@ import type {
   UserEntry,
 } from './declarative.ts';
 import type { JsonObject } from './json.ts';
-import { addressKind, fold, isEmail, limits, normalizePhone } from './text.ts';
+import { fold, normalizeLocale, readAddress } from './text.ts';
 
 /** `id` is that of the row; what is only in a file has none yet. */
 interface Row {
@@ -32,7 +33,15 @@ export interface ChannelState extends Row {
   name: string;
   type: string;
   enabled: boolean;
+  on_unknown: 'resend' | 'hold';
+  rate_per_second: number | null;
+  concurrency: number | null;
   providers?: ProviderState[];
+}
+
+export interface LayoutState extends Row {
+  name: string;
+  body: string;
 }
 
 export interface AddressState {
@@ -46,6 +55,8 @@ export interface UserState extends Row {
   first_name?: string;
   last_name?: string;
   locked?: boolean;
+  /** Empty: none. */
+  locale?: string;
   custom_fields?: JsonObject;
   /** Without the email itself, which every user has. */
   addresses?: AddressState[];
@@ -91,6 +102,7 @@ export interface ProjectState extends Row {
   slug: string;
   name: string;
   channels?: ChannelState[];
+  layouts?: LayoutState[];
   lists?: ListState[];
   applications?: ApplicationState[];
 }
@@ -98,7 +110,9 @@ export interface ProjectState extends Row {
 export interface OrganizationState extends Row {
   slug: string;
   name: string;
+  retention_days?: number;
   channels?: ChannelState[];
+  layouts?: LayoutState[];
   users?: UserState[];
   /** Members of lists who are no users yet, where the file leaves users alone: they become users. */
   newcomers?: UserState[];
@@ -112,39 +126,51 @@ export type ReadProvider = (entry: ProviderEntry) => ProviderState;
 
 /** Of a document without mistakes. */
 export function toState(document: OrganizationDocument, readProvider: ReadProvider): OrganizationState {
-  const channel = ({ slug, name, type, enabled = true, providers }: ChannelEntry): ChannelState => ({
+  const channel = ({ slug, name, type, enabled = true, providers, ...limits }: ChannelEntry): ChannelState => ({
     slug,
     name,
     type,
     enabled,
+    on_unknown: limits.on_unknown ?? 'resend',
+    rate_per_second: limits.rate_per_second ?? null,
+    concurrency: limits.concurrency ?? null,
     providers: providers?.map(readProvider),
   });
-  const project = ({ slug, name, channels, distribution_lists, applications }: ProjectEntry): ProjectState => ({
-    slug,
-    name,
-    channels: channels?.map(channel),
-    lists: distribution_lists?.map(toList),
-    applications: applications?.map(toApplication),
+  const project = (entry: ProjectEntry): ProjectState => ({
+    slug: entry.slug,
+    name: entry.name,
+    channels: entry.channels?.map(channel),
+    layouts: entry.layouts?.map(toLayout),
+    lists: entry.distribution_lists?.map(toList),
+    applications: entry.applications?.map(toApplication),
   });
   const lists = (document.projects ?? []).flatMap(({ distribution_lists = [] }) => distribution_lists);
   const emails = lists.flatMap(({ members = [] }) => members);
   return {
     slug: document.slug,
     name: document.name,
+    retention_days: document.retention_days,
     channels: document.channels?.map(channel),
+    layouts: document.layouts?.map(toLayout),
     users: document.users?.map(toUser),
     projects: document.projects?.map(project),
     memberEmails: new Map(emails.map(email => [fold(email), email])),
   };
 }
 
-function toUser({ addresses, custom_fields, ...user }: UserEntry): UserState {
+function toLayout({ name, body }: LayoutEntry): LayoutState {
+  return { name, body };
+}
+
+function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserState {
   return {
     username: fold(user.email),
     ...user,
+    locale: locale === undefined ? undefined : (normalizeLocale(locale) ?? ''),
     custom_fields: custom_fields as JsonObject | undefined,
     addresses: addresses
-      ?.map(({ name, value }) => ({ name, value: normalizeAddress(name, value) ?? value }))
+      ?.map(({ name, value }) => ({ name, value, ...readAddress(name, value) }))
+      .map(({ name, value }) => ({ name, value }))
       .filter(address => !isOwnEmail(user, address)),
   };
 }
@@ -170,23 +196,32 @@ function toNotification(entry: NotificationEntry): NotificationState {
     filter: entry.filter ?? null,
     environs: entry.environs ?? null,
     extra_context: (entry.extra_context ?? {}) as JsonObject,
-    content: { message: entry.message, overrides: entry.overrides ?? {} },
+    content: toContent(entry),
+  };
+}
+
+/** Whatever is at its default is left out, and languages are written as a recipient's is. */
+function toContent({ message, overrides = {} }: NotificationEntry): MessageContent {
+  const { layout, strict } = message;
+  const { body = '', ...words } = toVariants(message);
+  return {
+    message: { ...words, body, ...(layout !== undefined && { layout }), ...(strict && { strict }) },
+    overrides: Object.fromEntries(Object.entries(overrides).map(([name, words]) => [name, toVariants(words)])),
+  };
+}
+
+type Variants = MessageContent['overrides'][string];
+
+function toVariants({ subject, body, locales = {} }: Variants): Variants {
+  const translated = Object.entries(locales).map(([locale, words]) => [normalizeLocale(locale) ?? locale, words]);
+  return {
+    ...(subject !== undefined && { subject }),
+    ...(body !== undefined && { body }),
+    ...(translated.length > 0 && { locales: Object.fromEntries(translated) }),
   };
 }
 
 /** The address that comes with every user, and is not written down a second time. */
 export function isOwnEmail(user: { email: string }, { name, value }: AddressState): boolean {
   return name === 'email' && fold(value) === fold(user.email);
-}
-
-/** The value as it is kept, or undefined when it cannot be an address of its kind. */
-export function normalizeAddress(name: string, value: string): string | undefined {
-  switch (addressKind(name)) {
-    case 'email':
-      return isEmail(value) ? value : undefined;
-    case 'sms':
-      return normalizePhone(value);
-    default:
-      return value.length <= limits.address ? value : undefined;
-  }
 }

@@ -3,6 +3,7 @@
  * form of the file, of the API's bodies and of an export alike.
  */
 import { type Static, Type } from 'typebox';
+import { templateLimits } from './template-limits.ts';
 import { limits, slugPattern } from './text.ts';
 
 /** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
@@ -40,7 +41,8 @@ const Email = Type.String({ format: 'email', maxLength: limits.email });
 const Data = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
 const Expression = Type.String({ minLength: 1, maxLength: 4_000, description: 'JMESPath.' });
 const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
-const Body = Type.String({ maxLength: 500_000, description: 'A template.' });
+const Body = Type.String({ maxLength: templateLimits.source, description: 'A template.' });
+const Locale = Type.String({ maxLength: limits.locale, description: 'A language such as en or pt-BR. Empty: none.' });
 
 const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
   Type.Object(
@@ -55,6 +57,17 @@ const ChannelEntry = Type.Object(
     name: Name,
     type: Type.Enum([...media], { description: 'The medium.' }),
     enabled: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    on_unknown: Type.Optional(
+      Type.Enum(['resend', 'hold'], {
+        description: 'What to do with a message whose answer was lost: send it again, or keep it. Absent: resend.',
+      }),
+    ),
+    rate_per_second: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100_000, description: 'Messages, of all workers. Absent: no limit.' }),
+    ),
+    concurrency: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Messages under way in one worker. Absent: no limit.' }),
+    ),
     providers: Type.Optional(
       Type.Array(ProviderEntry, {
         maxItems: 10,
@@ -76,14 +89,44 @@ const UserEntry = Type.Object(
     first_name: Type.Optional(Type.String({ maxLength: limits.name })),
     last_name: Type.Optional(Type.String({ maxLength: limits.name })),
     locked: Type.Optional(Type.Boolean()),
+    locale: Type.Optional(Locale),
     custom_fields: Type.Optional(Data),
     addresses: Type.Optional(Type.Array(AddressEntry, { description: `Besides the email itself. ${section}` })),
   },
   { ...closed, description: 'A field that is absent is left as it is.' },
 );
 
-const Message = Type.Object({ subject: Type.Optional(Subject), body: Body }, closed);
-const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
+const LayoutEntry = Type.Object(
+  {
+    name: Name,
+    body: Type.String({
+      minLength: 1,
+      maxLength: templateLimits.source,
+      description: 'HTML with Liquid, around {{ content }}.',
+    }),
+  },
+  { ...closed, description: 'What an HTML mail stands in. The one named default is that of messages that name none.' },
+);
+
+const Words = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
+const locales = Type.Optional(
+  Type.Record(Type.String(), Words, {
+    description: 'What differs in a language, by its tag: pt-BR before pt before the words beside this.',
+  }),
+);
+const Message = Type.Object(
+  {
+    subject: Type.Optional(Subject),
+    body: Body,
+    layout: Type.Optional(Type.String({ ...Name, description: "By name: the project's before the organization's." })),
+    strict: Type.Optional(
+      Type.Boolean({ description: 'Whether a variable that the context lacks fails the message. Absent: false.' }),
+    ),
+    locales,
+  },
+  closed,
+);
+const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
 
 const NotificationEntry = Type.Object(
   {
@@ -137,6 +180,7 @@ const ProjectEntry = Type.Object(
     slug: Slug,
     name: Name,
     channels: Type.Optional(Type.Array(ChannelEntry, { description: `The project's own. ${section}` })),
+    layouts: Type.Optional(Type.Array(LayoutEntry, { description: `The project's own. ${section}` })),
     distribution_lists: Type.Optional(Type.Array(ListEntry, { description: section })),
     applications: Type.Optional(Type.Array(ApplicationEntry, { description: section })),
   },
@@ -147,7 +191,11 @@ export const OrganizationDocument = Type.Object(
   {
     slug: Slug,
     name: Name,
+    retention_days: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3_650, description: `How long history is kept. ${section} At first: 90.` }),
+    ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
+    layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
     users: Type.Optional(Type.Array(UserEntry, { description: section })),
     projects: Type.Optional(Type.Array(ProjectEntry, { description: section })),
   },
@@ -158,6 +206,7 @@ export const Document = Type.Object({ organizations: Type.Array(OrganizationDocu
 
 export type ProviderEntry = Static<typeof ProviderEntry>;
 export type ChannelEntry = Static<typeof ChannelEntry>;
+export type LayoutEntry = Static<typeof LayoutEntry>;
 export type UserEntry = Static<typeof UserEntry>;
 export type NotificationEntry = Static<typeof NotificationEntry>;
 export type EventEntry = Static<typeof EventEntry>;

@@ -38,6 +38,8 @@ const catalogue = {
   'user.not_found': ['not_found', 'No such user'],
   'list.not_found': ['not_found', 'No such distribution list'],
   'occurrence.not_found': ['not_found', 'No such occurrence'],
+  'delivery.not_found': ['not_found', 'No such delivery'],
+  'message.not_found': ['not_found', 'No such message'],
   'key.not_found': ['not_found', 'No such key'],
 
   'user.exists': ['invalid', 'The user exists already'],

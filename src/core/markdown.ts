@@ -72,11 +72,15 @@ class FencedLexer extends Lexer {
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
-    const signs = source.match(/[^\p{L}\p{N}\s.,;:]|\S{100}/gu)?.length ?? 0;
+    const signs = count(source, /[^\p{L}\p{N}\s.,;:\ufdd0-\ufdef]/gu) + count(source, /\S{100}/g);
     this.pairs += signs * signs;
     if (this.pairs > mostPairs) throw tooMuch('has too many signs of Markdown');
     return super.inlineTokens(source, tokens);
   }
+}
+
+function count(text: string, pattern: RegExp): number {
+  return text.match(pattern)?.length ?? 0;
 }
 
 function tooMuch(message: string): TemplateError {
@@ -162,13 +166,8 @@ const entities: Record<string, string> = {
   ...{ hellip: '…', ndash: '–', mdash: '—', euro: '€', pound: '£', middot: '·', bull: '•', times: '×', shy: '\u00ad' },
 };
 
+/** The parser has read the numbered ones. */
 function decodeEntities(text: string): string {
   if (!text.includes('&')) return text;
-  return text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(\w{2,8}));/g, (whole, decimal, hex, name) => {
-    if (name !== undefined) return Object.hasOwn(entities, name) ? entities[name]! : whole;
-    const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
-    const isCharacter = code > 31 && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
-    // Not even by its number can an author write the beginning of a slot.
-    return isCharacter && (code < 0xfdd0 || code > 0xfdef) ? String.fromCodePoint(code) : '\ufffd';
-  });
+  return text.replace(/&(\w{2,8});/g, (whole, name) => (Object.hasOwn(entities, name) ? entities[name]! : whole));
 }

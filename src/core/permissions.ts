@@ -12,6 +12,8 @@ export const permissions = [
   'distributionlist:write',
   'occurrence:read',
   'occurrence:write',
+  'inbox:read',
+  'inbox:write',
   'key:read',
   'key:write',
   'configuration:read',

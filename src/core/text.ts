@@ -1,7 +1,7 @@
 /** The rules for names, slugs, emails and phone numbers, one place each. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
 
-export const limits = { name: 255, slug: 100, email: 254, address: 512, key: 255 } as const;
+export const limits = { name: 255, slug: 100, email: 254, address: 512, key: 255, locale: 85 } as const;
 
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
@@ -39,4 +39,29 @@ export function addressKind(name: string): string {
   if (folded.startsWith('email')) return 'email';
   if (folded.startsWith('phone') || folded.startsWith('sms')) return 'sms';
   return folded;
+}
+
+/** The value of an address as it is kept, or why it cannot be an address of its kind. */
+export function readAddress(name: string, value: string): { value: string } | { mistake: string } {
+  switch (addressKind(name)) {
+    case 'email':
+      return isEmail(value) ? { value } : { mistake: 'is not a valid email address' };
+    case 'sms': {
+      const phone = normalizePhone(value);
+      if (phone !== undefined) return { value: phone };
+      return { mistake: 'is not a phone number in international form, such as +15555550100' };
+    }
+    default:
+      return value.length <= limits.address ? { value } : { mistake: `is longer than ${limits.address} characters` };
+  }
+}
+
+/** A language tag as it is usually written (`pt-br` is `pt-BR`), or undefined when it is none. */
+export function normalizeLocale(text: string): string | undefined {
+  if (text.length > limits.locale) return undefined;
+  try {
+    return Intl.getCanonicalLocales(text)[0];
+  } catch {
+    return undefined;
+  }
 }

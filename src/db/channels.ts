@@ -43,6 +43,9 @@ export interface ChannelSettings {
   name: string;
   type: string;
   enabled: boolean;
+  on_unknown: 'resend' | 'hold';
+  rate_per_second: number | null;
+  concurrency: number | null;
   /** Without what is secret in them. */
   providers: JsonObject[];
   /** Sealed. */
@@ -57,10 +60,15 @@ export async function listChannelSettings(
   const rows = await db
     .selectFrom('channels')
     .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
+    .select(['on_unknown', 'rate_per_second', 'concurrency'])
     .where('organization_id', '=', organizationId)
     .orderBy('id')
     .execute();
-  return rows.map(row => ({ ...row, providers: row.providers as JsonObject[] }));
+  return rows.map(row => ({
+    ...row,
+    on_unknown: row.on_unknown as ChannelSettings['on_unknown'],
+    providers: row.providers as JsonObject[],
+  }));
 }
 
 export async function createChannel(

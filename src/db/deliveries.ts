@@ -44,8 +44,17 @@ const claim = {
 
 /** The intent is on record, committed, before anything is sent. */
 export async function claimDeliveriesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<Delivery[]> {
-  const values = [turn.priority, turn.after, turn.most, turn.owner];
+  const values = [turn.priority, turn.after, turn.most, turn.owner, turn.busy];
   const { rows } = await pool.query<Delivery>({ ...claim, values });
+  return rows;
+}
+
+/** What this worker claimed without hearing of it: the answer to its claim was lost on the way. Nothing of it was sent. */
+export async function listClaimedAcrossTenants(pool: pg.Pool, owner: number, known: number[]): Promise<Delivery[]> {
+  const { rows } = await pool.query<Delivery>(
+    `select ${claimed} from deliveries d where d.owner = $1 and d.status = 'sending' and d.id <> all($2::bigint[])`,
+    [owner, known],
+  );
   return rows;
 }
 

@@ -39,7 +39,7 @@ const claim = {
 };
 
 export async function claimOccurrencesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<ClaimedOccurrence[]> {
-  const values = [turn.priority, turn.after, turn.most, turn.owner];
+  const values = [turn.priority, turn.after, turn.most, turn.owner, turn.busy];
   const { rows } = await pool.query<ClaimedOccurrence>({ ...claim, values });
   return rows;
 }
@@ -137,5 +137,25 @@ export async function holdOccurrences(db: Db, organizationId: number, ids: strin
     .where('organization_id', '=', organizationId)
     .where('id', 'in', ids)
     .where('status', '=', 'expanding')
+    .execute();
+}
+
+/** Claimed, and not expanded after all: due again, at once or a little later. */
+export async function returnOccurrencesAcrossTenants(
+  db: Db,
+  owner: number,
+  ids: string[],
+  afterSeconds = 0,
+): Promise<void> {
+  await db
+    .updateTable('occurrences')
+    .set({
+      status: 'accepted',
+      owner: null,
+      due_at: sql`greatest(due_at, now() + make_interval(secs => ${afterSeconds}))`,
+    })
+    .where('id', 'in', ids)
+    .where('status', '=', 'expanding')
+    .where('owner', '=', owner)
     .execute();
 }

@@ -6,6 +6,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { DeliveryStatus, OccurrenceStatus } from '../core/statuses.ts';
 import { countText } from './deliveries.ts';
 import type { Db } from './pool.ts';
+import type { Deliveries } from './types.ts';
 
 /** What sending needs to know of an occurrence, as it is now. */
 export interface OccurrenceFacts {
@@ -120,6 +121,24 @@ export interface DeliveryView {
   next_attempt_at: Date | null;
 }
 
+export type DeliveryParts = Pick<Deliveries, 'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address'>;
+
+/** What its message is made of. */
+export async function findDelivery(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  id: number,
+): Promise<DeliveryParts | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address'])
+    .where('organization_id', '=', organizationId)
+    .where('occurrence_id', '=', occurrenceId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
 export interface DeliveryFilter {
   status?: string;
   user?: string;
@@ -190,7 +209,8 @@ export async function replayOccurrence(pool: pg.Pool, organizationId: number, id
       from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
       returning b.status
     ), reopened as (
-      update occurrences o set status = 'sending', completed_at = null,
+      update occurrences o set
+        status = case when o.status = 'completed' then 'sending' else o.status end, completed_at = null,
         failed = o.failed - (select count(*) from again where status = 'failed'),
         unknown = o.unknown - (select count(*) from again where status = 'unknown')
       where o.organization_id = $1 and o.id = $2 and exists (select from again)

@@ -2,16 +2,31 @@ import { sql } from 'kysely';
 import type { Named } from './places.ts';
 import type { Db } from './pool.ts';
 
-export async function listOrganizationsAcrossTenants(db: Db): Promise<Named[]> {
-  return db.selectFrom('organizations').select(['id', 'slug', 'name']).orderBy('id').execute();
+export interface Organization extends Named {
+  retention_days: number;
 }
 
-export async function createOrganizationAcrossTenants(db: Db, fields: { slug: string; name: string }): Promise<number> {
+const columns = ['id', 'slug', 'name', 'retention_days'] as const;
+
+export async function listOrganizationsAcrossTenants(db: Db): Promise<Organization[]> {
+  return db.selectFrom('organizations').select(columns).orderBy('id').execute();
+}
+
+export interface OrganizationFields {
+  name: string;
+  /** Absent: as it is, or the usual ones. */
+  retention_days?: number;
+}
+
+export async function createOrganizationAcrossTenants(
+  db: Db,
+  fields: OrganizationFields & { slug: string },
+): Promise<number> {
   const row = await db.insertInto('organizations').values(fields).returning('id').executeTakeFirstOrThrow();
   return row.id;
 }
 
-export async function updateOrganization(db: Db, organizationId: number, fields: { name: string }): Promise<void> {
+export async function updateOrganization(db: Db, organizationId: number, fields: OrganizationFields): Promise<void> {
   await db
     .updateTable('organizations')
     .set({ ...fields, updated_at: sql`now()` })
@@ -19,8 +34,8 @@ export async function updateOrganization(db: Db, organizationId: number, fields:
     .execute();
 }
 
-export async function findOrganizationsAcrossTenants(db: Db, slugs: string[]): Promise<Named[]> {
-  return db.selectFrom('organizations').select(['id', 'slug', 'name']).where('slug', 'in', slugs).execute();
+export async function findOrganizationsAcrossTenants(db: Db, slugs: string[]): Promise<Organization[]> {
+  return db.selectFrom('organizations').select(columns).where('slug', 'in', slugs).execute();
 }
 
 /**

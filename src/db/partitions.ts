@@ -1,25 +1,184 @@
-/** Occurrences and deliveries live in one partition for each month of the occurrence's identifier, made ahead of time. */
+/**
+ * Occurrences and deliveries live in one partition for each month of the occurrence's identifier, made ahead of time and
+ * dropped together when nobody keeps that month any longer: no row is deleted, nothing is left to vacuum.
+ *
+ * Both need every other statement out of the way for a moment. They wait for that only briefly, as whatever comes after
+ * them waits too, and less than PostgreSQL's deadlock_timeout (1 s), so that it is never the engine's statement that is
+ * stopped. What they did not get is tried again, and after that an hour later.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { lowestUuidAt } from '../core/ids.ts';
-import type { Db } from './pool.ts';
+import { type Db, sqlState } from './pool.ts';
 
 const partitioned = ['occurrences', 'deliveries'] as const;
 const monthsAhead = 2;
+const dayMs = 86_400_000;
+/** As in the schema; counts where there is no organization yet. */
+const usualRetentionDays = 90;
 
-/** Makes the partitions of this month and the next ones; safe to call at any time from any process. */
+const lockTimeoutMs = 250;
+const lockAttempts = 8;
+const lockNotAvailable = '55P03';
+
+interface Month {
+  /** As it ends the name of a partition: 2026_11. */
+  name: string;
+  from: number;
+  to: number;
+}
+
+function monthAt(year: number, month: number): Month {
+  const from = Date.UTC(year, month);
+  return {
+    name: new Date(from).toISOString().slice(0, 7).replace('-', '_'),
+    from,
+    to: Date.UTC(year, month + 1),
+  };
+}
+
+/**
+ * Makes the partitions of this month and the next ones; safe to call at any time from any process. Until they are there,
+ * `_rest` takes the rows; those are moved over when the partition is made, also of a month that went by without one.
+ */
 export async function createPartitions(db: Db, now: number): Promise<void> {
   const today = new Date(now);
   for (let ahead = 0; ahead <= monthsAhead; ahead++) {
-    const from = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + ahead);
-    const to = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + ahead + 1);
-    const month = new Date(from).toISOString().slice(0, 7).replace('-', '_');
-    await db.transaction().execute(async trx => {
-      // Two processes that make the same partition at once would both see it missing.
-      await sql`select pg_advisory_xact_lock(hashtextextended('belfry partitions', 0))`.execute(trx);
-      for (const table of partitioned) {
-        await sql`create table if not exists ${sql.table(`${table}_${month}`)} partition of ${sql.table(table)}
-          for values from (${sql.lit(lowestUuidAt(from))}) to (${sql.lit(lowestUuidAt(to))})`.execute(trx);
-      }
-    });
+    await createMonth(db, monthAt(today.getUTCFullYear(), today.getUTCMonth() + ahead));
   }
+  for (let month = await findMonthInRest(db); month; month = await findMonthInRest(db)) {
+    if (!(await createMonth(db, month))) break;
+  }
+}
+
+/** Whether it is there now. */
+async function createMonth(db: Db, month: Month): Promise<boolean> {
+  if ((await listMissing(db, month)).length === 0) return true;
+  const done = await withTablesLocked(db, async trx => {
+    // Another process may have made them while this one waited for the lock.
+    for (const table of await listMissing(trx, month)) await createPartition(trx, table, month);
+    return true;
+  });
+  return done === true;
+}
+
+/** The oldest month of which `_rest` holds anything; it is empty as a rule. */
+async function findMonthInRest(db: Db): Promise<Month | undefined> {
+  const { rows } = await sql<{ id: string }>`
+    select id from (
+      (select id from occurrences_rest order by id limit 1)
+      union all (select occurrence_id from deliveries_rest order by occurrence_id limit 1)
+    ) oldest order by id limit 1`.execute(db);
+  if (!rows[0]) return undefined;
+  const at = new Date(Number.parseInt(rows[0].id.replace('-', '').slice(0, 12), 16));
+  return monthAt(at.getUTCFullYear(), at.getUTCMonth());
+}
+
+/** The tables that have no partition of that month. */
+async function listMissing(db: Db, month: Month): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select name from unnest(${[...partitioned]}::text[]) as name
+    where not exists (
+      select from pg_inherits where inhparent = to_regclass(name) and inhrelid = to_regclass(name || ${`_${month.name}`}))`.execute(
+    db,
+  );
+  return rows.map(row => row.name);
+}
+
+async function createPartition(trx: Db, table: string, { name, from, to }: Month): Promise<void> {
+  const partition = sql.table(`${table}_${name}`);
+  const rest = sql.table(`${table}_rest`);
+  const key = sql.ref(table === 'occurrences' ? 'id' : 'occurrence_id');
+  const [lowest, end] = [lowestUuidAt(from), lowestUuidAt(to)];
+  await sql`create table ${partition} (like ${sql.table(table)} including all)`.execute(trx);
+  await sql`
+    with moved as (delete from ${rest} where ${key} >= ${lowest}::uuid and ${key} < ${end}::uuid returning *)
+    insert into ${partition} select * from moved`.execute(trx);
+  await sql`
+    alter table ${sql.table(table)} attach partition ${partition}
+    for values from (${sql.lit(lowest)}) to (${sql.lit(end)})`.execute(trx);
+}
+
+/**
+ * Drops the months that are over for every organization and in which nothing is unfinished; returns them. A month is
+ * kept until its last day is old enough for whoever keeps the longest, so a row can outlive its retention by a month:
+ * the price of never deleting one. Organizations that keep less have theirs deleted: see retention.ts.
+ */
+export async function dropOldPartitions(db: Db, now: number): Promise<string[]> {
+  const longest = (await longestRetentionDays(db)) * dayMs;
+  const dropped: string[] = [];
+  for (const month of await listMonths(db)) {
+    if (month.to + longest > now || (await hasUnfinished(db, month))) continue;
+    const done = await withTablesLocked(db, async trx => {
+      // Something old may have been replayed since.
+      if (await hasUnfinishedDeliveries(trx, month)) return false;
+      const tables = partitioned.map(table => sql.table(`${table}_${month.name}`));
+      await sql`drop table if exists ${sql.join(tables)}`.execute(trx);
+      return true;
+    });
+    if (done === undefined) break;
+    if (done) dropped.push(month.name);
+  }
+  return dropped;
+}
+
+export async function longestRetentionDays(db: Db): Promise<number> {
+  const { longest } = await db
+    .selectFrom('organizations')
+    .select(({ fn }) => fn.max('retention_days').as('longest'))
+    .executeTakeFirstOrThrow();
+  return longest ?? usualRetentionDays;
+}
+
+/** Those with a partition, the oldest first. */
+async function listMonths(db: Db): Promise<Month[]> {
+  const { rows } = await sql<{ year: number; month: number }>`
+    select distinct named[1]::int as year, named[2]::int as month
+    from pg_inherits i join pg_class c on c.oid = i.inhrelid, regexp_match(c.relname, '_([0-9]{4})_([0-9]{2})$') as named
+    where i.inhparent = any(array[${sql.join(partitioned.map(table => sql`to_regclass(${table})`))}])
+      and named is not null
+    order by 1, 2`.execute(db);
+  return rows.map(({ year, month }) => monthAt(year, month - 1));
+}
+
+/** Reads the whole month where nothing is found, hence before anything is locked. */
+async function hasUnfinished(db: Db, month: Month): Promise<boolean> {
+  const { rows } = await sql<{ found: boolean }>`
+    select exists (select from occurrences
+      where id >= ${lowestUuidAt(month.from)}::uuid and id < ${lowestUuidAt(month.to)}::uuid
+        and status in ('accepted', 'expanding', 'sending')) as found`.execute(db);
+  return rows[0]!.found;
+}
+
+/** The same by what the partial indexes know: an unfinished occurrence waits itself or has a delivery that does. */
+async function hasUnfinishedDeliveries(trx: Db, month: Month): Promise<boolean> {
+  const [from, to] = [sql`${lowestUuidAt(month.from)}::uuid`, sql`${lowestUuidAt(month.to)}::uuid`];
+  await sql`set local enable_seqscan = off`.execute(trx);
+  const { rows } = await sql<{ found: boolean }>`
+    select exists (select from occurrences where status = 'accepted' and id >= ${from} and id < ${to})
+      or exists (select from occurrences where status = 'expanding' and id >= ${from} and id < ${to})
+      or exists (select from deliveries
+        where status in ('pending', 'retrying') and occurrence_id >= ${from} and occurrence_id < ${to})
+      or exists (select from deliveries
+        where status = 'sending' and occurrence_id >= ${from} and occurrence_id < ${to}) as found`.execute(trx);
+  return rows[0]!.found;
+}
+
+/** Undefined when others did not let go of the tables in time. */
+async function withTablesLocked<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T | undefined> {
+  for (let attempt = 1; attempt <= lockAttempts; attempt++) {
+    try {
+      return await db.transaction().execute(async trx => {
+        await sql`set local lock_timeout = ${sql.lit(`${lockTimeoutMs}ms`)}`.execute(trx);
+        for (const table of partitioned) {
+          await sql`lock table ${sql.table(table)} in access exclusive mode`.execute(trx);
+        }
+        return work(trx);
+      });
+    } catch (error) {
+      if (sqlState(error) !== lockNotAvailable) throw error;
+      await sleep(Math.random() * lockTimeoutMs);
+    }
+  }
+  return undefined;
 }

@@ -48,20 +48,27 @@ export async function findEventPlan(db: Db, organizationId: number, eventId: num
   return rows[0];
 }
 
+export interface MessageRow {
+  content: Json;
+  /** Of the event, whose project's layouts come first. */
+  project_id: number;
+}
+
 export async function findMessage(
   db: Db,
   organizationId: number,
   notificationId: number,
   version: number,
-): Promise<Json | undefined> {
-  const row = await db
-    .selectFrom('messages')
-    .select('content')
-    .where('organization_id', '=', organizationId)
-    .where('notification_id', '=', notificationId)
-    .where('version', '=', version)
-    .executeTakeFirst();
-  return row?.content;
+): Promise<MessageRow | undefined> {
+  const { rows } = await sql<MessageRow>`
+    select m.content, a.project_id
+    from messages m
+    join notifications n on n.organization_id = m.organization_id and n.id = m.notification_id
+    join events e on e.organization_id = n.organization_id and e.id = n.event_id
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    where m.organization_id = ${organizationId} and m.notification_id = ${notificationId}
+      and m.version = ${version}`.execute(db);
+  return rows[0];
 }
 
 export interface ChannelRow {

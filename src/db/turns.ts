@@ -10,11 +10,13 @@ export interface Turn {
   /** How many rows at the most, shared evenly. */
   most: number;
   owner: number;
+  /** Organizations that have so much under way that they are left out. */
+  busy: number[];
 }
 
 const mostOrganizations = 64;
 
-/** SQL text of `picked(organization_id, …keys)`: rows locked for this claim. $1 priority, $2 after, $3 most. */
+/** SQL text of `picked(organization_id, …keys)`: rows locked for this claim. $1 priority, $2 after, $3 most, $5 busy. */
 export function pickByTurns(table: string, waiting: string, keys: string): string {
   const next = (after: string) => `
       select organization_id, due_at from ${table}
@@ -26,7 +28,7 @@ export function pickByTurns(table: string, waiting: string, keys: string): strin
       union all
       select following.* from turns, lateral (${next('turns.organization_id')}) following
     ), due as (
-      select organization_id from turns where due_at <= now() limit ${mostOrganizations}
+      select organization_id from turns where due_at <= now() and organization_id <> all($5::bigint[]) limit ${mostOrganizations}
     ), picked as (
       select chosen.* from due, lateral (
         select organization_id, ${keys} from ${table}

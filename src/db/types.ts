@@ -144,6 +144,17 @@ export interface Keys {
   created_at: Generated<Date>;
 }
 
+export interface Layouts {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number | null;
+  name: string;
+  name_key: string;
+  body: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
 export interface Members {
   organization_id: number;
   id: Generated<number>;
@@ -249,6 +260,7 @@ export interface Tables {
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
   keys: Keys;
+  layouts: Layouts;
   members: Members;
   messages: Messages;
   notifications: Notifications;

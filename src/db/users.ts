@@ -108,11 +108,16 @@ export async function updateUser(
   return { ...row, custom_fields: row.custom_fields as JsonObject };
 }
 
+export interface WholeUser extends User {
+  locale: string | null;
+  custom_fields: JsonObject;
+}
+
 /** In the order of their names. */
-export async function listAllUsers(db: Db, organizationId: number): Promise<(User & { custom_fields: JsonObject })[]> {
+export async function listAllUsers(db: Db, organizationId: number): Promise<WholeUser[]> {
   const rows = await db
     .selectFrom('users')
-    .select([...columns, 'custom_fields'])
+    .select([...columns, 'locale', 'custom_fields'])
     .where('organization_id', '=', organizationId)
     .orderBy(sql`username collate "C"`)
     .execute();
@@ -131,7 +136,11 @@ export async function findUsernames(db: Db, organizationId: number, usernames: s
 }
 
 /** A field that is undefined stays as it is, and is empty in a user who is created. */
-export type UserToPut = NewUser & UserChanges;
+export type UserToPut = NewUser &
+  UserChanges & {
+    /** Empty: none. */
+    locale?: string;
+  };
 
 /** Creates or changes many users; in the order of their names, so that two of these never wait crosswise. */
 export async function putUsers(db: Db, organizationId: number, users: UserToPut[]): Promise<void> {
@@ -142,8 +151,9 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       ${users.map(user => user.first_name ?? null)}::text[],
       ${users.map(user => user.last_name ?? null)}::text[],
       ${users.map(user => user.locked ?? null)}::boolean[],
+      ${users.map(user => user.locale ?? null)}::text[],
       ${users.map(user => (user.custom_fields ? JSON.stringify(user.custom_fields) : null))}::jsonb[]
-    ) as given (username, email, first_name, last_name, locked, custom_fields)`;
+    ) as given (username, email, first_name, last_name, locked, locale, custom_fields)`;
   await sql`
     insert into users (organization_id, username, email)
     select ${organizationId}, username, email from ${given}
@@ -154,6 +164,7 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       first_name = coalesce(given.first_name, u.first_name),
       last_name = coalesce(given.last_name, u.last_name),
       locked = coalesce(given.locked, u.locked),
+      locale = nullif(coalesce(given.locale, u.locale), ''),
       custom_fields = coalesce(given.custom_fields, u.custom_fields),
       updated_at = now()
     from ${given}

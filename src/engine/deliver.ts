@@ -4,16 +4,19 @@
  */
 import type { Reason } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
-import { renderMessage } from '../core/render.ts';
 import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
 import { disableAddress } from '../db/addresses.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/deliveries.ts';
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
+import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
-import { scopeOf } from '../services/messages.ts';
+import { writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
+import { patiently } from './patience.ts';
+
+const longestWords = 2_000;
 
 /** One turn of one class; undefined when nothing was due. */
 export async function claimSome(
@@ -21,30 +24,34 @@ export async function claimSome(
   owner: number,
   priority: number,
   most: number,
+  busy: number[],
 ): Promise<Delivery[] | undefined> {
   const { pool, turns } = engine;
   const after = turns.deliveries[priority] ?? 0;
-  const claimed = await claimDeliveriesAcrossTenants(pool, { priority, after, most, owner });
+  const claimed = await claimDeliveriesAcrossTenants(pool, { priority, after, most, owner, busy });
   turns.deliveries[priority] = Math.max(0, ...claimed.map(delivery => delivery.organization_id));
   return claimed.length === 0 && after === 0 ? undefined : claimed;
 }
 
 /** Sends every one of them, telling of each that is settled; resolves after the last. */
-export async function deliverAll(engine: Engine, deliveries: Delivery[], onSettled: () => void): Promise<void> {
-  const [occurrences, people] = await Promise.all([
-    findOccurrences(engine, deliveries),
-    findPeople(engine, deliveries),
-  ]);
+export async function deliverAll(
+  engine: Engine,
+  deliveries: Delivery[],
+  onSettled: (delivery: Delivery) => void,
+): Promise<void> {
+  const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
+    Promise.all([findOccurrences(engine, deliveries), findPeople(engine, deliveries)]),
+  );
   await Promise.all(
     deliveries.map(async delivery => {
       const occurrence = occurrences.get(`${delivery.organization_id}/${delivery.occurrence_id}`);
       const person = people.get(`${delivery.organization_id}/${delivery.user_id}`);
       const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
         engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
-        return again(delivery, { reason: null, detail: `Belfry failed: ${(error as Error).message}` }, Date.now());
+        return whenBroken(delivery, error);
       });
       await engine.outcomes.settle(settlement);
-      onSettled();
+      onSettled(delivery);
     }),
   );
 }
@@ -55,35 +62,70 @@ async function deliver(
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
 ): Promise<Settlement> {
-  const { organization_id: organizationId, provider_index: index } = delivery;
+  const { organization_id: organizationId } = delivery;
   const channels = await engine.plans.listChannels(organizationId);
   const channel = channels.find(one => one.id === delivery.channel_id);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   const now = Date.now();
   const refused = lookAgain(delivery, occurrence, person, channel, plan, now);
   if (refused) return refused;
+  if (channel!.ratePerSecond === null && channel!.concurrency === null) {
+    return attempt(engine, delivery, occurrence!, person!, channel!, plan!);
+  }
+  const pass = await engine.limits.enter(channel!, delivery.priority);
+  if ('dueAt' in pass) {
+    const status = delivery.attempts > 1 ? 'retrying' : 'pending';
+    return settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why });
+  }
+  return attempt(engine, delivery, occurrence!, person!, channel!, plan!).finally(pass.leave);
+}
 
-  const resting = engine.senders.restingUntil(channel!, index, now);
-  if (resting > 0)
-    return settle(delivery, {
-      status: 'retrying',
-      tried: false,
-      due_at: new Date(resting),
-      detail: 'the provider rests after failing repeatedly',
-    });
-
+async function attempt(
+  engine: Engine,
+  delivery: Delivery,
+  occurrence: OccurrenceFacts,
+  person: Person,
+  channel: PlannedChannel,
+  plan: EventPlan,
+): Promise<Settlement> {
+  const { organization_id: organizationId, provider_index: index } = delivery;
+  const now = Date.now();
   let outgoing: Outgoing;
   try {
-    outgoing = await write(engine, delivery, occurrence!, person!, channel!, plan!);
+    outgoing = await write(engine, delivery, occurrence, person, channel, plan);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return settle(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }
-  const outcome = await engine.senders.send(channel!, index, outgoing);
-  if (!outcome.ok && outcome.gone) {
-    await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason);
+  // From here to the call nothing is awaited: of many at once, one tries a provider that has rested.
+  const resting = engine.senders.restingUntil(channel, index, now);
+  if (resting > 0) {
+    const rests = { status: 'retrying', tried: false, detail: 'the provider rests after failing repeatedly' } as const;
+    if (!channel.providers[index + 1]) return settle(delivery, { ...rests, due_at: new Date(resting) });
+    return settle(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
-  return judge(delivery, channel!, outcome, now);
+  const outcome = await engine.senders.send(channel, index, outgoing);
+  // Before it is settled: after a crash in between it is delivered again, and is in the inbox once.
+  if (outcome.ok && channel.providers[index]!.provider.name === 'inbox') {
+    await engine.inbox.add({ ...delivery, title: outgoing.content.title, body: outgoing.content.text });
+  }
+  if (!outcome.ok && outcome.gone && channel.reach === 'address') {
+    // The message has been judged, whether or not this can be noted.
+    await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>
+      engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
+    );
+  }
+  return judge(delivery, channel, outcome, Date.now());
+}
+
+/** Nothing was sent. A database that is away is nobody's failure and costs no attempt. */
+function whenBroken(delivery: Delivery, error: unknown): Settlement {
+  if (isUnavailable(error)) {
+    const due_at = new Date(Date.now() + 1_000);
+    return settle(delivery, { status: 'retrying', tried: false, due_at, detail: 'the database was away' });
+  }
+  const detail = `Belfry failed: ${(error as Error).message}`;
+  return again(delivery, { reason: 'provider.failed', detail }, Date.now());
 }
 
 /** What has changed since it was decided: a lock, a cancellation, an expiry, a pause, a channel switched off. */
@@ -103,6 +145,10 @@ function lookAgain(
   if (!channel) return end('suppressed', 'channel.missing');
   if (!channel.enabled) return end('suppressed', 'channel.disabled');
   if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
+  const address = person.addresses.filter(({ value }) => value === delivery.address);
+  if (channel.reach === 'address' && address.length > 0 && address.every(one => one.disabled)) {
+    return end('suppressed', 'address.disabled');
+  }
   const hold = (reason: Reason) => settle(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
   if (channel.paused) return hold('channel.paused');
   if (plan.paused) return hold('event.paused');
@@ -117,16 +163,8 @@ async function write(
   channel: PlannedChannel,
   plan: EventPlan,
 ): Promise<Outgoing> {
-  const { organization_id, notification_id, version } = delivery;
-  const message = await engine.plans.findMessage(organization_id, notification_id, version);
-  if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
-  const notification = plan.notifications.find(one => one.id === notification_id);
-  const content = renderMessage(message, {
-    medium: channel.type,
-    channel: channel.slug,
-    locale: person.locale ?? undefined,
-    scope: scopeOf({ delivery, occurrence, person, channel, plan, extraContext: notification?.extraContext ?? {} }),
-  });
+  const content = await writeMessage(engine.plans, { delivery, occurrence, person, channel, plan });
+  const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   return {
     id: `${delivery.occurrence_id}.${delivery.id}`,
     address: delivery.address ?? '',
@@ -135,7 +173,7 @@ async function write(
     tags: {
       organization: plan.organization.slug,
       event: `${plan.project.slug}/${plan.application.slug}/${plan.slug}`,
-      notification: notification?.name ?? String(notification_id),
+      notification: notification?.name ?? String(delivery.notification_id),
     },
   };
 }
@@ -176,14 +214,19 @@ function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial
     attempts,
     tried: true,
     reason: null,
-    detail: null,
     provider: null,
-    provider_message_id: null,
     provider_index,
     provider_attempts: change.tried === false ? provider_attempts - 1 : provider_attempts,
     due_at: null,
     ...change,
+    detail: storable(change.detail),
+    provider_message_id: storable(change.provider_message_id),
   };
+}
+
+/** Words of a stranger: what PostgreSQL's text cannot hold would fail the whole batch of outcomes. */
+function storable(text: string | null | undefined): string | null {
+  return text?.replaceAll('\0', '').toWellFormed().slice(0, longestWords) ?? null;
 }
 
 async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {

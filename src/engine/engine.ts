@@ -3,7 +3,9 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
+import type { InboxWriter } from '../services/inbox.ts';
 import type { Plans } from '../services/plans.ts';
+import type { Limits } from './limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
 
@@ -13,6 +15,8 @@ export interface Engine {
   plans: Plans;
   senders: Senders;
   outcomes: Outcomes;
+  inbox: InboxWriter;
+  limits: Limits;
   log: Log;
   /** For each class of priority, the organization that had the last turn. */
   turns: { occurrences: number[]; deliveries: number[] };

@@ -11,6 +11,7 @@ import {
   claimOccurrencesAcrossTenants,
   type ExpansionPage,
   holdOccurrences,
+  returnOccurrencesAcrossTenants,
   storeExpansionAcrossTenants,
 } from '../db/expansion.ts';
 import { type Decided, decidePage } from '../services/deciding.ts';
@@ -18,23 +19,57 @@ import type { Engine } from './engine.ts';
 
 const occurrencesAtOnce = 100;
 const recipientsAtOnce = 1_000;
+/** Planned together; after each such group it is seen whether the rest of a claim goes back into the queue. */
+const plannedAtOnce = 10;
 /** Up to so many deliveries are sent in the same breath; more go through the queue, where turns are taken. */
 const smallest = 50;
 const bulk = priorities.indexOf('bulk');
+/** What cannot be expanded now is tried again so much later: nothing accepted is given up. */
+const laterSeconds = 30;
 
 /** One turn of one class; returns what is to be sent at once, or undefined when nothing was due. */
-export async function expandSome(engine: Engine, owner: number, priority: number): Promise<Delivery[] | undefined> {
-  const { pool, turns } = engine;
+export async function expandSome(
+  engine: Engine,
+  owner: number,
+  priority: number,
+  busy: number[],
+): Promise<Delivery[] | undefined> {
+  const { db, pool, turns } = engine;
   const after = turns.occurrences[priority] ?? 0;
-  const claimed = await claimOccurrencesAcrossTenants(pool, { priority, after, most: occurrencesAtOnce, owner });
+  const claimed = await claimOccurrencesAcrossTenants(pool, { priority, after, most: occurrencesAtOnce, owner, busy });
   turns.occurrences[priority] = Math.max(0, ...claimed.map(occurrence => occurrence.organization_id));
   if (claimed.length === 0) return after === 0 ? undefined : [];
-  const pages = await Promise.all(claimed.map(occurrence => planPage(engine, occurrence)));
-  return storeExpansionAcrossTenants(
-    pool,
-    owner,
-    pages.filter(page => page !== undefined),
-  );
+  // Pages of many long lists at once would fill the memory and make the urgent wait.
+  const pages: ExpansionPage[] = [];
+  let planned = 0;
+  while (claimed.length > 0 && planned < recipientsAtOnce) {
+    const group = claimed.splice(0, plannedAtOnce);
+    for (const page of await Promise.all(group.map(occurrence => planSafely(engine, owner, occurrence)))) {
+      if (page) pages.push(page);
+      planned += page?.deliveries.length ?? 0;
+    }
+  }
+  if (claimed.length > 0) await returnOccurrencesAcrossTenants(db, owner, idsOf(claimed));
+  return storeExpansionAcrossTenants(pool, owner, pages);
+}
+
+/** One occurrence that cannot be expanded harms none that was claimed with it. */
+async function planSafely(
+  engine: Engine,
+  owner: number,
+  occurrence: ClaimedOccurrence,
+): Promise<ExpansionPage | undefined> {
+  try {
+    return await planPage(engine, occurrence);
+  } catch (error) {
+    engine.log.error({ err: error, occurrence: occurrence.id }, 'could not expand an occurrence; trying again later');
+    await returnOccurrencesAcrossTenants(engine.db, owner, [occurrence.id], laterSeconds);
+    return undefined;
+  }
+}
+
+function idsOf(occurrences: ClaimedOccurrence[]): string[] {
+  return occurrences.map(({ id }) => id);
 }
 
 async function planPage(engine: Engine, occurrence: ClaimedOccurrence): Promise<ExpansionPage | undefined> {

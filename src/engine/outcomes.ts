@@ -1,14 +1,9 @@
 /** Outcomes are written in batches as they come: while one batch is being written, the next one gathers. */
-
-import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
-import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Log } from './engine.ts';
-
-const patienceMs = 60_000;
-const deadlock = '40P01';
+import { patiently } from './patience.ts';
 
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
@@ -16,7 +11,7 @@ export class Outcomes {
   constructor(pool: pg.Pool, log: Log) {
     this.#batcher = new Batcher(
       async settlements => {
-        await writePatiently(pool, settlements, log);
+        await patiently(log, 'writing outcomes', () => settleDeliveriesAcrossTenants(pool, settlements));
         return settlements.map(() => undefined);
       },
       {
@@ -28,27 +23,12 @@ export class Outcomes {
     );
   }
 
-  /** Resolves when it is on record; a failure is logged, and recovery settles what was left. */
+  /** Resolves when it is on record; where that fails, recovery settles what was left. */
   async settle(settlement: Settlement): Promise<void> {
     await this.#batcher.add(settlement);
   }
 
   drain(): Promise<void> {
     return this.#batcher.drain();
-  }
-}
-
-/** A database that restarts is waited for: the outcome is known here and nowhere else. */
-async function writePatiently(pool: pg.Pool, settlements: Settlement[], log: Log): Promise<void> {
-  const deadline = Date.now() + patienceMs;
-  for (;;) {
-    try {
-      await settleDeliveriesAcrossTenants(pool, settlements);
-      return;
-    } catch (error) {
-      if ((!isUnavailable(error) && sqlState(error) !== deadlock) || Date.now() > deadline) throw error;
-      log.warn({ err: error, outcomes: settlements.length }, 'outcomes could not be written; trying again');
-      await sleep(200);
-    }
   }
 }

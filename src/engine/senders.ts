@@ -8,6 +8,7 @@ import type { PlannedChannel, PlannedProvider } from '../services/plans.ts';
 
 const failuresBeforeRest = 10;
 const restMs = 30_000;
+const trialMs = 1_000;
 
 interface Open {
   fingerprint: string;
@@ -27,8 +28,11 @@ export class Senders {
 
   /** Until when this provider rests; 0 when it does not. */
   restingUntil(channel: PlannedChannel, index: number, now: number): number {
-    const until = this.#open.get(nameOf(channel, index))?.restingUntil ?? 0;
-    return until > now ? until : 0;
+    const open = this.#open.get(nameOf(channel, index));
+    if (!open || open.restingUntil === 0) return 0;
+    if (open.restingUntil > now) return open.restingUntil;
+    // The rest is over, and one message tries: the others wait for how it fares.
+    return open.underWay > 0 ? now + trialMs : 0;
   }
 
   async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
@@ -69,6 +73,7 @@ export class Senders {
   #judge(open: Open, outcome: Outcome): void {
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
+      open.restingUntil = 0;
       return;
     }
     open.failures++;

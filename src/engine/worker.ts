@@ -1,13 +1,13 @@
 /**
  * A worker: claims, expands, sends and recovers until it is told to stop. It is woken by NOTIFY and looks by itself now
- * and then. Urgent goes before normal before bulk in every round, and bulk never fills all the room that there is.
+ * and then. Urgent goes before normal before bulk in every round.
  *
  * Its life is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity;
  * what it was sending under the old one is settled by whoever comes first, its own outcome or recovery.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import type { Delivery } from '../db/deliveries.ts';
+import { type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
 import {
   beginLife,
@@ -20,13 +20,18 @@ import { claimSome, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { expandSome } from './expand.ts';
 
-/** How much may be under way at once: bounds memory, and what a crash can leave unknown. */
-const mostUnderWay = 1_000;
-const mostBulkUnderWay = 500;
+/**
+ * How much of each class (urgent, normal, bulk) may be under way at once: bounds memory, and what a crash can leave
+ * unknown. No class takes the room of another, and no organization more than half of one: a provider that hangs keeps
+ * its own tenant waiting and nobody else.
+ */
+const mostUnderWay = [400, 1_000, 500];
 const claimAtOnce = 250;
 /** A backstop: NOTIFY wakes it sooner, and nothing that is due waits longer than this. */
 const lookEveryMs = 1_000;
 const recoverEveryMs = 5_000;
+/** How often it looks for claims of its own whose answer was lost. */
+const lookBackEveryMs = 5_000;
 /** A worker whose lock is gone is given this long to write what it knows. */
 const graceMs = 10_000;
 
@@ -36,7 +41,10 @@ export class Worker {
   readonly #dedupe: string[];
   #life: WorkerLife | undefined;
   readonly #stop = new AbortController();
-  #underWay = 0;
+  readonly #underWay = new Map<number, Delivery>();
+  /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
+  #short = false;
+  #lookBackAt = 0;
   #wake: () => void = () => {};
   #running: Promise<unknown> | undefined;
   readonly #suspects = new Map<number, number>();
@@ -48,7 +56,7 @@ export class Worker {
   }
 
   get underWay(): number {
-    return this.#underWay;
+    return this.#underWay.size;
   }
 
   async start(): Promise<void> {
@@ -78,19 +86,26 @@ export class Worker {
 
   async #work(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const woken = new Promise<void>(resolve => {
-        this.#wake = resolve;
-      });
+      const woken = this.#wakening();
       try {
         if (!this.#life) await this.#begin();
+        if (Date.now() >= this.#lookBackAt) await this.#lookBack(this.#life!.id);
         if (await this.#round(this.#life!.id)) continue;
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
+        this.#lookBackAt = 0;
         await sleep(500);
       }
       await this.#rest(woken);
     }
-    while (this.#underWay > 0) await this.#someRoom();
+    while (this.#underWay.size > 0) await this.#wakening();
+  }
+
+  /** Resolves when there is work to look for, or room for it. */
+  #wakening(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = resolve;
+    });
   }
 
   async #rest(woken: Promise<void>): Promise<void> {
@@ -99,46 +114,62 @@ export class Worker {
     timer.abort();
   }
 
+  /**
+   * A claim may be committed and its answer lost with the connection: then this worker owns what it does not know of, and
+   * recovery leaves it alone because this worker lives. Between rounds nothing is being claimed or expanded.
+   */
+  async #lookBack(owner: number): Promise<void> {
+    const { db, pool, log } = this.#engine;
+    const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
+    const deliveries = await listClaimedAcrossTenants(pool, owner, [...this.#underWay.keys()]);
+    this.#lookBackAt = Date.now() + lookBackEveryMs;
+    if (occurrences + deliveries.length === 0) return;
+    log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
+    this.#send(deliveries);
+  }
+
   /** Whether anything was found. Each round begins with the most urgent. */
   async #round(owner: number): Promise<boolean> {
+    this.#short = false;
     for (const priority of priorities.keys()) {
-      const room = (priority === priorities.length - 1 ? mostBulkUnderWay : mostUnderWay) - this.#underWay;
-      if (room <= 0) {
-        await this.#someRoom();
-        return true;
-      }
-      const small = await expandSome(this.#engine, owner, priority);
+      const { room, busy } = this.#room(priority);
+      if (room <= 0 || busy.length > 0) this.#short = true;
+      if (room <= 0) continue;
+      const small = await expandSome(this.#engine, owner, priority, busy);
       if (small) this.#send(small);
-      const due = await claimSome(this.#engine, owner, priority, Math.min(room, claimAtOnce));
+      const due = await claimSome(this.#engine, owner, priority, Math.min(room, claimAtOnce), busy);
       if (due) this.#send(due);
       if (small || due) return true;
     }
     return false;
   }
 
-  #send(deliveries: Delivery[]): void {
-    if (deliveries.length === 0) return;
-    let unsettled = deliveries.length;
-    this.#underWay += unsettled;
-    const leave = (count: number) => {
-      unsettled -= count;
-      this.#underWay -= count;
-      this.#roomMade();
-    };
-    deliverAll(this.#engine, deliveries, () => leave(1)).catch(error => {
-      // What is not settled belongs to this life: ending it lets recovery take it up.
-      this.#engine.log.error({ err: error, unsettled }, 'could not settle what was claimed; beginning another life');
-      leave(unsettled);
-      this.#life?.end();
-      this.#life = undefined;
-    });
+  /** For how many more there is room in a class, and which organizations have had their share of it. */
+  #room(priority: number): { room: number; busy: number[] } {
+    const most = mostUnderWay[priority]!;
+    const counts = new Map<number, number>();
+    let room = most;
+    for (const { priority: theirs, organization_id } of this.#underWay.values()) {
+      if (theirs !== priority) continue;
+      room--;
+      counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1);
+    }
+    return { room, busy: [...counts].filter(([, count]) => count >= most / 2).map(([organization]) => organization) };
   }
 
-  #roomMade: () => void = () => {};
-
-  #someRoom(): Promise<void> {
-    return new Promise(resolve => {
-      this.#roomMade = resolve;
+  #send(deliveries: Delivery[]): void {
+    if (deliveries.length === 0) return;
+    for (const delivery of deliveries) this.#underWay.set(delivery.id, delivery);
+    const leave = ({ id }: Delivery) => {
+      this.#underWay.delete(id);
+      if (this.#short || this.#stop.signal.aborted) this.#wake();
+    };
+    deliverAll(this.#engine, deliveries, leave).catch(error => {
+      // What is not settled belongs to this life: ending it lets recovery take it up.
+      this.#engine.log.error({ err: error }, 'could not settle what was claimed; beginning another life');
+      this.#life?.end();
+      this.#life = undefined;
+      deliveries.forEach(leave);
     });
   }
 

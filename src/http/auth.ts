@@ -10,8 +10,9 @@ import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList } from '../services/distribution-lists.ts';
 import { findChannel } from '../services/holds.ts';
+import { hasMessage } from '../services/inbox.ts';
 import { authenticate, type Key } from '../services/keys.ts';
-import { hasOccurrence } from '../services/occurrences.ts';
+import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import { findUser } from '../services/users.ts';
 import type { Found, Route } from './route.ts';
 
@@ -20,7 +21,9 @@ export interface Admission {
   found: Found;
 }
 
-type Params = Partial<Record<'org' | 'prj' | 'app' | 'evt' | 'channel' | 'username' | 'pk' | 'identifier', string>>;
+type Params = Partial<
+  Record<'org' | 'prj' | 'app' | 'evt' | 'channel' | 'username' | 'pk' | 'identifier' | 'delivery' | 'message', string>
+>;
 
 export function createAdmission(deps: Deps) {
   const limit = createRateLimit();
@@ -80,7 +83,7 @@ async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
     if (!extra.user) throw notFound('user.not_found', 'user', params.username);
   }
   if (params.pk !== undefined) {
-    const id = /^\d{1,15}$/.test(params.pk) ? Number(params.pk) : undefined;
+    const id = parseId(params.pk);
     extra.list =
       id === undefined ? undefined : await findDistributionList(deps, place.organization.id, place.project!.id, id);
     if (!extra.list) throw notFound('list.not_found', 'distribution list', params.pk);
@@ -91,7 +94,24 @@ async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
     if (!known) throw notFound('occurrence.not_found', 'occurrence', identifier);
     extra.occurrence = { identifier };
   }
+  if (params.delivery !== undefined) {
+    const id = parseId(params.delivery);
+    const known = id !== undefined && (await hasDelivery(deps, place.organization.id, params.identifier!, id));
+    if (!known) throw notFound('delivery.not_found', 'delivery', params.delivery);
+    extra.delivery = { id };
+  }
+  if (params.message !== undefined) {
+    const id = parseId(params.message);
+    const known = id !== undefined && (await hasMessage(deps, place.organization.id, extra.user!.id, id));
+    if (!known) throw notFound('message.not_found', 'message', params.message);
+    extra.message = { id };
+  }
   return { ...place, ...extra } as Found;
+}
+
+/** Undefined for what is no id of ours. */
+function parseId(text: string): number | undefined {
+  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
 /** Whether it is there, and is the one that the key is narrowed to, if it is narrowed. */

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { invalid } from '../core/errors.ts';
 import type { ListRow, Page } from './route.ts';
 
-const rowsAtOnce = 1_000;
+const rowsAtOnce = 500;
 
 type FetchPage = (page: Page<string>) => Promise<ListRow[]>;
 

@@ -16,6 +16,8 @@ const parameters: Record<string, TSchema> = {
   username: Type.String({ description: 'Username of the user: the email in lower case.' }),
   pk: Type.Integer({ description: 'Id of the distribution list.' }),
   identifier: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+  delivery: Type.Integer({ description: 'Id of the delivery.' }),
+  message: Type.Integer({ description: 'Id of the message.' }),
 };
 
 /** The chapters of the reference, in its order. */
@@ -23,6 +25,7 @@ const tags = [
   { name: 'Events', description: 'What applications trigger.' },
   { name: 'Occurrences', description: 'What became of a trigger.' },
   { name: 'Users', description: 'Who can be notified, and by which addresses.' },
+  { name: 'Inbox', description: 'Messages that users read in your own application.' },
   { name: 'Distribution lists', description: 'Who is notified together.' },
   { name: 'Channels', description: 'The ways in which messages travel.' },
   { name: 'Organizations', description: 'Tenants, their projects and applications.' },

@@ -23,6 +23,8 @@ export interface Found {
   list: { id: number; name: string };
   occurrence: { identifier: string };
   channel: { id: number };
+  delivery: { id: number };
+  message: { id: number };
 }
 
 /** The parts of `Found` that a path with these parameters has. */
@@ -32,7 +34,9 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:evt/${string}` ? Pick<Found, 'event'> : unknown) &
   (Path extends `${string}:username/${string}` ? Pick<Found, 'user'> : unknown) &
   (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
-  (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown);
+  (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
+  (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
+  (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown);
 
 export interface Call {
   deps: Deps;

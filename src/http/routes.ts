@@ -3,7 +3,9 @@ import { configurationRoutes } from './configuration.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
 import { holdingRoutes } from './holds.ts';
+import { inboxRoutes } from './inbox.ts';
 import { keyRoutes } from './keys.ts';
+import { messageRoutes } from './messages.ts';
 import { occurrenceRoutes } from './occurrences.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { Route } from './route.ts';
@@ -15,9 +17,11 @@ export const routes: readonly Route[] = [
   ...systemRoutes,
   ...organizationRoutes,
   ...userRoutes,
+  ...inboxRoutes,
   ...eventRoutes,
   ...simulationRoutes,
   ...occurrenceRoutes,
+  ...messageRoutes,
   ...holdingRoutes,
   ...distributionListRoutes,
   ...keyRoutes,

@@ -2,20 +2,10 @@ import { Type } from 'typebox';
 import type { JsonObject } from '../core/json.ts';
 import { TriggerBody } from '../core/trigger.ts';
 import { simulate } from '../services/simulation.ts';
+import { messageFields } from './messages.ts';
 import { plain, type Route } from './route.ts';
 
 const maybeText = Type.Union([Type.String(), Type.Null()]);
-
-const Message = Type.Object({
-  title: Type.String(),
-  text: Type.String(),
-  html: Type.Optional(Type.String()),
-  markup: Type.Optional(Type.String()),
-  card: Type.Optional(Type.Unknown()),
-  data: Type.Optional(Type.Unknown()),
-  segments: Type.Optional(Type.Integer()),
-  missing: Type.Array(Type.String(), { description: 'Variables that the context did not have.' }),
-});
 
 const Simulation = Type.Object(
   {
@@ -35,7 +25,7 @@ const Simulation = Type.Object(
         user: Type.String(),
         address: maybeText,
         reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
-        message: Type.Union([Message, Type.Null()]),
+        message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
       }),
       { description: 'The first ones, those that would be sent before the others.' },

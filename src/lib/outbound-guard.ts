@@ -49,9 +49,8 @@ export function createGuard(allow: readonly string[]): Guard {
   const allowed = networks(allow);
 
   const allows = (address: string): boolean => {
-    const bare = address.replace(/%.*$/, ''); // an interface may be named at the end of a link-local address
-    const inner = embeddedIPv4(bare) ?? bare;
-    if (includes(allowed, bare) || includes(allowed, inner)) return true;
+    const inner = embeddedIPv4(address) ?? address;
+    if (includes(allowed, address) || includes(allowed, inner)) return true;
     if (isIP(inner) === 4) return !includes(closedIPv4, inner);
     return includes(openIPv6, inner) && !includes(closedIPv6, inner);
   };

@@ -3,7 +3,8 @@ import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { Cipher } from '../lib/cipher.ts';
 
-interface SealedChannel {
+export interface SealedChannel {
+  /** Null for a channel of the organization itself. */
   project_id: number | null;
   slug: string;
   secrets: Buffer | null;
@@ -21,7 +22,13 @@ export function sealSecrets(
   return cipher.seal(JSON.stringify(secrets), purposeOf(organizationId, projectId, slug));
 }
 
-export function openSecrets(cipher: Cipher, organizationId: number, channel: SealedChannel): JsonObject[] {
+/** Throws `secret.unreadable`, in which the channel is called as the caller says. */
+export function openSecrets(
+  cipher: Cipher,
+  organizationId: number,
+  channel: SealedChannel,
+  calledAs: string = channel.slug,
+): JsonObject[] {
   const { project_id, slug, secrets } = channel;
   if (!secrets) return [];
   try {
@@ -29,7 +36,7 @@ export function openSecrets(cipher: Cipher, organizationId: number, channel: Sea
   } catch (cause) {
     throw new AppError(
       'secret.unreadable',
-      `the secrets of channel ${slug} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or ` +
+      `the secrets of channel ${calledAs} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, or ` +
         'delete the channel and apply it anew',
       { cause },
     );

@@ -4,6 +4,7 @@ import {
   type ChannelState,
   type EventState,
   isOwnEmail,
+  type LayoutState,
   type ListState,
   type MessageContent,
   type NotificationState,
@@ -18,13 +19,15 @@ import { listAllApplications } from '../db/applications.ts';
 import { listChannelSettings } from '../db/channels.ts';
 import { listAllDistributionLists } from '../db/distribution-lists.ts';
 import { listAllEvents } from '../db/events.ts';
+import { listAllLayouts } from '../db/layouts.ts';
 import { listAllEmailMembers } from '../db/members.ts';
 import { listCurrentMessages } from '../db/messages.ts';
 import { listAllNotifications } from '../db/notifications.ts';
-import type { Named } from '../db/places.ts';
+import type { Organization } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { listAllProjects } from '../db/projects.ts';
 import { listAllUsers } from '../db/users.ts';
+import type { SealedChannel } from './channel-secrets.ts';
 
 /** The parts that can be large, read only where they matter. */
 export interface Wanted {
@@ -32,37 +35,36 @@ export interface Wanted {
   members: boolean;
 }
 
-export interface SealedChannel {
-  /** Null for a channel of the organization itself. */
-  project_id: number | null;
-  slug: string;
-  secrets: Buffer | null;
-}
-
 /** Opens what is sealed; without it a channel's secrets are left empty. */
 export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
 
 export async function readOrganization(
   db: Db,
-  { id, slug, name }: Named,
+  { id, slug, name, retention_days }: Organization,
   wanted: Wanted,
   openSecrets: OpenSecrets = () => [],
 ): Promise<OrganizationState> {
   const channels = await readChannels(db, id, openSecrets);
+  const layouts = await readLayouts(db, id);
   return {
     id,
     slug,
     name,
+    retention_days,
     channels: channels.get(null) ?? [],
+    layouts: layouts.get(null) ?? [],
     users: wanted.users ? await readUsers(db, id) : undefined,
-    projects: await readProjects(db, id, channels, wanted),
+    projects: await readProjects(db, id, { channels, layouts }, wanted),
   };
 }
+
+/** Null: those of the organization itself. */
+type ByProject<State> = Map<number | null, State[]>;
 
 async function readProjects(
   db: Db,
   organizationId: number,
-  channels: Map<number | null, ChannelState[]>,
+  { channels, layouts }: { channels: ByProject<ChannelState>; layouts: ByProject<LayoutState> },
   wanted: Wanted,
 ): Promise<ProjectState[]> {
   const lists = await readLists(db, organizationId, wanted);
@@ -73,6 +75,7 @@ async function readProjects(
     slug,
     name,
     channels: channels.get(id) ?? [],
+    layouts: layouts.get(id) ?? [],
     lists: lists.get(id) ?? [],
     applications: applications.get(id) ?? [],
   }));
@@ -82,13 +85,25 @@ async function readChannels(db: Db, organizationId: number, openSecrets: OpenSec
   const rows = await listChannelSettings(db, organizationId);
   const states = rows.map(row => {
     const secrets = row.secrets ? openSecrets(row) : [];
-    const { id, slug, name, type, enabled } = row;
+    const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
     const providers = row.providers.map(
       ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: secrets[i] ?? {} }),
     );
-    return { parent: row.project_id, state: { id, slug, name, type, enabled, providers } satisfies ChannelState };
+    const limits = { on_unknown, rate_per_second, concurrency };
+    const state: ChannelState = { id, slug, name, type, enabled, ...limits, providers };
+    return { parent: row.project_id, state };
   });
   return byParent(states);
+}
+
+async function readLayouts(db: Db, organizationId: number) {
+  const layouts = await listAllLayouts(db, organizationId);
+  return byParent(
+    layouts.map(({ id, project_id, name, body }) => {
+      const state: LayoutState = { id, name, body };
+      return { parent: project_id, state };
+    }),
+  );
 }
 
 async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
@@ -96,6 +111,7 @@ async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
   const addresses = Map.groupBy(await listAllAddresses(db, organizationId), address => address.user_id);
   return users.map(user => ({
     ...user,
+    locale: user.locale ?? '',
     addresses: (addresses.get(user.id) ?? [])
       .map(({ name, value }) => ({ name, value }))
       .filter(address => !isOwnEmail(user, address)),

@@ -1,14 +1,15 @@
 /** Carries out the steps of a plan, in their order. Neighbours of one kind go together where a file may hold many. */
 import { type Noun, type Step, type StepOf, saysOtherwise } from '../core/declarative-diff.ts';
 import { toEntry } from '../core/declarative-fields.ts';
-import type { ChannelState, NotificationState, ProviderState } from '../core/declarative-state.ts';
-import type { Json } from '../core/json.ts';
+import type { NotificationState, ProviderState } from '../core/declarative-state.ts';
+import type { Json, JsonObject } from '../core/json.ts';
 import { fold } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
 import * as applications from '../db/applications.ts';
 import * as channels from '../db/channels.ts';
 import * as lists from '../db/distribution-lists.ts';
 import * as events from '../db/events.ts';
+import * as layouts from '../db/layouts.ts';
 import * as members from '../db/members.ts';
 import { addMessage } from '../db/messages.ts';
 import * as notifications from '../db/notifications.ts';
@@ -22,7 +23,7 @@ export type SealSecrets = (
   organizationId: number,
   projectId: number | null,
   slug: string,
-  providers: ProviderState[],
+  secrets: JsonObject[],
 ) => Buffer | null;
 
 export async function carryOut(db: Db, steps: readonly Step[], seal: SealSecrets): Promise<void> {
@@ -91,6 +92,13 @@ async function writeOne(db: Db, step: Step, seal: SealSecrets): Promise<void> {
   switch (step.noun) {
     case 'channel':
       return writeChannel(db, step, seal);
+    case 'layout': {
+      const { name, body } = step.state;
+      const fields = { name, name_key: fold(name), body };
+      if (action === 'create') place.id = await layouts.createLayout(db, organizationId, projectOf(step), fields);
+      else await layouts.updateLayout(db, organizationId, place.id!, fields);
+      return;
+    }
     case 'project': {
       const { slug, name } = step.state;
       if (action === 'create') place.id = await projects.createProject(db, organizationId, { slug, name });
@@ -128,6 +136,7 @@ type DeletedOneByOne = Exclude<Noun, 'organization' | 'user' | 'address' | 'memb
 /** What is below goes along, by the foreign keys. */
 const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: number) => Promise<void>> = {
   channel: channels.deleteChannel,
+  layout: layouts.deleteLayout,
   project: projects.deleteProject,
   list: lists.deleteDistributionList,
   application: applications.deleteApplication,
@@ -136,26 +145,35 @@ const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: numbe
 };
 
 async function writeOrganization(db: Db, { action, place, state }: StepOf<'organization'>): Promise<void> {
-  const { slug, name } = state;
-  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug, name });
-  else await updateOrganization(db, place.id!, { name });
+  const { slug, name, retention_days } = state;
+  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug, name, retention_days });
+  else await updateOrganization(db, place.id!, { name, retention_days });
+}
+
+/** Null where it is the organization's own. */
+function projectOf({ organization, parent }: StepOf<'channel'> | StepOf<'layout'>): number | null {
+  return parent === organization ? null : parent.id!;
 }
 
 async function writeChannel(db: Db, step: StepOf<'channel'>, seal: SealSecrets): Promise<void> {
-  const { organization, parent, place, state } = step;
+  const { organization, place, state } = step;
   const organizationId = organization.id!;
-  const projectId = parent === organization ? null : parent.id!;
-  const behind = (providers: NonNullable<ChannelState['providers']>) => ({
+  const projectId = projectOf(step);
+  const behind = (providers: ProviderState[]) => ({
     providers: providers.map(toEntry),
-    secrets: seal(organizationId, projectId, state.slug, providers),
+    secrets: seal(
+      organizationId,
+      projectId,
+      state.slug,
+      providers.map(({ secrets }) => secrets),
+    ),
   });
-  const { slug, name, type, enabled } = state;
+  const { id: _, slug, providers, ...own } = state;
   if (step.action === 'create') {
-    const fields = { slug, name, type, enabled, ...behind(state.providers ?? []) };
+    const fields = { slug, ...own, ...behind(providers ?? []) };
     place.id = await channels.createChannel(db, organizationId, projectId, fields);
   } else {
-    const fields = { name, type, enabled, ...(state.providers && behind(state.providers)) };
-    await channels.updateChannel(db, organizationId, place.id!, fields);
+    await channels.updateChannel(db, organizationId, place.id!, { ...own, ...(providers && behind(providers)) });
   }
 }
 

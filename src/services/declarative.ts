@@ -17,13 +17,14 @@ import {
   findOrganizationsAcrossTenants,
   listOrganizationsAcrossTenants,
   lockConfigurationAcrossTenants,
+  type Organization,
 } from '../db/organizations.ts';
-import type { Named } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
 import { checkEntry, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
+import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
-import { carryOut, type SealSecrets } from './declarative-write.ts';
+import { carryOut } from './declarative-write.ts';
 import type { Deps } from './deps.ts';
 
 export type { Change } from '../core/declarative-diff.ts';
@@ -79,7 +80,7 @@ export async function applyConfiguration(deps: Deps, document: unknown, options:
   return transaction.execute(async trx => {
     await lockConfigurationAcrossTenants(trx, slugs);
     const steps = await planSteps(deps, trx, desired, options);
-    await carryOut(trx, steps, sealWith(deps));
+    await carryOut(trx, steps, (...channel) => sealSecrets(deps.cipher, ...channel));
     return steps.map(toChange);
   });
 }
@@ -124,7 +125,12 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
   return steps;
 }
 
-async function readCurrent(deps: Deps, db: Db, row: Named, desired: OrganizationState): Promise<OrganizationState> {
+async function readCurrent(
+  deps: Deps,
+  db: Db,
+  row: Organization,
+  desired: OrganizationState,
+): Promise<OrganizationState> {
   const managesMembers = desired.projects?.some(project => project.lists?.some(list => list.members));
   const wanted = { users: desired.users !== undefined, members: managesMembers === true };
   return readOrganization(db, row, wanted, openWith(deps, row, desired));
@@ -166,33 +172,12 @@ async function findNewcomers(db: Db, desired: OrganizationState, current: Organi
   return [...emails].filter(([username]) => !known.has(username)).map(([username, email]) => ({ username, email }));
 }
 
-function purposeOf(organizationId: number, projectId: number | null, slug: string): string {
-  return `channel ${organizationId}/${projectId ?? '-'}/${slug}`;
-}
-
-function sealWith({ cipher }: Deps): SealSecrets {
-  return (organizationId, projectId, slug, providers) => {
-    if (providers.every(({ secrets }) => Object.keys(secrets).length === 0)) return null;
-    const text = JSON.stringify(providers.map(({ secrets }) => secrets));
-    return cipher.seal(text, purposeOf(organizationId, projectId, slug));
-  };
-}
-
 /** Only what the document is about is opened: a secret that cannot be read stands in nobody else's way. */
-function openWith({ cipher }: Deps, { id, slug: organization }: Named, desired: OrganizationState): OpenSecrets {
+function openWith({ cipher }: Deps, { id, slug: organization }: Organization, desired: OrganizationState): OpenSecrets {
   const named = [desired, ...(desired.projects ?? [])].flatMap(({ channels }) => channels ?? []);
   const concerned = new Set(named.filter(channel => channel.providers).map(channel => channel.slug));
-  return ({ project_id, slug, secrets }) => {
-    if (!secrets || !concerned.has(slug)) return [];
-    try {
-      return JSON.parse(cipher.open(secrets, purposeOf(id, project_id, slug))) as JsonObject[];
-    } catch (cause) {
-      throw new AppError(
-        'secret.unreadable',
-        `the secrets of channel ${slug} of ${organization} cannot be decrypted: set BELFRY_SECRET_KEY to the key they ` +
-          'were stored with, or delete the channel and apply it anew',
-        { cause },
-      );
-    }
+  return channel => {
+    if (!concerned.has(channel.slug)) return [];
+    return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);
   };
 }

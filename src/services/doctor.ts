@@ -1,6 +1,7 @@
 /** A thorough look at everything that can be wrong, with what to do about it. */
 import { describeQueueAcrossTenants, describeServerAcrossTenants } from '../db/health.ts';
 import type { Deps } from './deps.ts';
+import { checkChannels } from './doctor-channels.ts';
 import { type Check, check, checkMigrations } from './health.ts';
 
 const clockToleranceMs = 5_000;
@@ -16,6 +17,7 @@ export async function examine(deps: Deps, now: number): Promise<Check[]> {
       if (!oldest) return 'nothing waits';
       return `${waiting} triggers wait, the oldest for ${Math.round((now - oldest.getTime()) / 1_000)} s`;
     }),
+    ...(await checkChannels(deps).catch(unreadable)),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;
       if (Math.abs(offMs) > clockToleranceMs) {
@@ -24,4 +26,9 @@ export async function examine(deps: Deps, now: number): Promise<Check[]> {
       return 'agrees with the database';
     }),
   ];
+}
+
+/** A database whose migrations are behind has been named as such; the other checks still run. */
+function unreadable(error: Error): Check[] {
+  return [{ name: 'channels', ok: false, detail: error.message }];
 }

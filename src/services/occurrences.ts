@@ -6,7 +6,7 @@ import { uuidv7 } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
-import { cancelOccurrence, findOccurrence, replayOccurrence } from '../db/occurrences.ts';
+import { cancelOccurrence, findDelivery, findOccurrence, replayOccurrence } from '../db/occurrences.ts';
 import type { Place } from '../db/places.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
@@ -92,6 +92,15 @@ function idempotencyOf(
 
 export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
   return (await findOccurrence(db, organizationId, identifier)) !== undefined;
+}
+
+export async function hasDelivery(
+  { db }: Deps,
+  organizationId: number,
+  identifier: string,
+  id: number,
+): Promise<boolean> {
+  return (await findDelivery(db, organizationId, identifier, id)) !== undefined;
 }
 
 export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {

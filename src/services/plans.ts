@@ -4,8 +4,17 @@
  */
 import { compile, TreeInterpreter } from '@jmespath-community/jmespath';
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
+import { AppError } from '../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
-import { type CompiledMessage, compileMessage, type MessageContent } from '../core/render.ts';
+import {
+  type CompiledLayout,
+  type CompiledMessage,
+  compileLayout,
+  compileMessage,
+  type MessageContent,
+} from '../core/render.ts';
+import { fold } from '../core/text.ts';
+import { listAllLayouts } from '../db/layouts.ts';
 import {
   type ChannelRow,
   type EventRow,
@@ -45,7 +54,20 @@ export interface PlannedChannel extends DecidingChannel {
   onUnknown: 'resend' | 'hold';
   ratePerSecond: number | null;
   concurrency: number | null;
-  providers: PlannedProvider[];
+  /** Throws `secret.unreadable`. */
+  readonly providers: PlannedProvider[];
+}
+
+export interface PlannedMessage extends CompiledMessage {
+  /** What it stands in as an email; undefined: the usual one. */
+  standsIn: CompiledLayout | undefined;
+}
+
+interface PlannedLayout {
+  projectId: number | null;
+  key: string;
+  /** Once for all messages that stand in it, and not before the first of them. */
+  compiled: () => CompiledLayout;
 }
 
 /** As `messages.content` keeps it: the words, and what differs on a channel. */
@@ -58,7 +80,8 @@ export class Plans {
   readonly #deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>;
   readonly #events: Known<EventPlan> = new Map();
   readonly #channels: Known<PlannedChannel[]> = new Map();
-  readonly #messages: Known<CompiledMessage> = new Map();
+  readonly #messages: Known<PlannedMessage> = new Map();
+  readonly #layouts: Known<PlannedLayout[]> = new Map();
 
   constructor(deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>) {
     this.#deps = deps;
@@ -98,29 +121,46 @@ export class Plans {
     ];
   }
 
-  /** A version never changes, so it is compiled once. */
+  /** A version never changes, so it is compiled once; the layout it stands in is the one of today. */
   async findMessage(
     organizationId: number,
     notificationId: number,
     version: number,
-  ): Promise<CompiledMessage | undefined> {
+  ): Promise<PlannedMessage | undefined> {
     const { db, directory } = this.#deps;
     return directory.recall(
       this.#messages,
       `${organizationId}/${notificationId}/${version}`,
       async () => {
-        const content = await findMessage(db, organizationId, notificationId, version);
-        if (content === undefined) return undefined;
-        const { message, overrides } = content as unknown as StoredMessage;
-        return compileMessage({ ...message, overrides });
+        const row = await findMessage(db, organizationId, notificationId, version);
+        if (row === undefined) return undefined;
+        const { message, overrides } = row.content as unknown as StoredMessage;
+        const layouts = await this.#listLayouts(organizationId);
+        const standsIn = chooseLayout(layouts, row.project_id, message.layout)?.compiled();
+        return { ...compileMessage({ ...message, overrides }), standsIn };
       },
       () => organizationId,
     );
   }
 
+  async #listLayouts(organizationId: number): Promise<PlannedLayout[]> {
+    const { db, directory } = this.#deps;
+    const layouts = await directory.recall(
+      this.#layouts,
+      String(organizationId),
+      async () =>
+        (await listAllLayouts(db, organizationId)).map(({ project_id, name_key, body }): PlannedLayout => {
+          let compiled: CompiledLayout | undefined;
+          return { projectId: project_id, key: name_key, compiled: () => (compiled ??= compileLayout(body)) };
+        }),
+      () => organizationId,
+    );
+    return layouts ?? [];
+  }
+
   #planChannel(organizationId: number, row: ChannelRow): PlannedChannel {
-    const { cipher, providers: known } = this.#deps;
-    const secrets = openSecrets(cipher, organizationId, row);
+    const { providers: known } = this.#deps;
+    const { secrets, unreadable } = this.#openSecrets(organizationId, row);
     const providers = row.providers.flatMap(({ use, ...settings }, i): PlannedProvider[] => {
       const provider = known[use as string];
       return provider ? [{ provider, settings: { ...settings, ...secrets[i] } }] : [];
@@ -139,9 +179,33 @@ export class Plans {
       onUnknown: row.on_unknown,
       ratePerSecond: row.rate_per_second,
       concurrency: row.concurrency,
-      providers,
+      get providers() {
+        if (unreadable) throw unreadable;
+        return providers;
+      },
     };
   }
+
+  /** Secrets that cannot be read fail whoever sends by this channel, and not the other channels with it. */
+  #openSecrets(organizationId: number, row: ChannelRow): { secrets: JsonObject[]; unreadable?: AppError } {
+    try {
+      return { secrets: openSecrets(this.#deps.cipher, organizationId, row) };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { secrets: [], unreadable: error };
+    }
+  }
+}
+
+const usualName = 'default';
+
+/** The project's before the organization's; the default where none is named, or the named one is gone. */
+function chooseLayout(layouts: PlannedLayout[], projectId: number, name = usualName): PlannedLayout | undefined {
+  const find = (key: string) => {
+    const named = layouts.filter(layout => layout.key === key);
+    return named.find(({ projectId: own }) => own === projectId) ?? named.find(({ projectId: own }) => own === null);
+  };
+  return find(fold(name)) ?? find(usualName);
 }
 
 function planNotification(row: NotificationRow): PlannedNotification {

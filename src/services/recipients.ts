@@ -45,7 +45,16 @@ export async function readRecipients(
       ? await listMembersAsRecipients(db, organizationId, plan.project.id, fold(source.list), page)
       : await listUsersAsRecipients(db, organizationId, page);
   const next = people.length < page.limit ? undefined : people.at(-1)!.position;
-  return { people: 'picks' in source ? people.filter(person => source.picks(describeUser(person))) : people, next };
+  return { people: 'picks' in source ? people.filter(person => isPicked(source.picks, person)) : people, next };
+}
+
+/** An expression that cannot be evaluated on a user, say `length()` of a field that only some have, is not true of them. */
+function isPicked(picks: (user: unknown) => boolean, person: Person): boolean {
+  try {
+    return picks(describeUser(person));
+  } catch {
+    return false;
+  }
 }
 
 /** As expressions see a user. */

@@ -1,13 +1,13 @@
 /** Who would get what, written out, and why the others would not: everything decided, nothing stored or sent. */
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type Content, renderMessage } from '../core/render.ts';
+import type { Content } from '../core/render.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
 import type { Place } from '../db/places.ts';
 import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
-import { scopeOf } from './messages.ts';
+import { writeMessage } from './messages.ts';
 import type { EventPlan } from './plans.ts';
 
 export interface Simulated {
@@ -106,24 +106,8 @@ async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision:
   };
   if (reason) return shown;
   try {
-    const message = await deps.plans.findMessage(plan.organization.id, notification.id, notification.version);
-    const scope = scopeOf({
-      delivery: { address },
-      occurrence,
-      person,
-      channel,
-      plan,
-      extraContext: notification.extraContext,
-    });
-    const content =
-      message &&
-      renderMessage(message, {
-        medium: channel.type,
-        channel: channel.slug,
-        locale: person.locale ?? undefined,
-        scope,
-      });
-    return { ...shown, message: content ?? null };
+    const delivery = { address, notification_id: notification.id, version: notification.version };
+    return { ...shown, message: await writeMessage(deps.plans, { delivery, occurrence, person, channel, plan }) };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { ...shown, problem: error.message };

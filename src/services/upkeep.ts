@@ -1,12 +1,29 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
-import { createPartitions } from '../db/partitions.ts';
+import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
+import type { Db } from '../db/pool.ts';
+import {
+  deleteOldHistory,
+  deleteOldStatisticsAcrossTenants,
+  listShorterRetentionsAcrossTenants,
+} from '../db/retention.ts';
 import type { Deps } from './deps.ts';
 
 /** Promised are 24 hours. */
 const rememberedMs = 48 * 3_600_000;
+const dayMs = 86_400_000;
 
-export async function keepUp({ db }: Deps, now: number): Promise<void> {
+export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<void> {
   await createPartitions(db, now);
   await deleteOldIdempotencyKeysAcrossTenants(db, new Date(now - rememberedMs));
+  await dropOldPartitions(db, now);
+  await deleteShorterKept(db, now);
+  await deleteOldStatisticsAcrossTenants(db, new Date(now));
+}
+
+/** Whoever keeps less than the others does not wait for the partitions. */
+async function deleteShorterKept(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days } of await listShorterRetentionsAcrossTenants(db, await longestRetentionDays(db))) {
+    await deleteOldHistory(db, id, now - retention_days * dayMs);
+  }
 }

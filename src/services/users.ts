@@ -1,6 +1,6 @@
 import { AppError, invalid } from '../core/errors.ts';
 import { type JsonObject, mergePatch } from '../core/json.ts';
-import { addressKind, fold, isEmail, limits, normalizePhone } from '../core/text.ts';
+import { fold, readAddress } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
 import * as users from '../db/users.ts';
 import type { Deps } from './deps.ts';
@@ -76,24 +76,10 @@ export async function addAddress(
   userId: number,
   input: { name: string; value: string },
 ) {
-  const address = { name: input.name, value: normalizeAddress(input.name, input.value) };
+  const { name } = input;
+  const read = readAddress(name, input.value);
+  if ('mistake' in read) throw invalid({ value: [read.mistake] });
+  const address = { name, value: read.value };
   await addresses.addAddress(db, organizationId, userId, address);
   return address;
-}
-
-/** The value as it is kept; throws naming the field when it cannot be an address of its kind. */
-export function normalizeAddress(name: string, value: string): string {
-  switch (addressKind(name)) {
-    case 'email':
-      if (!isEmail(value)) throw invalid({ value: ['is not a valid email address'] });
-      return value;
-    case 'sms': {
-      const phone = normalizePhone(value);
-      if (!phone) throw invalid({ value: ['is not a phone number in international form, such as +15555550100'] });
-      return phone;
-    }
-    default:
-      if (value.length > limits.address) throw invalid({ value: [`is longer than ${limits.address} characters`] });
-      return value;
-  }
 }

@@ -20,6 +20,22 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: [acme.otherListId, rival.listId, rival.otherListId].map(String),
       code: 'list.not_found',
     },
+    channel: { there: 'relay', elsewhere: ['hooks'], code: 'channel.not_found' },
+    identifier: {
+      there: acme.occurrences[0]!.id,
+      elsewhere: ['00000000-0000-7000-8000-000000000000', ...rival.occurrences.map(({ id }) => id)],
+      code: 'occurrence.not_found',
+    },
+    delivery: {
+      there: String(acme.occurrences[0]!.deliveryId),
+      elsewhere: [acme.occurrences[1]!, ...rival.occurrences].map(({ deliveryId }) => String(deliveryId)),
+      code: 'delivery.not_found',
+    },
+    message: {
+      there: String(acme.messageIds[0]),
+      elsewhere: [acme.messageIds[1], ...rival.messageIds].map(String),
+      code: 'message.not_found',
+    },
   };
 }
 

@@ -36,7 +36,12 @@ const browser = createBrowser();
 export const chatCases = {
   twilio: {
     provider: twilio,
-    settings: url => ({ account_sid: account, auth_token: 'hush-token', from: '+15555550100', endpoint: url }),
+    settings: url => ({
+      account_sid: account,
+      auth_token: 'hush-token',
+      from: '+15555550100',
+      endpoint: url,
+    }),
     address: '+15555550123',
     secrets: ['hush-token', base64(`${account}:hush-token`)],
     answers: {

@@ -40,8 +40,8 @@ export const emailCases = {
 
   mailjet: {
     provider: mailjet,
-    settings: url => ({ api_key: 'hush-key', secret_key: 'hush-secret', from, endpoint: url }),
-    secrets: ['hush-key', 'hush-secret', base64('hush-key:hush-secret')],
+    settings: url => ({ api_key: 'hush-key-1', secret_key: 'hush-secret', from, endpoint: url }),
+    secrets: ['hush-key-1', 'hush-secret', base64('hush-key-1:hush-secret')],
     answers: {
       accepted: {
         // Written out: the number has more digits than JavaScript keeps.

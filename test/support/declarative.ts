@@ -31,12 +31,16 @@ export function everything(slug: string): OrganizationDocument {
   return {
     slug,
     name: 'Everything',
+    retention_days: 365,
     channels: [
       {
         slug: 'mail',
         name: 'Mail',
         type: 'email',
         enabled: false,
+        on_unknown: 'hold',
+        rate_per_second: 14,
+        concurrency: 3,
         providers: [
           {
             use: 'smtp',
@@ -51,12 +55,14 @@ export function everything(slug: string): OrganizationDocument {
         ],
       },
     ],
+    layouts: [{ name: 'Default', body: '<p>{{ content }}</p>\n' }],
     users: [
       {
         email: 'Zoë@acme.test',
         first_name: 'Zoë',
         last_name: 'O’Neil',
         locked: true,
+        locale: 'pt-BR',
         custom_fields: { deep: { list: [1, null, 'x'], 'odd/key': 1.5 }, empty: {} },
         addresses: [
           { name: 'phone', value: '+15555550100' },
@@ -70,6 +76,10 @@ export function everything(slug: string): OrganizationDocument {
         slug: 'shop',
         name: 'Shop',
         channels: [{ slug: 'texts', name: 'Texts', type: 'sms', enabled: true, providers: [{ use: 'sandbox' }] }],
+        layouts: [
+          { name: 'default', body: '<b>{{ content }}</b>' },
+          { name: 'Plain / bare', body: '{{ content }}' },
+        ],
         distribution_lists: [
           { name: 'All of them / really', members: ['zoë@acme.test'] },
           { name: 'None', members: [] },
@@ -92,8 +102,17 @@ export function everything(slug: string): OrganizationDocument {
                     filter: 'amount > `0`',
                     environs: ['production', 'staging'],
                     extra_context: { colour: 'red', n: 0 },
-                    message: { subject: 'S', body: 'B\nC' },
-                    overrides: { texts: { body: 'short' }, email: { subject: 'T' } },
+                    message: {
+                      subject: 'S',
+                      body: 'B\nC',
+                      layout: 'Plain / bare',
+                      strict: true,
+                      locales: { pt: { subject: 'P', body: 'Q' }, 'pt-BR': { body: 'R' } },
+                    },
+                    overrides: {
+                      texts: { body: 'short', locales: { de: { body: 'kurz' } } },
+                      email: { subject: 'T' },
+                    },
                   },
                   { name: 'plain', recipients: { trigger: true }, channels: ['texts'], message: { body: '' } },
                 ],

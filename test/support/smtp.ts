@@ -88,9 +88,13 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
     onRcptTo: (_address, _session, callback) => callback(told('rcpt')),
     async onData(stream, session, callback) {
       const chunks: Buffer[] = [];
-      for await (const chunk of stream) {
-        chunks.push(chunk as Buffer);
-        if (peer.fault === 'drop in data') return destroy(session);
+      try {
+        for await (const chunk of stream) {
+          chunks.push(chunk as Buffer);
+          if (peer.fault === 'drop in data') return destroy(session);
+        }
+      } catch {
+        return; // the connection ended in the middle
       }
       const error = told('data');
       if (error) return callback(error);

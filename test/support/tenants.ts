@@ -3,6 +3,7 @@
  * because the path is right and only the tenant is wrong.
  */
 import { crc32 } from 'node:zlib';
+import { uuidv7 } from '../../src/core/ids.ts';
 import { generateKey } from '../../src/core/keys.ts';
 import { type Permission, permissions } from '../../src/core/permissions.ts';
 import type { Db } from '../../src/db/pool.ts';
@@ -22,6 +23,10 @@ export interface Tenant {
   otherListId: number;
   /** A user's name: jane@<slug>.test. */
   username: string;
+  /** Two occurrences that are over, each with a delivery to jane. */
+  occurrences: { id: string; deliveryId: number }[];
+  /** In the inbox of jane, and of joe. */
+  messageIds: number[];
   keys: TenantKeys;
 }
 
@@ -57,6 +62,8 @@ export async function buildTenants(deps: Deps): Promise<Tenants> {
   return { acme, rival, badKeys: await buildBadKeys(deps, acme) };
 }
 
+let messages = 100;
+
 async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   const { db } = deps;
   const { id } = await insert(db, 'organizations', { slug, name: `The ${slug} company` });
@@ -76,22 +83,44 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   await insert(db, 'events', { ...own, application_id: otherApplication.id, slug: 'till-open', name: 'Till open' });
   await insert(db, 'events', { ...own, application_id: farApplication.id, slug: 'lift', name: 'Lift' });
 
-  await insert(db, 'channels', { ...own, slug: 'mail', name: 'Mail', type: 'email' });
+  const mail = await insert(db, 'channels', { ...own, slug: 'mail', name: 'Mail', type: 'email' });
   await insert(db, 'channels', { ...own, slug: 'texts', name: 'Texts', type: 'sms', enabled: false });
+  await insert(db, 'channels', { ...own, slug: 'relay', name: 'Relay', type: 'webhook', enabled: false });
+  await insert(db, 'channels', { ...inShop, slug: 'relay', name: 'Shop relay', type: 'webhook', enabled: false });
+  await insert(db, 'channels', { ...inDepot, slug: 'hooks', name: 'Hooks', type: 'webhook' });
   await insert(db, 'channels', { ...inShop, slug: 'old-mail', name: 'Old mail', type: 'email', enabled: false });
   await insert(db, 'channels', { ...inShop, slug: 'shop-mail', name: 'Shop mail', type: 'email' });
 
-  const people: { address: number }[] = [];
+  const people: { id: number; email: string; address: number }[] = [];
   for (const name of ['jane', 'joe']) {
     const email = `${name}@${slug}.test`;
     const user = await insert(db, 'users', { ...own, username: email, email, first_name: name, last_name: 'Doe' });
     const address = await insert(db, 'addresses', { ...own, user_id: user.id, name: 'email', value: email });
-    people.push({ address: address.id });
+    people.push({ id: user.id, email, address: address.id });
   }
   const list = await insert(db, 'distribution_lists', { ...inShop, name: 'Customers', name_key: 'customers' });
   const otherList = await insert(db, 'distribution_lists', { ...inDepot, name: 'Staff', name_key: 'staff' });
   for (const { address } of people) await insert(db, 'members', { ...own, list_id: list.id, address_id: address });
   await insert(db, 'members', { ...own, list_id: otherList.id, address_id: people[0]!.address });
+
+  const occurrences: Tenant['occurrences'] = [];
+  const [jane] = people;
+  for (let i = 0; i < 2; i++) {
+    const at = new Date();
+    const occurrenceId = uuidv7(at.getTime());
+    const past = { due_at: at, created_at: at, completed_at: at, status: 'completed' };
+    const of = { ...inShop, application_id: application.id, event_id: event.id };
+    await insert(db, 'occurrences', { ...of, ...past, id: occurrenceId, context: '{}', options: '{}' });
+    const about = { occurrence_id: occurrenceId, notification_id: 1, version: 1, channel_id: mail.id };
+    const sent = { user_id: jane!.id, address: jane!.email, status: 'sent', priority: 1, due_at: at };
+    const delivery = await insert(db, 'deliveries', { ...own, ...about, ...sent });
+    occurrences.push({ id: occurrenceId, deliveryId: delivery.id });
+  }
+  const messageIds: number[] = [];
+  for (const { id: user_id } of people) {
+    const message = { occurrence_id: occurrences[0]!.id, title: 'Paid', body: 'Thank you.' };
+    messageIds.push((await insert(db, 'inbox', { ...own, user_id, id: ++messages, ...message })).id);
+  }
 
   return {
     id,
@@ -103,6 +132,8 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     listId: list.id,
     otherListId: otherList.id,
     username: `jane@${slug}.test`,
+    occurrences,
+    messageIds,
     keys: await buildKeys(deps, slug),
   };
 }

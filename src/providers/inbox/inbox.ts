@@ -4,8 +4,8 @@ import { stateless } from '../sending.ts';
 const Settings = settings({});
 
 /**
- * Messages that a recipient reads in the application itself. The delivery's own row is the message in the inbox: it is
- * there before a sender is asked, so delivering is saying yes. Nothing is called, and nothing can arrive twice.
+ * Messages that a recipient reads in the application itself. The engine puts them into the inbox, each under the id of
+ * its delivery, so delivering is saying yes: nothing is called, and nothing can arrive twice.
  */
 export const inbox: Provider<typeof Settings> = {
   name: 'inbox',

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { isEmail } from '../../core/text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type Answer, type Failure, pick, sendHttp } from '../http-outcome.ts';
+import { type Answer, type Failure, pick, sendHttp, toReason } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { type Outcome, stateless } from '../sending.ts';
 import { toMessage } from './message.ts';
@@ -90,7 +90,7 @@ export const slack: Provider<typeof Settings> = {
       }
       // Looking somebody up sends nothing, whatever became of the answer; and who is not there today may be tomorrow.
       const { unknown: _, gone: __, ...failure } = person;
-      return { ...failure, reason: `looking up ${address}: ${failure.reason}` };
+      return { ...failure, reason: toReason(`looking up ${address}: ${failure.reason}`) };
     });
   },
 };

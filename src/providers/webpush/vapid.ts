@@ -77,7 +77,7 @@ export const vapid: Provider<typeof Settings> = {
         body,
         timeoutMs: timeout_ms,
         // Whoever knows the address and has the signature may write to this browser.
-        secrets: [...partsOfUrl(endpoint), ...(headers.Authorization ?? '').split(/[ ,=]+/), private_key],
+        secrets: [...partsOfUrl(endpoint), /t=([^,]+)/.exec(headers.Authorization ?? '')?.[1], private_key],
         id: ({ headers: answer }) => answer.location?.split('/').at(-1),
         sort: ({ status }) => (status === 404 || status === 410 ? { retry: false, gone: true } : undefined),
       });

@@ -1,0 +1,50 @@
+/**
+ * The fault suite: breaks the real service on purpose, and holds what it accepted against what arrived.
+ *   node chaos/run.ts [--quick] [scenario…]
+ * Ends with a table, writes chaos/results.json, and exits with 1 if a promise was broken.
+ */
+import { writeFile } from 'node:fs/promises';
+import type { Ledger } from './ledger.ts';
+import type { Scenario } from './scenario.ts';
+import { connectionsCut } from './scenarios/connections-cut.ts';
+import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { powerCut } from './scenarios/power-cut.ts';
+import { providerDrops } from './scenarios/provider-drops.ts';
+import { providerHangs } from './scenarios/provider-hangs.ts';
+import { workerKilled } from './scenarios/worker-killed.ts';
+
+const scenarios: Record<string, Scenario> = {
+  'worker-killed': workerKilled,
+  'power-cut': powerCut,
+  'database-restarted': databaseRestarted,
+  'connections-cut': connectionsCut,
+  'provider-drops': providerDrops,
+  'provider-hangs': providerHangs,
+};
+
+const given = process.argv.slice(2);
+const scale = given.includes('--quick') ? 0.4 : 1;
+const names = given.filter(name => name !== '--quick');
+const unknown = names.filter(name => !scenarios[name]);
+if (unknown.length > 0) {
+  console.error(`chaos: there is no scenario ${unknown.join(', ')} (there are ${Object.keys(scenarios).join(', ')})`);
+  process.exit(2);
+}
+
+const ledgers: Ledger[] = [];
+for (const name of names.length > 0 ? names : Object.keys(scenarios)) {
+  const { title, run } = scenarios[name]!;
+  console.log(`${name}: ${title}`);
+  ledgers.push(await run(name, scale).catch(error => failed(name, error)));
+}
+
+function failed(scenario: string, error: Error): Ledger {
+  const none = { accepted: 0, expected: 0, delivered: 0, lost: 0, twins: 0, twins_allowed: 0, resumed_s: 0 };
+  return { scenario, ...none, recovered_s: 0, broken: [error.stack ?? error.message], pass: false };
+}
+
+console.table(ledgers.map(({ broken, pass, ...numbers }) => ({ ...numbers, verdict: pass ? 'pass' : 'FAIL' })));
+for (const { scenario, broken } of ledgers) for (const words of broken) console.log(`${scenario}: ${words}`);
+const file = new URL('./results.json', import.meta.url);
+await writeFile(file, `${JSON.stringify({ at: new Date().toISOString(), scale, ledgers }, null, 2)}\n`);
+process.exit(ledgers.every(({ pass }) => pass) ? 0 : 1);

@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitFor } from '../../test/support/process.ts';
+import type { Scenario } from '../scenario.ts';
+import { Stage } from '../stage.ts';
+import { startStream } from '../stream.ts';
+
+export const workerKilled: Scenario = {
+  title: 'kill -9 of one of two workers while it sends',
+  async run(scenario, scale) {
+    const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker', 'worker'] });
+    try {
+      const stream = startStream(stage, 100);
+      await sleep(4_000 * scale);
+      const [victim] = stage.alive('worker');
+      await waitFor('messages in flight', async () => (await stage.inFlight()) > 3);
+      const faultAt = Date.now();
+      await victim!.end('SIGKILL');
+      const inFlight = await stage.inFlight();
+      await sleep(3_000 * scale);
+      await stream.stop();
+      return await stage.settle({ scenario, accepted: stream.accepted, faultAt, inFlight });
+    } finally {
+      await stage.close();
+    }
+  },
+};

@@ -1,0 +1,202 @@
+/**
+ * What every scenario plays on: a throw-away PostgreSQL that keeps its word about durability, the real service in
+ * processes of its own, a sink in another, and one tenant. Whatever was started here is ended here.
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { openHouse } from '../src/app.ts';
+import { loadConfig } from '../src/config.ts';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { applyConfiguration } from '../src/services/declarative.ts';
+import { createKey } from '../src/services/keys.ts';
+import { cleanEnv, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
+import { findMistakes } from '../test/support/sink-ledger.ts';
+import { runSql } from '../test/support/sql.ts';
+import { type Facts, type Ledger, type Receipt, settleLedger } from './ledger.ts';
+
+export interface StageOptions {
+  recipients: number;
+  /** How long the sink takes to answer. */
+  sinkMs?: number;
+  /** How long the service waits for the sink. */
+  timeoutMs?: number;
+  /** Processes to start with. */
+  roles: Role[];
+}
+
+type Role = 'all' | 'api' | 'worker';
+
+const secretKey = 'a secret of at least 32 characters';
+const patienceMs = 90_000;
+
+export class Stage {
+  readonly url: string;
+  readonly key: string;
+  readonly processes: { role: Role; running: Running }[] = [];
+  readonly recipients: string[];
+  readonly #dataDir: string;
+  readonly #release: () => Promise<void>;
+  readonly #sink: ChildProcess;
+  readonly #sinkUrl: string;
+
+  private constructor(parts: {
+    url: string;
+    key: string;
+    recipients: string[];
+    dataDir: string;
+    release: () => Promise<void>;
+    sink: ChildProcess;
+    sinkUrl: string;
+  }) {
+    this.url = parts.url;
+    this.key = parts.key;
+    this.recipients = parts.recipients;
+    this.#dataDir = parts.dataDir;
+    this.#release = parts.release;
+    this.#sink = parts.sink;
+    this.#sinkUrl = parts.sinkUrl;
+  }
+
+  static async open({ recipients: size, sinkMs = 10, timeoutMs = 10_000, roles }: StageOptions): Promise<Stage> {
+    const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
+    const { url, release } = await openEmbedded({ dataDir, durable: true });
+    const { sink, sinkUrl } = await openSink(sinkMs);
+    const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
+    const key = await configure(url, recipients, sinkUrl, timeoutMs);
+    const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
+    await Promise.all(roles.map(role => stage.start(role)));
+    return stage;
+  }
+
+  async start(role: Role): Promise<Running> {
+    const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey };
+    const running = await startBelfry(env, ['--role', role]);
+    this.processes.push({ role, running });
+    return running;
+  }
+
+  /** Those that run now. */
+  alive(...roles: Role[]): Running[] {
+    return this.processes
+      .filter(({ role, running: { process } }) => {
+        return roles.includes(role) && process.exitCode === null && process.signalCode === null;
+      })
+      .map(({ running }) => running);
+  }
+
+  async mode(mode: 'ok' | 'drop' | 'hang'): Promise<void> {
+    await fetch(`${this.#sinkUrl}/mode`, { method: 'PUT', body: JSON.stringify({ mode }) });
+  }
+
+  async count(): Promise<number> {
+    return Number(await (await fetch(`${this.#sinkUrl}/count`)).text());
+  }
+
+  async received(): Promise<Receipt[]> {
+    const { received } = (await (await fetch(`${this.#sinkUrl}/received`)).json()) as {
+      received: [string, string, string, number, boolean][];
+    };
+    return received.map(([occurrence, recipient, id, at, answered]) => ({ occurrence, recipient, id, at, answered }));
+  }
+
+  /** The postmaster and its children, as a power cut would end them. */
+  async killDatabase(): Promise<void> {
+    const postmaster = await postmasterPid(this.#dataDir);
+    const pids = [postmaster];
+    for (const entry of await readdir('/proc')) {
+      if (!/^\d+$/.test(entry)) continue;
+      const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
+      if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
+    }
+    for (const pid of pids) process.kill(pid, 'SIGKILL');
+  }
+
+  /** A fast shutdown; whoever is present on the data folder starts it again. */
+  async restartDatabase(): Promise<void> {
+    const before = await postmasterPid(this.#dataDir);
+    process.kill(before, 'SIGINT');
+    await waitFor('the database to stop', async () => {
+      return (await postmasterPid(this.#dataDir).catch(() => 0)) !== before;
+    });
+  }
+
+  /** As soon as the database answers: how many messages are being sent, or were when their worker died. */
+  async inFlight(): Promise<number> {
+    return waitFor('the database to answer', async () => {
+      const text = `select count(*)::int + 1 as count from deliveries where status = 'sending'`;
+      return runSql<{ count: number }>(this.url, text).then(
+        rows => rows[0]!.count,
+        () => undefined,
+      );
+    }).then(count => count - 1);
+  }
+
+  /** Waits until nothing is left to do, and settles the account. */
+  async settle(facts: Pick<Facts, 'scenario' | 'accepted' | 'faultAt' | 'faultOverAt' | 'inFlight'>): Promise<Ledger> {
+    const broken: string[] = [];
+    const open = `select (select count(*) from occurrences where status <> 'completed')
+      + (select count(*) from deliveries where status = any('{pending,sending,retrying}')) as open`;
+    await waitFor(
+      'everything to be sent',
+      async () => {
+        const rows = await runSql<{ open: string }>(this.url, open).catch(() => []);
+        return rows[0] && Number(rows[0].open) === 0;
+      },
+      patienceMs,
+    ).catch(error => broken.push((error as Error).message));
+    const mistakes = await findMistakes(this.url);
+    if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
+    const received = await this.received();
+    return settleLedger({ ...facts, recipients: this.recipients, received, broken });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.alive('all', 'api', 'worker').map(running => running.end('SIGKILL')));
+    this.#sink.kill('SIGKILL');
+    await this.#release();
+    await rm(this.#dataDir, { recursive: true, force: true });
+  }
+}
+
+async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl: string }> {
+  const sink = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), {
+    env: cleanEnv({ DELAY_MS: String(delayMs) }),
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const [line] = await once(sink.stdout!.setEncoding('utf8'), 'data');
+  return { sink, sinkUrl: `http://127.0.0.1:${/\d+/.exec(String(line))![0]}` };
+}
+
+/** One tenant with so many recipients; returns its key. */
+async function configure(url: string, recipients: string[], sinkUrl: string, timeout_ms: number): Promise<string> {
+  const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
+  const house = await openHouse(config, pino({ level: 'silent' }), true);
+  const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
+  const notification = {
+    name: 'all',
+    recipients: { list: 'All' },
+    channels: ['hooks'],
+    message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
+  };
+  const hooks = {
+    slug: 'hooks',
+    name: 'Hooks',
+    type: 'webhook',
+    providers: [{ use: 'standard-webhooks', url: `${sinkUrl}/hook`, secret, timeout_ms }],
+  };
+  const events = [{ slug: 'go', name: 'Go', notifications: [notification] }];
+  const applications = [{ slug: 'web', name: 'Web', events }];
+  const distribution_lists = [{ name: 'All', members: recipients }];
+  const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
+  const users = recipients.map(email => ({ email }));
+  const organizations = [{ slug: 'chaos', name: 'Chaos', channels: [hooks], users, projects }];
+  await applyConfiguration(house.deps, { organizations }, { prune: false });
+  const { key } = await createKey(house.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
+  await house.close();
+  return key;
+}

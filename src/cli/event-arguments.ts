@@ -1,0 +1,48 @@
+/** What `trigger` and `simulate` are given: one event, and what would be the body of the request. */
+import { parseArgs } from 'node:util';
+import { isObject, type JsonObject } from '../core/json.ts';
+import { parse } from '../core/schema.ts';
+import { TriggerBody, type TriggerOptions } from '../core/trigger.ts';
+import { wrongUsage } from './command.ts';
+
+export interface EventArguments {
+  slugs: { org: string; prj: string; app: string; evt: string };
+  /** Of the event in the API. */
+  path: string;
+  body: { context?: JsonObject; options?: TriggerOptions };
+  json: boolean;
+}
+
+export const eventUsage = 'ORG/PRJ/APP/EVT [--context JSON] [--options JSON] [--json]';
+
+export function parseEventArguments(args: string[]): EventArguments {
+  const { values, positionals } = parseArgs({
+    args,
+    options: { context: { type: 'string' }, options: { type: 'string' }, json: { type: 'boolean' } },
+    allowPositionals: true,
+  });
+  const slugs = positionals[0]?.split('/') ?? [];
+  if (positionals.length !== 1 || slugs.length !== 4 || slugs.some(slug => slug === '')) {
+    throw wrongUsage('name one event as ORG/PRJ/APP/EVT');
+  }
+  const [org, prj, app, evt] = slugs as [string, string, string, string];
+  const context = parseJson('--context', values.context);
+  const options = parseJson('--options', values.options);
+  return {
+    slugs: { org, prj, app, evt },
+    path: `/api/o/${[org, 'p', prj, 'a', app, 'e', evt].map(encodeURIComponent).join('/')}/`,
+    body: parse(TriggerBody, { ...(context && { context }), ...(options && { options }) }) as EventArguments['body'],
+    json: values.json ?? false,
+  };
+}
+
+function parseJson(option: string, text: string | undefined): JsonObject | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // said below
+  }
+  throw wrongUsage(`${option} must be a JSON object such as '{"name": "value"}'`);
+}

@@ -1,0 +1,71 @@
+import { type Reason, reasons } from '../core/decide.ts';
+import { getEvent } from '../services/organizations.ts';
+import { type Simulated, type Simulation, simulate as simulateEvent } from '../services/simulation.ts';
+import type { Command } from './command.ts';
+import { eventUsage, parseEventArguments } from './event-arguments.ts';
+import { printable } from './format.ts';
+import { remoteOf } from './remote.ts';
+
+/** More of them with --json. */
+const mostShown = 5;
+const mostLines = 20;
+
+export const simulate: Command = {
+  name: 'simulate',
+  usage: eventUsage,
+  summary: 'Tells who would get what of an event, and why not; nothing is sent.',
+  details: `Takes what \`trigger\` takes. Shows for each notification how many messages would be sent and why others would
+not, then the first ${mostShown} messages, and the variables that the context lacks.
+--json  all that is known, with the first 50 messages`,
+  examples: [
+    `belfry simulate acme/shop/web/order-paid --context '{"order": "A-1", "amount": 12}'`,
+    `belfry simulate acme/shop/web/order-paid --options '{"limit_to": ["jane@acme.test"]}'`,
+  ],
+  async run(args, terminal) {
+    const { slugs, path, body, json } = parseEventArguments(args);
+    const remote = remoteOf(terminal.config);
+    const simulation = remote
+      ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
+      : await terminal.withDeps(async deps => simulateEvent(deps, await getEvent(deps, slugs), body));
+    terminal.print(json ? JSON.stringify(simulation, null, 2) : describe(simulation));
+    return 0;
+  },
+};
+
+function describe({ complete, notifications, deliveries }: Simulation): string {
+  if (notifications.length === 0) return 'The event has no notifications: nobody would be told.';
+  const sent = deliveries.filter(({ reason }) => reason === null);
+  const shown = sent.slice(0, mostShown);
+  const total = notifications.reduce((sum, notification) => sum + notification.deliveries, 0);
+  const missing = [...new Set(sent.flatMap(({ message }) => message?.missing ?? []))];
+  return [
+    ...notifications.flatMap(describeNotification),
+    ...(complete ? [] : ['There are more recipients; only the first ones were looked at.']),
+    ...shown.flatMap(describeMessage),
+    ...(total > shown.length && shown.length > 0 ? ['', `… and ${total - shown.length} more.`] : []),
+    ...(missing.length > 0 ? ['', `The context lacks: ${missing.join(', ')}`] : []),
+  ]
+    .map(line => printable(line).trimEnd())
+    .join('\n');
+}
+
+function describeNotification({ name, reason, deliveries, suppressed }: Simulation['notifications'][number]): string[] {
+  if (reason !== null) return [`${name}: for nobody, ${inWords(reason)}`];
+  return [
+    `${name}: ${deliveries} would be sent`,
+    ...Object.entries(suppressed).map(([why, count]) => `  ${count} would not: ${inWords(why)}`),
+  ];
+}
+
+function describeMessage({ user, address, channel, notification, message, problem }: Simulated): string[] {
+  const to = address === null || address === user ? user : `${user} (${address})`;
+  const heading = ['', `To ${to} by ${channel}, ${notification}:`];
+  if (!message) return [...heading, `  cannot be written: ${problem ?? 'it has no message'}`];
+  const lines = message.text.split('\n');
+  const text = lines.length > mostLines ? [...lines.slice(0, mostLines), '…'] : lines;
+  return [...heading, `  Subject: ${message.title}`, ...text.map(line => `  ${line}`)];
+}
+
+function inWords(reason: string): string {
+  return Object.hasOwn(reasons, reason) ? `${reasons[reason as Reason]} (${reason})` : reason;
+}

@@ -1,0 +1,93 @@
+import { Type } from 'typebox';
+import * as inbox from '../services/inbox.ts';
+import { list, plain, type Route } from './route.ts';
+
+const tag = 'Inbox';
+const maybeMoment = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
+
+const InboxMessage = Type.Object(
+  {
+    id: Type.Integer(),
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    title: Type.String(),
+    body: Type.String({ description: 'Plain text.' }),
+    created_at: Type.String({ format: 'date-time' }),
+    read_at: maybeMoment,
+    archived_at: maybeMoment,
+  },
+  { $id: 'InboxMessage' },
+);
+
+const InboxFilter = Type.Object({
+  unread: Type.Optional(Type.Boolean({ description: 'Only those that are unread, or only those that are read.' })),
+  archived: Type.Optional(Type.Boolean({ description: 'Only what is archived; without it, only what is not.' })),
+});
+
+function show({ occurrence_id, created_at, read_at, archived_at, ...message }: inbox.InboxMessage) {
+  return {
+    ...message,
+    occurrence: occurrence_id,
+    created_at: created_at.toISOString(),
+    read_at: read_at?.toISOString() ?? null,
+    archived_at: archived_at?.toISOString() ?? null,
+  };
+}
+
+const change = (verb: inbox.InboxChange, id: string, summary: string, description?: string) =>
+  plain({
+    method: 'POST',
+    path: `/api/o/:org/u/:username/inbox/:message/${verb}/` as '/api/o/:org/u/:username/inbox/:message/read/',
+    permission: 'inbox:write',
+    id,
+    summary,
+    description,
+    tag,
+    status: 200,
+    answer: InboxMessage,
+    handle: async ({ deps, organization, user, message }) =>
+      show(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb)),
+  });
+
+export const inboxRoutes: Route[] = [
+  list({
+    path: '/api/o/:org/u/:username/inbox/',
+    permission: 'inbox:read',
+    id: 'listInbox',
+    summary: 'List inbox',
+    description: 'The newest first.',
+    tag,
+    query: InboxFilter,
+    item: InboxMessage,
+    list: async ({ deps, organization, user, query }, page) =>
+      (await inbox.listInbox(deps.db, organization.id, user.id, query, page)).map(show),
+  }),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/u/:username/inbox/unread/',
+    permission: 'inbox:read',
+    id: 'countUnread',
+    summary: 'Count unread messages',
+    tag,
+    status: 200,
+    answer: Type.Object({
+      unread: Type.Integer({ description: `Counted up to ${inbox.mostCounted}; what is archived does not count.` }),
+    }),
+    handle: async ({ deps, organization, user }) => ({
+      unread: await inbox.countUnreadMessages(deps, organization.id, user.id),
+    }),
+  }),
+  plain({
+    method: 'POST',
+    path: '/api/o/:org/u/:username/inbox/read/',
+    permission: 'inbox:write',
+    id: 'readInbox',
+    summary: 'Mark all messages as read',
+    tag,
+    status: 200,
+    answer: Type.Object({ read: Type.Integer({ description: 'Messages that were unread.' }) }),
+    handle: async ({ deps, organization, user }) => ({ read: await inbox.readAll(deps, organization.id, user.id) }),
+  }),
+  change('read', 'readMessage', 'Mark message as read', 'One that is read already keeps its time.'),
+  change('unread', 'unreadMessage', 'Mark message as unread'),
+  change('archive', 'archiveMessage', 'Archive message', 'It leaves the list, and the count of unread messages.'),
+];

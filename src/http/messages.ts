@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { viewMessage } from '../services/messages.ts';
+import { plain, type Route } from './route.ts';
+
+/** A message as a provider gets it. */
+export const messageFields = {
+  title: Type.String(),
+  text: Type.String(),
+  html: Type.Optional(Type.String()),
+  markup: Type.Optional(Type.String()),
+  card: Type.Optional(Type.Unknown()),
+  data: Type.Optional(Type.Unknown()),
+  segments: Type.Optional(Type.Integer()),
+  missing: Type.Array(Type.String(), { description: 'Variables that the context did not have.' }),
+};
+
+const Message = Type.Object(messageFields, { $id: 'Message' });
+
+export const messageRoutes: Route[] = [
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/',
+    permission: 'occurrence:read',
+    id: 'retrieveMessage',
+    summary: 'Retrieve message',
+    description:
+      'As this recipient got it, written again from the version of the message and the context of that time, with the ' +
+      "user's names and custom fields of today. The only way to see what a `sandbox` channel did not send.",
+    tag: 'Occurrences',
+    status: 200,
+    answer: Message,
+    handle: ({ deps, organization, occurrence, delivery }) =>
+      viewMessage(deps, organization.id, occurrence.identifier, delivery.id),
+  }),
+];

@@ -1,0 +1,101 @@
+/** `belfry doctor` on the channels of a database: each is looked at as if it had to send. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { OrganizationDocument } from '../src/core/declarative.ts';
+import { createCipher } from '../src/lib/cipher.ts';
+import { applyConfiguration } from '../src/services/declarative.ts';
+import { examine } from '../src/services/doctor.ts';
+import { testDatabase } from './support/database.ts';
+import { everything, exampleOrganization, webhookSecret } from './support/declarative.ts';
+import { runSql } from './support/sql.ts';
+
+let house: Awaited<ReturnType<typeof testDatabase>>;
+beforeAll(async () => {
+  house = await testDatabase();
+});
+afterAll(() => house.close());
+beforeEach(async () => {
+  await runSql(house.url, 'truncate organizations cascade');
+});
+
+const apply = (organization: OrganizationDocument) =>
+  applyConfiguration(house.deps, { organizations: [organization] }, { prune: false });
+const findings = async (deps = house.deps) =>
+  (await examine(deps, Date.now()))
+    .filter(({ name }) => name === 'channels')
+    .map(({ ok, detail }) => `${ok ? 'ok' : 'FAIL'} ${detail}`);
+
+test('all is well in one line', async () => {
+  expect(await findings()).toEqual(['ok 0 channels, 0 enabled']);
+  await apply(await exampleOrganization());
+  await apply(everything('every'));
+  expect(await findings()).toEqual(['ok 4 channels, 3 enabled']);
+});
+
+test('a key that is another one now is told for each channel that has secrets, and what to do', async () => {
+  await apply(await exampleOrganization());
+  const organization = await exampleOrganization('other');
+  const hook = { use: 'standard-webhooks', secret: webhookSecret };
+  organization.projects![0]!.channels = [{ slug: 'own', name: 'Own', type: 'webhook', providers: [hook] }];
+  await apply(organization);
+  const told = (path: string) =>
+    `FAIL the secrets of channel ${path} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, ` +
+    'or delete the channel and apply it anew';
+  expect(await findings({ ...house.deps, cipher: createCipher('another key altogether') })).toEqual([
+    told('acme/hooks'),
+    told('other/hooks'),
+    told('other/shop/own'),
+  ]);
+});
+
+test('providers that are unknown, incomplete or of another medium are named with their field', async () => {
+  await apply(await exampleOrganization());
+  const set = (slug: string, change: string) =>
+    runSql(house.url, `update channels set ${change} where slug = '${slug}'`);
+  await set(
+    'mail',
+    `providers = '[{ "use": "pigeon" }, { "use": "smtp", "host": "h", "port": 99999, "from": "a@b.test" }]'`,
+  );
+  await set('hooks', 'secrets = null');
+  const [unknown, port, secret, ...rest] = await findings();
+  expect(unknown).toMatch(
+    /^FAIL acme\/mail, provider 1 \(pigeon\): there is no provider "pigeon" \(there are smtp, .*\); correct/,
+  );
+  expect(port).toMatch(/^FAIL acme\/mail, provider 2 \(smtp\): port .*65535; correct it in the file and apply it$/);
+  expect(secret).toBe(
+    'FAIL acme/hooks, provider 1 (standard-webhooks): secret is required, and none is stored; correct it in the file and apply it',
+  );
+  expect(rest).toEqual([]);
+  await set('hooks', `type = 'sms'`);
+  expect((await findings())[2]).toMatch(
+    /standard-webhooks serves channels of type webhook, and this one's type is sms/,
+  );
+});
+
+test('a channel without a provider is one that cannot send, unless it is switched off', async () => {
+  await apply({ slug: 'empty', name: 'E', channels: [{ slug: 'mail', name: 'Mail', type: 'email' }] });
+  expect(await findings()).toEqual([
+    'FAIL empty/mail has no provider: give it one, or set enabled: false, and apply the file',
+  ]);
+  await apply({ slug: 'empty', name: 'E', channels: [{ slug: 'mail', name: 'Mail', type: 'email', enabled: false }] });
+  expect(await findings()).toEqual(['ok 1 channel, 0 enabled']);
+});
+
+test('of very many only the first are shown', async () => {
+  const channels = Array.from({ length: 23 }, (_, i) => ({ slug: `c${i}`, name: 'C', type: 'email' as const }));
+  await apply({ slug: 'many', name: 'M', channels });
+  const lines = await findings();
+  expect(lines).toHaveLength(21);
+  expect(lines.at(-1)).toBe('FAIL … and 3 more');
+});
+
+test('what cannot be read does not hide the other checks', async () => {
+  await apply({ slug: 'unread', name: 'U' });
+  await runSql(house.url, 'alter table channels rename column on_unknown to elsewhere');
+  try {
+    const checks = await examine(house.deps, Date.now());
+    expect(checks.find(({ name }) => name === 'channels')).toMatchObject({ ok: false });
+    expect(checks.at(-1)).toMatchObject({ name: 'clock', ok: true });
+  } finally {
+    await runSql(house.url, 'alter table channels rename column elsewhere to on_unknown');
+  }
+});

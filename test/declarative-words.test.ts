@@ -1,0 +1,270 @@
+/** Languages, layouts and limits: what the file says about them, what is exported, and what a recipient then reads. */
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { NotificationEntry, OrganizationDocument } from '../src/core/declarative.ts';
+import { renderMessage } from '../src/core/render.ts';
+import type { Place } from '../src/db/places.ts';
+import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
+import type { Deps } from '../src/services/deps.ts';
+import { simulate } from '../src/services/simulation.ts';
+import { testDatabase, testService } from './support/database.ts';
+import { everything, run } from './support/declarative.ts';
+import { runSql } from './support/sql.ts';
+
+let house: Awaited<ReturnType<typeof testDatabase>>;
+beforeAll(async () => {
+  house = await testDatabase();
+});
+afterAll(() => house.close());
+
+const apply = (organization: OrganizationDocument, prune = false, deps = house.deps) =>
+  applyConfiguration(deps, { organizations: [organization] }, { prune });
+const exported = async (slug: string) => (await exportConfiguration(house.deps, [slug])).organizations[0]!;
+const fieldsOf = (changes: Awaited<ReturnType<typeof apply>>) =>
+  changes.flatMap(({ noun, fields }) => fields.map(({ field, from, to }) => [noun, field, from, to]));
+
+test('the example is exported without a word more than it has', async () => {
+  await run(house.deps, ['apply', 'docs/examples/acme.yaml']);
+  const expected = await readFile(new URL('support/acme-exported.yaml', import.meta.url), 'utf8');
+  expect((await run(house.deps, ['export', 'acme'])).out).toBe(expected);
+});
+
+test('fields are exported in the order in which a person writes them', async () => {
+  await apply(everything('order'));
+  const text = JSON.stringify(await exported('order'));
+  expect(text).toContain(JSON.stringify(everything('order').projects![0]!.layouts));
+  const [written] = everything('order').projects![0]!.applications![0]!.events![0]!.notifications!;
+  expect(text).toContain(JSON.stringify(written!.message));
+  expect(text).toMatch(/"slug":"order","name":"Everything","retention_days":365,"channels":.*"layouts":.*"users":/);
+  expect(text).toContain('"enabled":false,"on_unknown":"hold","rate_per_second":14,"concurrency":3,"providers"');
+});
+
+describe('what the file no longer says', () => {
+  test('is the default again of a channel and a message, and is left alone of an organization and a user', async () => {
+    await apply(everything('fewer'));
+    const fewer = everything('fewer');
+    delete fewer.retention_days;
+    delete fewer.users![0]!.locale;
+    const { on_unknown: _, rate_per_second: __, concurrency: ___, ...channel } = fewer.channels![0]!;
+    fewer.channels = [channel];
+    const [notification] = fewer.projects![0]!.applications![0]!.events![0]!.notifications!;
+    notification!.message = { subject: 'S', body: 'B\nC', strict: false, locales: {} };
+    expect(fieldsOf(await apply(fewer))).toEqual([
+      ['channel', 'on_unknown', 'hold', 'resend'],
+      ['channel', 'rate_per_second', 14, null],
+      ['channel', 'concurrency', 3, null],
+      ['notification', 'message.layout', 'Plain / bare', null],
+      ['notification', 'message.strict', true, null],
+      ['notification', 'message.locales', expect.anything(), null],
+    ]);
+    const after = await exported('fewer');
+    expect(after).toMatchObject({ retention_days: 365, users: [{ locale: 'pt-BR' }] });
+    expect(after.channels![0]).not.toHaveProperty('rate_per_second');
+    const message = after.projects![0]!.applications![0]!.events![0]!.notifications![0]!.message;
+    expect(message).toEqual({ subject: 'S', body: 'B\nC' });
+  });
+
+  test('of a language is taken away by an empty one', async () => {
+    await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: 'pt-br' }] });
+    const stored = () => runSql(house.url, `select locale from users where username = 'a@b.test'`);
+    expect(await stored()).toEqual([{ locale: 'pt-BR' }]);
+    expect(await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: 'PT-BR' }] })).toEqual([]);
+    const changes = await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: '' }] });
+    expect(fieldsOf(changes)).toEqual([['user', 'locale', 'pt-BR', '']]);
+    expect(await stored()).toEqual([{ locale: null }]);
+  });
+
+  test('of layouts goes only when it is pruned, and not while something still names it', async () => {
+    await apply(everything('bare'));
+    const bare = { ...everything('bare'), layouts: [] };
+    expect(await apply(bare)).toEqual([]);
+    expect((await apply(bare, true)).map(({ action, noun, path }) => `${action} ${noun} ${path}`)).toEqual([
+      'delete layout bare/Default',
+    ]);
+    const project = { slug: 'shop', name: 'Shop', layouts: [] };
+    await expect(apply({ slug: 'bare', name: 'Everything', projects: [project] }, true)).rejects.toMatchObject({
+      details: {
+        fields: {
+          'organizations/0/projects/0/layouts': [
+            'takes away layout Plain / bare, which bare/shop/web/paid/everyone still names',
+          ],
+        },
+      },
+    });
+  });
+});
+
+test('a layout that the file does not hold may be a stored one, and no other', async () => {
+  await apply(everything('borrowed'));
+  const { layouts: _, ...rest } = everything('borrowed');
+  delete rest.projects![0]!.layouts;
+  expect(await apply(rest, true)).toEqual([]);
+  const [notification] = rest.projects![0]!.applications![0]!.events![0]!.notifications!;
+  notification!.message.layout = 'Fancy';
+  await expect(apply(rest)).rejects.toMatchObject({
+    details: {
+      fields: {
+        'organizations/0/projects/0/applications/0/events/0/notifications/0/message/layout': [
+          'there is no layout "Fancy" (there are Default, Plain / bare)',
+        ],
+      },
+    },
+  });
+});
+
+test('a layout is changed in place, also the letter case of its name', async () => {
+  const layout = (name: string, body: string): OrganizationDocument => ({
+    slug: 'inplace',
+    name: 'I',
+    layouts: [{ name, body }],
+  });
+  await apply(layout('news', '1{{ content }}'));
+  const ids = () => runSql(house.url, `select id from layouts where name_key = 'news'`);
+  const before = await ids();
+  expect(fieldsOf(await apply(layout('News', '2{{ content }}'), true))).toEqual([
+    ['layout', 'name', 'news', 'News'],
+    ['layout', 'body', '1{{ content }}', '2{{ content }}'],
+  ]);
+  expect(await ids()).toEqual(before);
+  const plan = { organizations: [layout('NEWS', '2{{ content }}')] };
+  expect(fieldsOf(await planConfiguration(house.deps, plan, { prune: true }))).toEqual([
+    ['layout', 'name', 'News', 'NEWS'],
+  ]);
+});
+
+/** One event that mails everybody. */
+function mailing(slug: string, message: NotificationEntry['message'], more: Partial<NotificationEntry> = {}) {
+  const organization: OrganizationDocument = {
+    slug,
+    name: 'M',
+    channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [{ use: 'sandbox' }] }],
+    users: [
+      { email: 'a-joao@m.test', locale: 'pt-BR' },
+      { email: 'b-jane@m.test' },
+      { email: 'c-ana@m.test', locale: 'pt' },
+    ],
+    projects: [
+      {
+        slug: 'p',
+        name: 'P',
+        applications: [
+          {
+            slug: 'a',
+            name: 'A',
+            events: [
+              {
+                slug: 'e',
+                name: 'E',
+                notifications: [{ name: 'n', recipients: { users: '`true`' }, channels: ['mail'], message, ...more }],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  };
+  return organization;
+}
+
+async function written(deps: Deps, org: string) {
+  const place = (await deps.directory.findPlace({ org, prj: 'p', app: 'a', evt: 'e' })) as Required<Place>;
+  return (await simulate(deps, place, { context: {} })).deliveries;
+}
+
+const htmlOf = async (slug: string, deps = house.deps) => (await written(deps, slug))[0]!.message?.html;
+
+describe('a recipient reads', () => {
+  test('their own language, of the channel before the message', async () => {
+    const message = {
+      subject: 'Hello',
+      body: 'Bye',
+      locales: { 'PT-br': { subject: 'Oi' }, pt: { subject: 'Olá', body: 'Adeus' } },
+    };
+    await apply(mailing('languages', message, { overrides: { mail: { locales: { pt: { body: 'Tchau' } } } } }));
+    const read = (await written(house.deps, 'languages')).map(({ message }) => [message?.title, message?.text]);
+    expect(read).toEqual([
+      ['Oi', 'Tchau'],
+      ['Hello', 'Bye'],
+      ['Olá', 'Tchau'],
+    ]);
+  });
+
+  test('nothing at all, if the message is strict and a variable is missing', async () => {
+    await apply(mailing('lenient', { body: 'Order {{ order }}' }));
+    expect((await written(house.deps, 'lenient'))[0]!.message?.missing).toEqual(['order']);
+    await apply(mailing('lenient', { body: 'Order {{ order }}', strict: true }));
+    expect((await written(house.deps, 'lenient'))[0]!.problem).toBe('the context lacks order');
+  });
+
+  test("the layout that is named, the project's before the organization's, else the default, else the usual", async () => {
+    const own = (tag: string) => `<${tag}>{{ content }}</${tag}>`;
+    const organization = mailing('dressed', { body: 'Hi', layout: 'Festive' });
+    const [project] = organization.projects!;
+    organization.layouts = [
+      { name: 'default', body: own('i') },
+      { name: 'festive', body: own('b') },
+    ];
+    await apply(organization);
+    expect(await htmlOf('dressed')).toMatch(/^<b><p.*Hi.*<\/b>$/s);
+
+    project!.layouts = [{ name: 'FESTIVE', body: own('u') }];
+    await apply(organization);
+    expect(await htmlOf('dressed')).toMatch(/^<u>/);
+
+    const [notification] = project!.applications![0]!.events![0]!.notifications!;
+    notification!.message = { body: 'Hi' };
+    await apply(organization);
+    expect(await htmlOf('dressed')).toMatch(/^<i>/);
+
+    project!.layouts = [{ name: 'Default', body: own('s') }];
+    await apply(organization, true);
+    expect(await htmlOf('dressed')).toMatch(/^<s>/);
+
+    organization.layouts = [];
+    project!.layouts = [];
+    await apply(organization, true);
+    expect(await htmlOf('dressed')).toMatch(/^<!doctype html>/i);
+  });
+
+  test('an older version of a message in the layout of today, or the default where its own is gone', async () => {
+    const organization = mailing('older', { body: 'Old', layout: 'gone' });
+    organization.layouts = [
+      { name: 'gone', body: '1{{ content }}' },
+      { name: 'default', body: '2{{ content }}' },
+    ];
+    await apply(organization);
+    organization.projects![0]!.applications![0]!.events![0]!.notifications![0]!.message = { body: 'New' };
+    organization.layouts.shift();
+    await apply(organization, true);
+    const [row] = await runSql<{ organization_id: string; notification_id: string }>(
+      house.url,
+      `select m.organization_id, m.notification_id from messages m join organizations o on o.id = m.organization_id
+       where o.slug = 'older' and version = 1`,
+    );
+    const find = (version: number) =>
+      house.deps.plans.findMessage(Number(row!.organization_id), Number(row!.notification_id), version);
+    const first = (await find(1))!;
+    expect(first.layout).toBe('gone');
+    const options = { medium: 'email', channel: 'mail', layout: first.standsIn, scope: {} };
+    expect(renderMessage(first, options).html).toMatch(/^2.*Old/s);
+  });
+});
+
+test('a process that remembers a layout hears of its change', async () => {
+  const service = await testService();
+  try {
+    const { deps } = service.house;
+    const organization = mailing('heard', { body: 'Hi' });
+    organization.layouts = [{ name: 'default', body: '1{{ content }}' }];
+    await apply(organization, false, deps);
+    await expect.poll(() => htmlOf('heard', deps)).toMatch(/^1/);
+    organization.layouts = [{ name: 'default', body: '2{{ content }}' }];
+    await apply(organization, false, deps);
+    await expect.poll(() => htmlOf('heard', deps), { timeout: 5_000 }).toMatch(/^2/);
+    organization.layouts = [];
+    await apply(organization, true, deps);
+    await expect.poll(() => htmlOf('heard', deps), { timeout: 5_000 }).toMatch(/^<!doctype/i);
+  } finally {
+    await service.stop();
+  }
+});

@@ -1,0 +1,111 @@
+/** What is left behind is taken up: by a worker that died, by a claim whose answer was lost, by an interrupted fan-out. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/api.ts';
+import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.checkLedger());
+afterAll(() => world.close());
+
+const two = ['ann@x.test', 'ben@x.test'];
+const sent = two.map(email => `${email} sent`);
+const dead = 2_000_000;
+
+/** The life that the worker of this service leads now. */
+async function livingOwner(tenant: Tenant): Promise<number> {
+  const rows = await tenant.sql<{ owner: number }>(
+    `select objid::bigint::int as owner from pg_locks join pg_database d on d.oid = database
+     where locktype = 'advisory' and classid = ${0x62656c66} and d.datname = current_database()`,
+  );
+  expect(rows).toHaveLength(1);
+  return rows[0]!.owner;
+}
+
+/** An occurrence that a worker claimed, and another whose messages it claimed: neither got any further. */
+async function claimed(tenant: Tenant, owner: number): Promise<string[]> {
+  const expanding = await tenant.trigger({ delay: '1h' });
+  await tenant.sql(
+    `update occurrences set status = 'expanding', owner = $2, due_at = now() where organization_id = $1 and id = $3`,
+    tenant.id,
+    owner,
+    expanding,
+  );
+  await tenant.post(`/api/o/${tenant.slug}/c/hooks/pause/`);
+  const sending = await eventually(async () => {
+    const id = await tenant.trigger();
+    const deliveries = await eventually(async () => {
+      const found = await tenant.deliveries(id);
+      expect(found).toHaveLength(2);
+      for (const one of found) expect(['channel.paused', null]).toContain(one.reason);
+      expect(found.every(one => one.status !== 'sending')).toBe(true);
+      return found;
+    });
+    expect(deliveries.map(one => one.reason)).toEqual(['channel.paused', 'channel.paused']);
+    return id;
+  });
+  await tenant.sql(
+    `with unpaused as (update channels set paused_at = null where organization_id = $1)
+     update deliveries set status = 'sending', reason = null, owner = $2, attempts = 1, provider_attempts = 1,
+       due_at = now() where organization_id = $1 and occurrence_id = $3`,
+    tenant.id,
+    owner,
+    sending,
+  );
+  return [expanding, sending];
+}
+
+test('the work of a worker that died is taken up within seconds', async () => {
+  const tenant = await world.tenant({ users: two });
+  const ids = await claimed(tenant, dead);
+  for (const id of ids) expect(await tenant.outcomes(id, 20_000)).toEqual(sent);
+  expect(tenant.received().filter(one => two.includes(one.to)).length).toBeGreaterThanOrEqual(4);
+  expect((await tenant.deliveries(ids[1]!)).map(one => one.attempts)).toEqual([2, 2]);
+});
+
+test('a claim whose answer was lost is taken up by the worker itself', async () => {
+  const tenant = await world.tenant({ users: two });
+  const ids = await claimed(tenant, await livingOwner(tenant));
+  for (const id of ids) expect(await tenant.outcomes(id, 9_000)).toEqual(sent);
+  // Nothing had been sent, so this is still the first attempt.
+  expect((await tenant.deliveries(ids[1]!)).map(one => one.attempts)).toEqual([1, 1]);
+});
+
+test('an occurrence that cannot be expanded harms no other, and is expanded once it can be', async () => {
+  const broken = await world.tenant({ users: two });
+  const other = await world.tenant({ users: two });
+  await broken.sql(`update notifications set filter = '((' where organization_id = $1`, broken.id);
+  const stuck = await broken.trigger();
+  const ids = await Promise.all(Array.from({ length: 5 }, () => other.trigger()));
+  for (const id of ids) expect(await other.outcomes(id)).toEqual(sent);
+  await eventually(async () => expect(await broken.occurrence(stuck)).toMatchObject({ status: 'accepted' }));
+  await broken.sql('update notifications set filter = null where organization_id = $1', broken.id);
+  await broken.sql('update occurrences set due_at = now() where organization_id = $1', broken.id);
+  expect(await broken.outcomes(stuck)).toEqual(sent);
+});
+
+test('a replay during a fan-out ends neither the fan-out nor its counts', async () => {
+  const tenant = await world.tenant({ users: two });
+  const id = await tenant.trigger({ delay: '1h' });
+  await tenant.sql(
+    `with failed as (
+       insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address,
+         status, priority, attempts, due_at)
+       select n.organization_id, $2, n.id, 1, c.id, u.id, u.username, 'failed', 1, 1, now()
+       from notifications n join channels c using (organization_id) join users u using (organization_id)
+       where n.organization_id = $1 and u.username = 'ann@x.test')
+     update occurrences set deliveries = 1, failed = 1 where organization_id = $1 and id = $2`,
+    tenant.id,
+    id,
+  );
+  const answer = await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/replay/`);
+  expect(answer.status, answer.text).toBe(200);
+  await eventually(async () => {
+    expect(await tenant.occurrence(id)).toMatchObject({ status: 'accepted', counts: { sent: 1, failed: 0 } });
+  });
+  await tenant.sql('update occurrences set due_at = now() where organization_id = $1', tenant.id);
+  expect(await tenant.outcomes(id)).toEqual(sent);
+});

@@ -1,0 +1,86 @@
+/** Who goes first: urgent before bulk, tenants by turns, and nobody waits for another's slow provider. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/api.ts';
+import { type EngineWorld, hooks, openWorld, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.checkLedger());
+afterAll(async () => {
+  for (const server of servers) {
+    server.closeAllConnections();
+    server.close();
+  }
+  await world.close();
+});
+
+/** A peer of its own that answers after so long, or never. */
+async function openSlow(delayMs: number): Promise<{ url: string; seen: () => number }> {
+  let seen = 0;
+  const server = createServer((request, response) => {
+    seen++;
+    request.resume();
+    if (delayMs < Number.POSITIVE_INFINITY) setTimeout(() => response.end(), delayMs);
+  });
+  servers.push(server);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen: () => seen };
+}
+
+const crowd = (size: number) => Array.from({ length: size }, (_, i) => `p${i}@x.test`);
+
+async function slowTenant(size: number, delayMs: number): Promise<{ tenant: Tenant; seen: () => number }> {
+  const peer = await openSlow(delayMs);
+  const channels = [hooks(peer.url, {}, { timeout_ms: 8_000 })];
+  return { tenant: await world.tenant({ users: crowd(size), channels }), seen: peer.seen };
+}
+
+async function completed(tenant: Tenant, id: string, sent: number): Promise<void> {
+  await eventually(async () => {
+    expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', counts: { sent, pending: 0 } });
+  }, 25_000);
+}
+
+test('an urgent message overtakes a fan-out of the same tenant', async () => {
+  const { tenant, seen } = await slowTenant(1_500, 50);
+  const id = await tenant.trigger();
+  await eventually(() => expect(seen()).toBeGreaterThan(20));
+  const urgent = await tenant.trigger({ priority: 'urgent', limit_to: ['p3@x.test'] });
+  await eventually(async () => {
+    expect(await tenant.occurrence(urgent)).toMatchObject({ counts: { sent: 1 } });
+  });
+  expect((await tenant.occurrence(id)).counts.sent).toBeLessThan(1_500);
+  await completed(tenant, id, 1_500);
+});
+
+test('two tenants with much to send take turns', async () => {
+  const [first, second] = await Promise.all([slowTenant(900, 200), slowTenant(100, 20)]);
+  const long = await first.tenant.trigger({ priority: 'normal' });
+  await eventually(() => expect(first.seen()).toBeGreaterThan(0));
+  const short = await second.tenant.trigger({ priority: 'normal' });
+  await completed(second.tenant, short, 100);
+  expect((await first.tenant.occurrence(long)).counts.sent).toBeLessThan(900);
+  await completed(first.tenant, long, 900);
+});
+
+test('a provider that hangs keeps nobody else waiting, however much is sent to it', async () => {
+  const { tenant: stuck } = await slowTenant(1_300, Number.POSITIVE_INFINITY);
+  const other = await world.tenant({ users: ['ann@x.test'] });
+  const id = await stuck.trigger({ priority: 'normal' });
+  await stuck.trigger({ priority: 'bulk' });
+  const sending = `select count(*)::int as count from deliveries where organization_id = $1 and status = 'sending'`;
+  await eventually(async () => expect((await stuck.sql(sending, stuck.id))[0]!.count).toBeGreaterThanOrEqual(500));
+  for (const priority of ['urgent', 'normal', 'bulk']) {
+    const began = Date.now();
+    const quick = await other.trigger({ priority });
+    expect(await other.outcomes(quick), priority).toEqual(['ann@x.test sent']);
+    expect(Date.now() - began, priority).toBeLessThan(3_000);
+  }
+  expect(await stuck.occurrence(id)).toMatchObject({ counts: { sent: 0 } });
+});

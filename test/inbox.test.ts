@@ -1,0 +1,255 @@
+/** In-app messages: from a trigger into the inbox, read and put away; and any message, written again for who asks. */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createInboxWriter } from '../src/services/inbox.ts';
+import { expectProblem } from './support/api.ts';
+import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.checkLedger());
+afterAll(() => world.close());
+
+const inApp = { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] };
+const message = { subject: 'Order {{ n }}', body: 'Hello **{{ user.first_name }}**' };
+const ann = { email: 'ann@x.test', first_name: 'Ann' };
+const ben = { email: 'ben@x.test', first_name: 'Ben' };
+
+const tenantWithInbox = () =>
+  world.tenant({ users: [ann, ben], channels: [inApp], notifications: [{ channels: ['inbox'], message }] });
+
+const inboxOf = (tenant: Tenant, user = ann) => `/api/o/${tenant.slug}/u/${user.email}/inbox/`;
+const listed = async (tenant: Tenant, query = '', user = ann) =>
+  (await tenant.ask({ path: `${inboxOf(tenant, user)}${query}` })).body as Record<string, unknown>[];
+const unread = async (tenant: Tenant, user = ann) =>
+  (await tenant.ask({ path: `${inboxOf(tenant, user)}unread/` })).body;
+
+/** As many messages for ann as there are numbers, in that order; returns their ids. */
+async function fill(tenant: Tenant, numbers: number[]): Promise<number[]> {
+  for (const n of numbers) await tenant.outcomes(await tenant.trigger({ limit_to: [ann.email] }, { n }));
+  return (await listed(tenant)).map(one => one.id as number).reverse();
+}
+
+describe('delivering', () => {
+  test('puts the message, written for its recipient, into the inbox of each', async () => {
+    const tenant = await tenantWithInbox();
+    const occurrence = await tenant.trigger({}, { n: 7 });
+    expect(await tenant.outcomes(occurrence)).toEqual(['ann@x.test sent', 'ben@x.test sent']);
+    const [delivery] = (await tenant.deliveries(occurrence)).filter(one => one.user === ann.email);
+    expect(await listed(tenant)).toEqual([
+      {
+        id: delivery!.id,
+        occurrence,
+        title: 'Order 7',
+        body: 'Hello Ann',
+        created_at: expect.stringMatching(/Z$/),
+        read_at: null,
+        archived_at: null,
+      },
+    ]);
+    expect(await listed(tenant, '', ben)).toMatchObject([{ title: 'Order 7', body: 'Hello Ben' }]);
+  });
+
+  test('the same one again leaves one, as it was', async () => {
+    const tenant = await tenantWithInbox();
+    const occurrence = await tenant.trigger({ limit_to: [ann.email] }, { n: 1 });
+    await tenant.outcomes(occurrence);
+    const [first] = await listed(tenant);
+    await tenant.post(`${inboxOf(tenant)}${first!.id}/read/`);
+    // What a worker leaves that dies after storing and before settling.
+    await tenant.sql(
+      `with again as (
+         update deliveries set status = 'retrying', due_at = now() where organization_id = $1 and status = 'sent'
+       ), opened as (
+         update occurrences set status = 'sending', sent = sent - 1, completed_at = null where organization_id = $1
+       )
+       update delivery_stats set count = count - 1 where organization_id = $1 and status = 'sent'`,
+      tenant.id,
+    );
+    await tenant.sql('notify belfry_work');
+    await tenant.outcomes(occurrence);
+    const deliveries = await tenant.deliveries(occurrence);
+    expect(deliveries.find(one => one.user === ann.email)).toMatchObject({ status: 'sent', attempts: 2 });
+    expect(await listed(tenant)).toMatchObject([{ ...first, read_at: expect.any(String) }]);
+  });
+
+  test('is on record only once the message is stored', async () => {
+    const tenant = await tenantWithInbox();
+    await tenant.sql(
+      `create function refuse() returns trigger language plpgsql as $$ begin raise 'not now'; end $$;
+       create trigger refuse before insert on inbox for each row when (new.organization_id = ${tenant.id}) execute function refuse()`,
+    );
+    const occurrence = await tenant.trigger({ limit_to: [ann.email] }, { n: 1 });
+    const [waiting] = (await tenant.until(occurrence, 'retrying', 'suppressed')).filter(one => one.user === ann.email);
+    expect(waiting).toMatchObject({ status: 'retrying', detail: expect.stringContaining('not now') });
+    await tenant.sql('drop trigger refuse on inbox; drop function refuse');
+    await tenant.hurry();
+    await tenant.outcomes(occurrence);
+    expect(await listed(tenant)).toHaveLength(1);
+  });
+
+  test('to somebody who is deleted meanwhile fails alone', async () => {
+    const tenant = await tenantWithInbox();
+    const [{ id: user_id }] = (await tenant.sql(
+      'select id::int from users where organization_id = $1 limit 1',
+      tenant.id,
+    )) as [{ id: number }];
+    const row = {
+      organization_id: tenant.id,
+      occurrence_id: '00000000-0000-7000-8000-000000000000',
+      title: 't',
+      body: 'b',
+    };
+    const writer = createInboxWriter(world.service.house.deps.pool);
+    const ends = await Promise.allSettled([
+      writer.add({ ...row, id: 1, user_id }),
+      writer.add({ ...row, id: 2, user_id: 999_999_999 }),
+      writer.add({ ...row, id: 3, user_id }),
+    ]);
+    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    const rows = await tenant.sql('select id::int from inbox where organization_id = $1 order by 1', tenant.id);
+    expect(rows).toEqual([{ id: 1 }, { id: 3 }]);
+  });
+});
+
+describe('the inbox', () => {
+  test('shows the newest first, page by page', async () => {
+    const tenant = await tenantWithInbox();
+    await fill(tenant, [1, 2, 3]);
+    expect((await listed(tenant)).map(one => one.title)).toEqual(['Order 3', 'Order 2', 'Order 1']);
+    const first = await tenant.ask({ path: `${inboxOf(tenant)}?limit=2` });
+    expect(first.body.map((one: { title: string }) => one.title)).toEqual(['Order 3', 'Order 2']);
+    const next = new URL(/<(.*)>; rel="next"/.exec(first.headers.link!)![1]!);
+    const second = await tenant.ask({ path: next.pathname + next.search });
+    expect(second.body.map((one: { title: string }) => one.title)).toEqual(['Order 1']);
+    expect(second.headers.link).toBeUndefined();
+  });
+
+  test('counts what is unread, and follows what is read, unread and archived', async () => {
+    const tenant = await tenantWithInbox();
+    const ids = await fill(tenant, [1, 2, 3]);
+    const titles = async (query: string) => (await listed(tenant, query)).map(one => one.title);
+    expect(await unread(tenant)).toEqual({ unread: 3 });
+
+    const read = await tenant.post(`${inboxOf(tenant)}${ids[0]}/read/`);
+    expect(read.body).toMatchObject({ id: ids[0], read_at: expect.stringMatching(/Z$/), archived_at: null });
+    const again = await tenant.post(`${inboxOf(tenant)}${ids[0]}/read/`);
+    expect(again.body).toEqual(read.body);
+    expect([await unread(tenant), await titles('?unread=true'), await titles('?unread=false')]).toEqual([
+      { unread: 2 },
+      ['Order 3', 'Order 2'],
+      ['Order 1'],
+    ]);
+
+    await tenant.post(`${inboxOf(tenant)}${ids[2]}/archive/`);
+    expect([await unread(tenant), await titles(''), await titles('?archived=true')]).toEqual([
+      { unread: 1 },
+      ['Order 2', 'Order 1'],
+      ['Order 3'],
+    ]);
+    expect((await tenant.post(`${inboxOf(tenant)}${ids[0]}/unread/`)).body).toMatchObject({ read_at: null });
+    expect(await unread(tenant)).toEqual({ unread: 2 });
+    expect((await tenant.post(`${inboxOf(tenant)}read/`)).body).toEqual({ read: 2 });
+    expect((await tenant.post(`${inboxOf(tenant)}read/`)).body).toEqual({ read: 0 });
+    expect([await unread(tenant), await titles('?unread=true&archived=true')]).toEqual([{ unread: 0 }, ['Order 3']]);
+  });
+
+  test('counts no further than a thousand', async () => {
+    const tenant = await tenantWithInbox();
+    const [id] = await fill(tenant, [1]);
+    await tenant.sql(
+      `insert into inbox (organization_id, user_id, id, occurrence_id, title, body)
+       select organization_id, user_id, id + n, occurrence_id, title, body from inbox, generate_series(1, 1200) n where id = $1 and organization_id = $2`,
+      id,
+      tenant.id,
+    );
+    expect(await unread(tenant)).toEqual({ unread: 1_000 });
+    expect((await tenant.post(`${inboxOf(tenant)}read/`)).body).toEqual({ read: 1_201 });
+  });
+
+  test("is one user's: another's messages are not there", async () => {
+    const tenant = await tenantWithInbox();
+    const [id] = await fill(tenant, [1]);
+    for (const verb of ['read', 'unread', 'archive']) {
+      expectProblem(await tenant.post(`${inboxOf(tenant, ben)}${id}/${verb}/`), 404, 'message.not_found');
+    }
+    expect(await listed(tenant, '', ben)).toEqual([]);
+    expect((await tenant.post(`${inboxOf(tenant, ben)}read/`)).body).toEqual({ read: 0 });
+    expect(await unread(tenant)).toEqual({ unread: 1 });
+  });
+
+  test.each(['?unread=maybe', '?archived=2'])('refuses %s', async query => {
+    const tenant = await tenantWithInbox();
+    expectProblem(await tenant.ask({ path: `${inboxOf(tenant)}${query}` }), 400, 'request.invalid');
+  });
+});
+
+describe('a message, written again', () => {
+  const view = async (tenant: Tenant, occurrence: string, user: { email: string } = ann) => {
+    const delivery = (await tenant.deliveries(occurrence)).find(one => one.user === user.email)!;
+    return tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${occurrence}/deliveries/${delivery.id}/message/` });
+  };
+  const sandboxed = (words: object = message) =>
+    world.tenant({ users: [ann, ben], channels: [sandbox], notifications: [{ channels: ['email'], message: words }] });
+
+  test('is what each recipient got: shows what a sandbox did not send', async () => {
+    const tenant = await sandboxed();
+    const occurrence = await tenant.trigger({}, { n: 7 });
+    await tenant.outcomes(occurrence);
+    const { body, status } = await view(tenant, occurrence);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      title: 'Order 7',
+      text: 'Hello Ann',
+      html: expect.stringContaining('<strong>Ann</strong>'),
+      missing: [],
+    });
+    expect((await view(tenant, occurrence, ben)).body).toMatchObject({ text: 'Hello Ben' });
+  });
+
+  test('stays what it was when the message is changed afterwards', async () => {
+    const tenant = await sandboxed();
+    const occurrence = await tenant.trigger({}, { n: 7 });
+    await tenant.outcomes(occurrence);
+    await tenant.apply({
+      channels: [sandbox],
+      notifications: [{ channels: ['email'], message: { subject: 'Other', body: 'Words' } }],
+    });
+    expect((await view(tenant, occurrence)).body).toMatchObject({ title: 'Order 7', text: 'Hello Ann' });
+    const later = await tenant.trigger({}, { n: 8 });
+    await tenant.outcomes(later);
+    expect((await view(tenant, later)).body).toMatchObject({ title: 'Other', text: 'Words' });
+  });
+
+  test('names the variables that the context lacked', async () => {
+    const tenant = await sandboxed();
+    const occurrence = await tenant.trigger();
+    await tenant.outcomes(occurrence);
+    expect((await view(tenant, occurrence)).body).toMatchObject({ title: 'Order', missing: ['n'] });
+  });
+
+  test('is not there for an unknown delivery, or one of another occurrence', async () => {
+    const tenant = await sandboxed();
+    const [first, second] = [await tenant.trigger({}, { n: 1 }), await tenant.trigger({}, { n: 2 })];
+    await Promise.all([tenant.outcomes(first), tenant.outcomes(second)]);
+    const { id } = (await tenant.deliveries(second))[0]!;
+    for (const delivery of [id, 999_999_999, 'x', '-1']) {
+      const path = `/api/o/${tenant.slug}/occurrence/${first}/deliveries/${delivery}/message/`;
+      expectProblem(await tenant.ask({ path }), 404, 'delivery.not_found');
+    }
+  });
+
+  test('says what is gone when it cannot be written', async () => {
+    const tenant = await sandboxed();
+    const occurrence = await tenant.trigger({}, { n: 1 });
+    await tenant.outcomes(occurrence);
+    const { body: deliveries } = await tenant.ask({
+      path: `/api/o/${tenant.slug}/occurrence/${occurrence}/deliveries/`,
+    });
+    await tenant.sql(`delete from users where organization_id = $1 and username = $2`, tenant.id, ann.email);
+    const id = deliveries.find((one: { user: string }) => one.user === ann.email).id;
+    const path = `/api/o/${tenant.slug}/occurrence/${occurrence}/deliveries/${id}/message/`;
+    expectProblem(await tenant.ask({ path }), 404, 'message.not_found');
+  });
+});

@@ -1,0 +1,240 @@
+/** What a channel may do at the most holds over all workers: two services on one database, and a peer that measures. */
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Service, startService } from '../src/app.ts';
+import { Slots, takeTokensAcrossTenants } from '../src/db/limits.ts';
+import { applyConfiguration } from '../src/services/declarative.ts';
+import { createKey } from '../src/services/keys.ts';
+import { type Ask, asker, eventually } from './support/api.ts';
+import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
+import { checkLedger, secret } from './support/sink.ts';
+import { runSql } from './support/sql.ts';
+
+let database: TestDatabase;
+let services: Service[];
+let sink: Server;
+/** When each message came, how many were being answered at once, and how long an answer takes. */
+let arrivals: number[] = [];
+let underWay = 0;
+let most = 0;
+let answerMs = 0;
+
+beforeAll(async () => {
+  sink = createServer(async (request, response) => {
+    for await (const _ of request);
+    arrivals.push(Date.now());
+    most = Math.max(most, ++underWay);
+    await sleep(answerMs);
+    underWay--;
+    response.end();
+  });
+  sink.listen(0, '127.0.0.1');
+  await once(sink, 'listening');
+  database = await createTestDatabase();
+  const start = () => startService(testConfig(database.url), silent);
+  services = [await start(), await start()];
+});
+afterAll(async () => {
+  await Promise.all(services.map(service => service.stop()));
+  await database.drop();
+  sink.close();
+});
+beforeEach(() => {
+  [arrivals, underWay, most, answerMs] = [[], 0, 0, 0];
+});
+
+const sql = <Row extends pg.QueryResultRow>(text: string, ...values: unknown[]) =>
+  runSql<Row>(database.url, text, values);
+
+interface Tenant {
+  id: number;
+  channel: number;
+  trigger(options?: object): Promise<string>;
+  /** Once it is completed. */
+  counts(occurrence: string, withinMs: number): Promise<Record<string, number>>;
+}
+
+let tenants = 0;
+
+async function declare(people: number, limits: object): Promise<Tenant> {
+  const slug = `t${++tenants}`;
+  const { deps } = services[0]!.house;
+  const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`;
+  const hooks = {
+    slug: 'hooks',
+    name: 'Hooks',
+    type: 'webhook',
+    providers: [{ use: 'standard-webhooks', url, secret }],
+    ...limits,
+  };
+  const users = Array.from({ length: people }, (_, i) => ({ email: `p${i}@x.test` }));
+  const notification = { name: 'n', recipients: { list: 'All' }, channels: ['hooks'], message: { body: 'x' } };
+  const events = [{ slug: 'go', name: 'Go', notifications: [notification] }];
+  const project = {
+    slug: 'shop',
+    name: 'Shop',
+    distribution_lists: [{ name: 'All', members: users.map(user => user.email) }],
+    applications: [{ slug: 'web', name: 'Web', events }],
+  };
+  const organization = { slug, name: slug, channels: [hooks], users, projects: [project] };
+  await applyConfiguration(deps, { organizations: [organization] }, { prune: false });
+  const { key } = await createKey(deps, slug, { name: 'test', permissions: ['*'] });
+  const asks: Ask[] = services.map(service => asker(service.address, key));
+  const [row] = await sql<{ id: number; channel: number }>(
+    `select o.id::int, c.id::int as channel from organizations o join channels c on c.organization_id = o.id
+     where o.slug = $1`,
+    slug,
+  );
+  return {
+    ...row!,
+    async trigger(options = {}) {
+      const path = `/api/o/${slug}/p/shop/a/web/e/go/trigger/`;
+      const answer = await asks[0]!({ method: 'POST', path, body: { options } });
+      expect(answer.status, answer.text).toBe(201);
+      return answer.body.occurrence;
+    },
+    counts: (occurrence, withinMs) =>
+      eventually(async () => {
+        const { body } = await asks[1]!({ path: `/api/o/${slug}/occurrence/${occurrence}/` });
+        expect(body.status, JSON.stringify(body.counts)).toBe('completed');
+        return body.counts;
+      }, withinMs),
+  };
+}
+
+const attempts = async ({ id }: Tenant) =>
+  (await sql<{ attempts: number }>('select distinct attempts from deliveries where organization_id = $1', id)).map(
+    row => row.attempts,
+  );
+
+/** The most that came within any stretch of so many milliseconds. */
+function busiest(ms: number): number {
+  return Math.max(...arrivals.map((from, i) => arrivals.slice(i).filter(at => at < from + ms).length));
+}
+
+describe('a rate', () => {
+  test('is kept by two workers together, and putting back is no attempt', async () => {
+    const rate = 20;
+    const tenant = await declare(100, { rate_per_second: rate });
+    const began = Date.now();
+    const occurrence = await tenant.trigger();
+    expect(await tenant.counts(occurrence, 25_000)).toMatchObject({ sent: 100, failed: 0, pending: 0 });
+    const seconds = (Date.now() - began) / 1_000;
+    expect(arrivals).toHaveLength(100);
+    // A full bucket and what comes in within that time; a message takes a moment from the bucket to the peer.
+    for (const span of [1, 2, 3]) expect(busiest(span * 1_000)).toBeLessThanOrEqual(rate * (span + 1) + rate / 2);
+    expect(seconds).toBeGreaterThan(3.5);
+    expect(seconds).toBeLessThan(20);
+    expect(await attempts(tenant)).toEqual([1]);
+    await checkLedger(database.url);
+  });
+
+  test('lets the urgent pass a long line', async () => {
+    const tenant = await declare(60, { rate_per_second: 5 });
+    const blast = await tenant.trigger({ priority: 'bulk' });
+    await eventually(() => expect(arrivals.length).toBeGreaterThan(3));
+    await sleep(500);
+    const began = Date.now();
+    const urgent = await tenant.trigger({ priority: 'urgent', limit_to: ['p7@x.test'] });
+    expect(await tenant.counts(urgent, 6_000)).toMatchObject({ sent: 1 });
+    expect(Date.now() - began).toBeLessThan(6_000);
+    const [left] = await sql<{ waiting: number; soon: number }>(
+      `select count(*)::int as waiting, count(*) filter (where due_at < now() + '20 seconds')::int as soon
+       from deliveries where occurrence_id = $1 and status = 'pending'`,
+      blast,
+    );
+    expect(left!.waiting).toBeGreaterThan(20);
+    expect(left!.soon, 'the line is as long as the rate makes it').toBe(left!.waiting);
+    await sql('update channels set rate_per_second = null where organization_id = $1', tenant.id);
+    await sql(`update deliveries set due_at = now() where organization_id = $1 and status = 'pending'`, tenant.id);
+    expect(await tenant.counts(blast, 10_000)).toMatchObject({ sent: 60 });
+  });
+
+  test('gives out what is in the bucket and no more, whoever asks at once', async () => {
+    const tenant = await declare(1, {});
+    const pool = new pg.Pool({ connectionString: database.url, max: 8 });
+    const ask = (wanted: number) =>
+      takeTokensAcrossTenants(pool, [
+        { organization_id: tenant.id, channel_id: tenant.channel, rate_per_second: 10, wanted },
+      ]);
+    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(3)));
+    const granted = answers.flat().reduce((sum, one) => sum + one.granted, 0);
+    expect(granted).toBeGreaterThanOrEqual(10);
+    expect(granted).toBeLessThanOrEqual(13);
+    await sleep(400);
+    const [later] = await ask(100);
+    expect(later!.granted).toBeGreaterThanOrEqual(3);
+    expect(later!.granted).toBeLessThanOrEqual(10);
+    await pool.end();
+  });
+});
+
+describe('concurrency', () => {
+  test('is kept by two workers together', async () => {
+    answerMs = 50;
+    const tenant = await declare(80, { concurrency: 3 });
+    const occurrence = await tenant.trigger();
+    expect(await tenant.counts(occurrence, 25_000)).toMatchObject({ sent: 80, pending: 0 });
+    expect(most).toBeLessThanOrEqual(3);
+    expect(most, 'all of it is used').toBe(3);
+    expect(await attempts(tenant)).toEqual([1]);
+    await checkLedger(database.url);
+  });
+
+  test('leaves no slot taken', async () => {
+    const tenant = await declare(10, { concurrency: 2 });
+    await tenant.counts(await tenant.trigger(), 10_000);
+    await eventually(async () => {
+      const locks = await sql(
+        `select from pg_locks l join pg_stat_activity a using (pid)
+         where l.locktype = 'advisory' and a.application_name = 'belfry slots'
+           and a.datname = current_database()`,
+      );
+      expect(locks).toHaveLength(0);
+    });
+  });
+
+  test('goes on when the connection that holds the slots breaks', async () => {
+    answerMs = 50;
+    const tenant = await declare(40, { concurrency: 2 });
+    const occurrence = await tenant.trigger();
+    await eventually(() => expect(arrivals.length).toBeGreaterThan(5));
+    await sql(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'belfry slots' and datname = current_database()`,
+    );
+    expect(await tenant.counts(occurrence, 20_000)).toMatchObject({ sent: 40 });
+  });
+
+  test('a slot is had by one process, and free when that process is gone', async () => {
+    const [one, two] = [new Slots(database.url, () => {}), new Slots(database.url, () => {})];
+    expect(await one.take('1/1', 3, [], 2)).toEqual([1, 2]);
+    expect(await two.take('1/1', 3, [], 5)).toEqual([3]);
+    expect(await two.take('1/2', 3, [], 1)).toEqual([1]);
+    expect(await one.take('1/1', 3, [1, 2], 5)).toEqual([]);
+    await one.free('1/1', 1);
+    expect(await two.take('1/1', 3, [3], 5)).toEqual([1]);
+    await one.close();
+    await eventually(async () => expect(await two.take('1/1', 3, [1, 3], 5)).toEqual([2]));
+    await two.close();
+  });
+});
+
+test('both at once are both kept', async () => {
+  answerMs = 100;
+  const tenant = await declare(40, { rate_per_second: 15, concurrency: 2 });
+  expect(await tenant.counts(await tenant.trigger(), 25_000)).toMatchObject({ sent: 40 });
+  expect(most).toBeLessThanOrEqual(2);
+  expect(busiest(1_000)).toBeLessThanOrEqual(38);
+});
+
+test('a channel without limits takes no token and no slot', async () => {
+  const before = await sql('select * from channel_rates');
+  const tenant = await declare(50, {});
+  expect(await tenant.counts(await tenant.trigger(), 10_000)).toMatchObject({ sent: 50 });
+  expect(await sql('select * from channel_rates')).toHaveLength(before.length);
+});

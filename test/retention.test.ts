@@ -1,0 +1,279 @@
+/** What is kept, for how long, and what goes: on rows whose identifiers say that they are old. */
+import { sql } from 'kysely';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { House } from '../src/app.ts';
+import { lowestUuidAt, uuidv7 } from '../src/core/ids.ts';
+import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
+import { keepUp } from '../src/services/upkeep.ts';
+import { testDatabase } from './support/database.ts';
+import { runSql } from './support/sql.ts';
+
+let house: House;
+beforeAll(async () => {
+  house = await testDatabase();
+});
+afterAll(() => house.close());
+
+const day = 86_400_000;
+const now = Date.UTC(2026, 6, 15, 12);
+const at = (year: number, month: number, date: number) => Date.UTC(year, month - 1, date, 8);
+
+beforeEach(async () => {
+  const { db } = house.deps;
+  for (const name of await partitions()) if (!name.endsWith('_rest')) await sql.raw(`drop table ${name}`).execute(db);
+  await sql`truncate organizations, occurrences, deliveries cascade`.execute(db);
+});
+
+async function partitions(): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select inhrelid::regclass::text as name from pg_inherits
+    where inhparent in ('occurrences'::regclass, 'deliveries'::regclass) order by 1`.execute(house.deps.db);
+  return rows.map(row => row.name);
+}
+
+async function organization(slug: string, days: number): Promise<number> {
+  const { id } = await house.deps.db
+    .insertInto('organizations')
+    .values({ slug, name: slug, retention_days: days })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return id;
+}
+
+/** An occurrence of that time with two deliveries. */
+async function occur(organizationId: number, ms: number, status = 'completed', delivery = 'sent'): Promise<string> {
+  const id = uuidv7(ms);
+  const common = { organization_id: organizationId, created_at: new Date(ms), due_at: new Date(ms) };
+  await house.deps.db
+    .insertInto('occurrences')
+    .values({ ...common, id, project_id: 1, application_id: 1, event_id: 1, status, context: '{}', options: '{}' })
+    .execute();
+  const row = { ...common, occurrence_id: id, notification_id: 1, version: 1, channel_id: 1, priority: 1 };
+  await house.deps.db
+    .insertInto('deliveries')
+    .values([
+      { ...row, user_id: 1, status: delivery },
+      { ...row, user_id: 2, status: 'suppressed' },
+    ])
+    .execute();
+  return id;
+}
+
+async function stored(table: 'occurrences' | 'deliveries', organizationId?: number): Promise<number> {
+  let query = house.deps.db.selectFrom(table).select(({ fn }) => fn.countAll<number>().as('count'));
+  if (organizationId !== undefined) query = query.where('organization_id', '=', organizationId);
+  return (await query.executeTakeFirstOrThrow()).count;
+}
+
+describe('dropping', () => {
+  test('takes a month when its last day is past the retention, and not a day before', async () => {
+    const { db } = house.deps;
+    const acme = await organization('acme', 90);
+    await createPartitions(db, at(2026, 3, 5));
+    await occur(acme, at(2026, 3, 5));
+    await occur(acme, at(2026, 4, 5));
+    const end = Date.UTC(2026, 3, 1);
+    expect(await dropOldPartitions(db, end + 90 * day - 1)).toEqual([]);
+    expect(await dropOldPartitions(db, end + 90 * day)).toEqual(['2026_03']);
+    expect(await partitions()).toEqual([
+      'deliveries_2026_04',
+      'deliveries_2026_05',
+      'deliveries_rest',
+      'occurrences_2026_04',
+      'occurrences_2026_05',
+      'occurrences_rest',
+    ]);
+    expect([await stored('occurrences'), await stored('deliveries')]).toEqual([1, 2]);
+    expect(await dropOldPartitions(db, end + 90 * day)).toEqual([]);
+  });
+
+  test('waits for the organization that keeps the longest', async () => {
+    const { db } = house.deps;
+    await organization('brief', 7);
+    await organization('long', 400);
+    await createPartitions(db, at(2026, 1, 5));
+    expect(await dropOldPartitions(db, now)).toEqual([]);
+    expect(await dropOldPartitions(db, Date.UTC(2026, 1, 1) + 400 * day)).toEqual(['2026_01']);
+  });
+
+  test.each(['accepted', 'expanding', 'sending'])('spares a month with an occurrence that is %s', async status => {
+    const { db } = house.deps;
+    const acme = await organization('acme', 30);
+    await createPartitions(db, at(2026, 1, 5));
+    const id = await occur(acme, at(2026, 1, 5), status);
+    expect(await dropOldPartitions(db, at(2026, 3, 20))).toEqual([]);
+    await db.updateTable('occurrences').set({ status: 'completed' }).where('id', '=', id).execute();
+    await db.updateTable('deliveries').set({ status: 'retrying' }).where('occurrence_id', '=', id).execute();
+    expect(await dropOldPartitions(db, at(2026, 3, 20)), 'a delivery is still waiting').toEqual([]);
+    await db.updateTable('deliveries').set({ status: 'sent' }).where('occurrence_id', '=', id).execute();
+    expect(await dropOldPartitions(db, at(2026, 3, 20))).toEqual(['2026_01']);
+  });
+
+  test('gives way to whoever uses the tables, and succeeds later', async () => {
+    const { db, pool } = house.deps;
+    await createPartitions(db, at(2026, 1, 5));
+    const reader = await pool.connect();
+    await reader.query('begin');
+    await reader.query('select count(*) from deliveries');
+    const began = Date.now();
+    const attempt = dropOldPartitions(db, now);
+    // Whoever comes while it waits is held up for a moment only.
+    await new Promise(resolve => setTimeout(resolve, 100));
+    const asked = Date.now();
+    await db.selectFrom('deliveries').select('id').limit(1).execute();
+    expect(Date.now() - asked).toBeLessThan(1_500);
+    expect(await attempt).toEqual([]);
+    expect(Date.now() - began).toBeLessThan(15_000);
+    await reader.query('rollback');
+    reader.release();
+    expect(await dropOldPartitions(db, now)).toContain('2026_01');
+  });
+
+  test('of 200,000 rows takes less than a second', async () => {
+    const { db } = house.deps;
+    const acme = await organization('acme', 30);
+    await createPartitions(db, at(2026, 1, 5));
+    const prefix = lowestUuidAt(at(2026, 1, 9)).slice(0, 14);
+    await runSql(
+      house.url,
+      `with ids as (
+        select ('${prefix}7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id from generate_series(1, 100000) n
+      ), occurred as (
+        insert into occurrences (organization_id, id, project_id, application_id, event_id, status, context, options,
+          due_at, created_at)
+        select ${acme}, id, 1, 1, 1, 'completed', '{}', '{}', now(), now() from ids
+      )
+      insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
+        priority, due_at)
+      select ${acme}, id, 1, 1, 1, 1, 'sent', 1, now() from ids`,
+    );
+    expect(await stored('deliveries')).toBe(100_000);
+    const began = performance.now();
+    expect(await dropOldPartitions(db, at(2026, 3, 20))).toEqual(['2026_01']);
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect([await stored('occurrences'), await stored('deliveries')]).toEqual([0, 0]);
+  });
+});
+
+describe('upkeep', () => {
+  test('deletes what an organization keeps for less time than the others, finished or not at all', async () => {
+    const { db } = house.deps;
+    const brief = await organization('brief', 7);
+    const long = await organization('long', 90);
+    await createPartitions(db, now);
+    for (const ms of [now - 6 * day, now - 8 * day, now - 9 * day]) {
+      await occur(brief, ms);
+      await occur(long, ms);
+    }
+    const waiting = await occur(brief, now - 10 * day, 'sending', 'retrying');
+    await keepUp(house.deps, now);
+    expect([await stored('occurrences', brief), await stored('deliveries', brief)]).toEqual([2, 4]);
+    expect([await stored('occurrences', long), await stored('deliveries', long)]).toEqual([3, 6]);
+    const left = await db.selectFrom('occurrences').select('id').where('organization_id', '=', brief).execute();
+    expect(left.map(row => row.id)).toContain(waiting);
+  });
+
+  test('deletes more rows than fit into one batch', async () => {
+    const { db } = house.deps;
+    const brief = await organization('brief', 7);
+    await organization('long', 90);
+    await createPartitions(db, now);
+    const id = await occur(brief, now - 8 * day);
+    await runSql(
+      house.url,
+      `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
+        priority, due_at)
+      select ${brief}, '${id}', 1, 1, 1, n, 'sent', 1, now() from generate_series(10, 12000) n`,
+    );
+    await keepUp(house.deps, now);
+    expect([await stored('occurrences', brief), await stored('deliveries', brief)]).toEqual([0, 0]);
+  });
+
+  test('deletes statistics past the retention of their organization', async () => {
+    const { db } = house.deps;
+    const brief = await organization('brief', 7);
+    const long = await organization('long', 90);
+    const stats = (organization_id: number, days: number) => ({
+      organization_id,
+      hour: new Date(now - days * day),
+      event_id: 1,
+      channel_id: 1,
+      status: 'sent',
+      count: days,
+    });
+    await db
+      .insertInto('delivery_stats')
+      .values([stats(brief, 6), stats(brief, 8), stats(long, 8), stats(long, 91)])
+      .execute();
+    await keepUp(house.deps, now);
+    const left = await db
+      .selectFrom('delivery_stats')
+      .select(['organization_id', 'count'])
+      .orderBy('organization_id')
+      .execute();
+    expect(left).toEqual([
+      { organization_id: brief, count: 6 },
+      { organization_id: long, count: 8 },
+    ]);
+  });
+
+  test('several processes may do it at once', async () => {
+    await organization('acme', 30);
+    await createPartitions(house.deps.db, at(2026, 1, 5));
+    await Promise.all(Array.from({ length: 4 }, () => keepUp(house.deps, now)));
+    const names = await partitions();
+    expect(names).toContain('occurrences_2026_07');
+    expect(names).not.toContain('occurrences_2026_01');
+  });
+});
+
+describe('rows that found no partition', () => {
+  test('are moved into the one that is made for them, this month’s and a past one’s', async () => {
+    const { db } = house.deps;
+    const acme = await organization('acme', 90);
+    const ids = [
+      await occur(acme, at(2026, 7, 2)),
+      await occur(acme, at(2026, 5, 2)),
+      await occur(acme, at(2026, 5, 3)),
+    ];
+    await createPartitions(db, now);
+    const counted = async (table: string) =>
+      (await runSql<{ count: number }>(house.url, `select count(*)::int as count from ${table}`))[0]!.count;
+    expect([await counted('occurrences_rest'), await counted('deliveries_rest')]).toEqual([0, 0]);
+    expect([await counted('occurrences_2026_07'), await counted('deliveries_2026_07')]).toEqual([1, 2]);
+    expect([await counted('occurrences_2026_05'), await counted('deliveries_2026_05')]).toEqual([2, 4]);
+    const rows = await db.selectFrom('occurrences').select('id').orderBy('id').execute();
+    expect(rows.map(row => row.id)).toEqual(ids.toSorted());
+  });
+
+  test('are not lost to a change that comes while they move', async () => {
+    const { db } = house.deps;
+    const acme = await organization('acme', 90);
+    const ids: string[] = [];
+    for (let i = 0; i < 200; i++) ids.push(await occur(acme, now - i));
+    const changes = Promise.all(
+      ids.map(id => db.updateTable('occurrences').set({ sent: 1 }).where('id', '=', id).executeTakeFirst()),
+    );
+    await createPartitions(db, now);
+    expect((await changes).every(change => change.numUpdatedRows === 1n)).toBe(true);
+    const { count } = await db
+      .selectFrom('occurrences')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('sent', '=', 1)
+      .executeTakeFirstOrThrow();
+    expect(count).toBe(200);
+  });
+
+  test('a partition has the indexes of its table', async () => {
+    await createPartitions(house.deps.db, now);
+    for (const table of ['occurrences', 'deliveries']) {
+      const indexes = await runSql<{ parents: number; own: number }>(
+        house.url,
+        `select (select count(*)::int from pg_index where indrelid = '${table}'::regclass) as parents,
+          (select count(*)::int from pg_index i join pg_inherits h on h.inhrelid = i.indexrelid
+            where i.indrelid = '${table}_2026_07'::regclass) as own`,
+      );
+      expect(indexes[0]!.own).toBe(indexes[0]!.parents);
+    }
+  });
+});

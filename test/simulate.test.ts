@@ -1,0 +1,128 @@
+/** `belfry simulate` as a person reads it. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { House } from '../src/app.ts';
+import { simulate } from '../src/cli/simulate.ts';
+import { loadConfig } from '../src/config.ts';
+import { applyConfiguration } from '../src/services/declarative.ts';
+import { testDatabase } from './support/database.ts';
+
+let house: House;
+beforeAll(async () => {
+  house = await testDatabase();
+});
+afterAll(() => house.close());
+
+const users = [
+  { email: 'ann@x.test', first_name: 'Ann' },
+  { email: 'ben@x.test', first_name: 'Ben', locked: true },
+  { email: 'cid@x.test', first_name: 'Cid', addresses: [{ name: 'phone', value: '+15555550100' }] },
+];
+const mail = { slug: 'mail', name: 'Mail', type: 'email', providers: [{ use: 'sandbox' }] };
+const message = { subject: 'Order {{ order }}', body: 'Hello {{ user.first_name }}\n\nYou owe {{ amount }}.' };
+
+async function declare(slug: string, notifications: object[], people: object[] = users): Promise<void> {
+  const filled = notifications.map((one, i) => ({
+    name: `n${i + 1}`,
+    recipients: { list: 'All' },
+    channels: ['mail'],
+    message,
+    ...one,
+  }));
+  const lists = [{ name: 'All', members: people.map(one => (one as { email: string }).email) }];
+  const applications = [{ slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', notifications: filled }] }];
+  const projects = [{ slug: 'shop', name: 'Shop', distribution_lists: lists, applications }];
+  const document = { organizations: [{ slug, name: slug, channels: [mail], users: people, projects }] };
+  await applyConfiguration(house.deps, document, { prune: false });
+}
+
+async function run(...args: string[]): Promise<string> {
+  const lines: string[] = [];
+  const code = await simulate.run(args, {
+    env: {},
+    config: loadConfig({ DATABASE_URL: house.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' }),
+    print: text => void lines.push(text),
+    warn: () => {},
+    interactive: false,
+    withDeps: work => work(house.deps),
+    serve: async () => {},
+  });
+  expect(code).toBe(0);
+  return lines.join('\n');
+}
+
+const context = (value: object) => ['--context', JSON.stringify(value)];
+
+describe('simulate', () => {
+  test('tells for each notification how many would be sent and why not, then the messages', async () => {
+    await declare('full', [{ name: 'receipt' }, { name: 'alarm', filter: 'amount > `100`' }]);
+    expect(await run('full/shop/web/go', ...context({ order: 'A-1', amount: 12 }))).toBe(`receipt: 2 would be sent
+  1 would not: the user is locked (user.locked)
+alarm: for nobody, the notification's filter does not match the context (filter.no_match)
+
+To ann@x.test by mail, receipt:
+  Subject: Order A-1
+  Hello Ann
+
+  You owe 12.
+
+To cid@x.test by mail, receipt:
+  Subject: Order A-1
+  Hello Cid
+
+  You owe 12.`);
+  });
+
+  test('names what the context lacks', async () => {
+    await declare('lacking', [{}]);
+    expect(await run('lacking/shop/web/go', ...context({ order: 'A-1' }))).toMatch(/\n\nThe context lacks: amount$/);
+  });
+
+  test('shows the first messages and counts the others', async () => {
+    const many = Array.from({ length: 8 }, (_, i) => ({ email: `p${i}@x.test` }));
+    await declare('many', [{}], many);
+    const text = await run('many/shop/web/go', ...context({ order: 1, amount: 1 }));
+    expect(text.match(/^To /gm)).toHaveLength(5);
+    expect(text).toMatch(/^n1: 8 would be sent$/m);
+    expect(text).toMatch(/\n\n… and 3 more\.$/);
+  });
+
+  test('takes the options of a trigger', async () => {
+    await declare('options', [{}]);
+    const limited = await run('options/shop/web/go', '--options', '{"limit_to": ["cid@x.test"]}');
+    expect(limited).toContain('n1: 1 would be sent');
+    expect(limited).toContain('2 would not: the trigger was limited to other recipients (options.limit_to)');
+    await expect(run('options/shop/web/go', '--options', '{"channels": ["pigeon"]}')).rejects.toThrow(/pigeon/);
+  });
+
+  test('says why a message cannot be written', async () => {
+    await declare('strict', [{ message: { ...message, strict: true } }]);
+    const text = await run('strict/shop/web/go', ...context({ order: 1 }));
+    expect(text).toMatch(/^ {2}cannot be written: .*amount/m);
+  });
+
+  test('does not let a message steer the terminal', async () => {
+    await declare('hostile', [{}]);
+    const text = await run('hostile/shop/web/go', ...context({ order: 1, amount: '\u001b[31mred\u0007' }));
+    expect(text).not.toMatch(/[^\P{Cc}\n]/u);
+  });
+
+  test('of an event without notifications says so', async () => {
+    await declare('empty', []);
+    expect(await run('empty/shop/web/go')).toBe('The event has no notifications: nobody would be told.');
+  });
+
+  test('gives machines everything with --json, and stores nothing', async () => {
+    await declare('machine', [{}]);
+    const answer = JSON.parse(await run('machine/shop/web/go', '--json', ...context({ order: 1, amount: 1 })));
+    expect(answer).toMatchObject({
+      complete: true,
+      notifications: [{ name: 'n1', deliveries: 2, suppressed: { 'user.locked': 1 }, reason: null }],
+    });
+    expect(answer.deliveries).toHaveLength(3);
+    const { count } = await house.deps.db
+      .selectFrom('occurrences')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    expect(count).toBe(0);
+  });
+});

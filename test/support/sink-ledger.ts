@@ -1,0 +1,37 @@
+/** What must be true of the ledger at any moment, also while messages are being sent: a statement sees one moment. */
+import { runSql } from './sql.ts';
+
+const ended = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'];
+
+/**
+ * Occurrences whose counts differ from their deliveries or whose end is not marked, and statistics that do not add up. Of
+ * organizations that replayed something the statistics hold more, for they count what happened.
+ */
+export async function findMistakes(url: string, replayed: ReadonlySet<number> = new Set()): Promise<unknown[]> {
+  const kept = ['deliveries', ...ended].map(name => `o.${name}`).join(', ');
+  const real = ended.map(name => `count(d.id) filter (where d.status = '${name}')`).join(', ');
+  const occurrences = await runSql(
+    url,
+    `select o.id, o.status, array[${kept}] as kept, array[count(d.id), ${real}] as real
+     from occurrences o left join deliveries d on d.organization_id = o.organization_id and d.occurrence_id = o.id
+     group by o.organization_id, o.id
+     having array[${kept}]::bigint[] <> array[count(d.id), ${real}]
+       or (o.status = 'completed') <> (o.completed_at is not null)
+       or (o.status = 'sending' and count(d.id) filter (where d.status <> all($1)) = 0)`,
+    [ended],
+  );
+  const statistics = await runSql(
+    url,
+    `select * from (
+       select organization_id, event_id, channel_id, status, sum(count)::int as count
+       from delivery_stats group by 1, 2, 3, 4
+     ) s full join (
+       select d.organization_id, o.event_id, d.channel_id, d.status, count(*)::int as count
+       from deliveries d join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id
+       where d.status = any($1) group by 1, 2, 3, 4
+     ) d using (organization_id, event_id, channel_id, status)
+     where s.count is distinct from d.count and organization_id <> all($2::bigint[])`,
+    [ended, [...replayed]],
+  );
+  return [...occurrences, ...statistics];
+}
