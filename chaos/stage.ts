@@ -32,7 +32,7 @@ export interface StageOptions {
 type Role = 'all' | 'api' | 'worker';
 
 const secretKey = 'a secret of at least 32 characters';
-const patienceMs = 90_000;
+const patienceMs = Number(process.env.PAT ?? 60_000);
 
 export class Stage {
   readonly url: string;
@@ -148,11 +148,22 @@ export class Stage {
         return rows[0] && Number(rows[0].open) === 0;
       },
       patienceMs,
-    ).catch(error => broken.push((error as Error).message));
+    ).catch(error => broken.push((error as Error).message, ...this.#lastWords()));
     const mistakes = await findMistakes(this.url);
     if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
     const received = await this.received();
     return settleLedger({ ...facts, recipients: this.recipients, received, broken });
+  }
+
+  /** What the processes complained about, for whoever looks into a failure. */
+  #lastWords(): string[] {
+    return this.processes.map(({ role, running }) => {
+      const lines = running
+        .output()
+        .split('\n')
+        .filter(line => !/"level":"info"|"msg":"request/.test(line));
+      return `${role}:\n${lines.slice(-15).map(shorten).join('\n')}`;
+    });
   }
 
   async close(): Promise<void> {
@@ -161,6 +172,12 @@ export class Stage {
     await this.#release();
     await rm(this.#dataDir, { recursive: true, force: true });
   }
+}
+
+function shorten(line: string): string {
+  if (!line.startsWith('{')) return line;
+  const { time, msg, err } = JSON.parse(line) as { time: string; msg: string; err?: { message: string } };
+  return `  ${time} ${msg}${err ? `: ${err.message}` : ''}`;
 }
 
 async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl: string }> {

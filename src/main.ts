@@ -1,14 +1,11 @@
 #!/usr/bin/env node
 /** argv, env → exit code. */
-import { pino } from 'pino';
-import { openHouse } from './app.ts';
 import { type Command, type Terminal, wrongUsage } from './cli/command.ts';
 import { commands } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
 import { help } from './cli/help.ts';
 import { type Config, loadConfig } from './config.ts';
 import { AppError } from './core/errors.ts';
-import { serve } from './serve.ts';
 
 try {
   process.loadEnvFile();
@@ -18,6 +15,7 @@ try {
 // A reader that leaves early (`belfry export | head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
+// The server is most of the program: help and commands that speak to another server start a third faster without it.
 const terminal: Terminal = {
   env: process.env,
   get config(): Config {
@@ -27,14 +25,16 @@ const terminal: Terminal = {
   warn: text => console.error(text),
   interactive: process.stdout.isTTY === true,
   withDeps: async work => {
-    const house = await openHouse(terminal.config, pino({ level: 'silent' }));
+    const { config } = terminal;
+    const [{ openHouse }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
+    const house = await openHouse(config, pino({ level: 'silent' }));
     try {
       return await work(house.deps);
     } finally {
       await house.close();
     }
   },
-  serve,
+  serve: async config => (await import('./serve.ts')).serve(config),
 };
 
 process.exitCode = await run(process.argv.slice(2));

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { type Answer, type Ask, asker, expectProblem } from './support/api.ts';
-import { nested } from './support/api-table.ts';
+import { nested } from './support/api-refused.ts';
 import { testService } from './support/database.ts';
 import { buildTenants, type Tenants } from './support/tenants.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { type Ask, asker, expectProblem } from './support/api.ts';
-import { longEmail, nested, newEmail } from './support/api-table.ts';
+import { longEmail, nested } from './support/api-refused.ts';
+import { newEmail } from './support/api-table.ts';
 import { testService } from './support/database.ts';
 import { buildTenants, type Tenants } from './support/tenants.ts';
 

@@ -74,6 +74,16 @@ describe('what the file no longer says', () => {
     expect(await stored()).toEqual([{ locale: null }]);
   });
 
+  test('of retention and then says again is told as a change', async () => {
+    await apply({ slug: 'kept', name: 'K' });
+    expect(await exported('kept')).not.toHaveProperty('retention_days');
+    expect(fieldsOf(await apply({ slug: 'kept', name: 'K', retention_days: 30 }))).toEqual([
+      ['organization', 'retention_days', 90, 30],
+    ]);
+    expect((await exported('kept')).retention_days).toBe(30);
+    expect(await apply({ slug: 'kept', name: 'K' })).toEqual([]);
+  });
+
   test('of layouts goes only when it is pruned, and not while something still names it', async () => {
     await apply(everything('bare'));
     const bare = { ...everything('bare'), layouts: [] };
@@ -187,6 +197,26 @@ describe('a recipient reads', () => {
       ['Hello', 'Bye'],
       ['Olá', 'Tchau'],
     ]);
+  });
+
+  test('Hebrew, whether the file and the user call it he or, as before 1989, iw', async () => {
+    const organization = mailing(
+      'renamed',
+      { subject: 'Hi', body: 'Hello', locales: { iw: { body: 'Shalom' } } },
+      { overrides: { mail: { locales: { iw: { subject: 'Hey' } } } } },
+    );
+    organization.users = [
+      { email: 'a@m.test', locale: 'iw' },
+      { email: 'b@m.test', locale: 'he-IL' },
+    ];
+    await apply(organization);
+    const read = (await written(house.deps, 'renamed')).map(({ message }) => [message?.title, message?.text]);
+    expect(read).toEqual([
+      ['Hey', 'Shalom'],
+      ['Hey', 'Shalom'],
+    ]);
+    expect((await exported('renamed')).users![0]!.locale).toBe('he');
+    expect(await apply(organization, true)).toEqual([]);
   });
 
   test('nothing at all, if the message is strict and a variable is missing', async () => {

@@ -91,6 +91,33 @@ describe('a key', () => {
     await createKey(here.house.deps, 'rival', { name: 'twin', permissions: ['*'] });
   });
 
+  test('gives no more than it has', async () => {
+    const { key } = await newKey({ permissions: ['key:write', 'user:read'] });
+    const create = (permissions: string[]) =>
+      ask(here.address, {
+        method: 'POST',
+        path: '/api/o/acme/k/',
+        key,
+        body: { name: `given ${++count}`, permissions },
+      });
+    expect((await create(['user:read'])).status).toBe(201);
+    for (const beyond of [['*'], ['user:write'], ['user:read', 'user:write']]) {
+      expectProblem(await create(beyond), 400, 'request.invalid', ['permissions']);
+    }
+  });
+
+  test('that is to be narrowed to what is not there is not made, least of all as a broad one', async () => {
+    const create = (narrowed: object) => {
+      const body = { name: `narrow ${++count}`, permissions: ['user:read'], ...narrowed };
+      return ask(here.address, { method: 'POST', path: '/api/o/acme/k/', key: tenants.acme.keys.all, body });
+    };
+    expectProblem(await create({ project: '' }), 400, 'request.invalid', ['project']);
+    expectProblem(await create({ project: 'nowhere' }), 400, 'request.invalid', ['project']);
+    expectProblem(await create({ project: 'shop', application: '' }), 400, 'request.invalid', ['application']);
+    expectProblem(await create({ project: 'shop', application: 'forklift' }), 400, 'request.invalid', ['application']);
+    expectProblem(await create({ application: 'web' }), 400, 'request.invalid', ['application']);
+  });
+
   test('is refused without asking the database when its checksum is wrong', async () => {
     const { key } = generateKey();
     const mistyped = key.slice(0, -1) + (key.endsWith('a') ? 'b' : 'a');

@@ -1,17 +1,19 @@
 /** What a channel may do at the most holds over all workers: two services on one database, and a peer that measures. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
 import { Slots, takeTokensAcrossTenants } from '../src/db/limits.ts';
+import { isUnavailable } from '../src/db/pool.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
 import { type Ask, asker, eventually } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
-import { checkLedger, secret } from './support/sink.ts';
+import { secret } from './support/sink.ts';
+import { findMistakes } from './support/sink-ledger.ts';
 import { runSql } from './support/sql.ts';
 
 let database: TestDatabase;
@@ -130,7 +132,7 @@ describe('a rate', () => {
     expect(seconds).toBeGreaterThan(3.5);
     expect(seconds).toBeLessThan(20);
     expect(await attempts(tenant)).toEqual([1]);
-    await checkLedger(database.url);
+    expect(await findMistakes(database.url)).toEqual([]);
   });
 
   test('lets the urgent pass a long line', async () => {
@@ -182,7 +184,7 @@ describe('concurrency', () => {
     expect(most).toBeLessThanOrEqual(3);
     expect(most, 'all of it is used').toBe(3);
     expect(await attempts(tenant)).toEqual([1]);
-    await checkLedger(database.url);
+    expect(await findMistakes(database.url)).toEqual([]);
   });
 
   test('leaves no slot taken', async () => {
@@ -208,6 +210,22 @@ describe('concurrency', () => {
        where application_name = 'belfry slots' and datname = current_database()`,
     );
     expect(await tenant.counts(occurrence, 20_000)).toMatchObject({ sent: 40 });
+  });
+
+  test('a database that accepts and says nothing is away, and asked anew the next time', async () => {
+    const mute = createTcpServer();
+    mute.listen(0, '127.0.0.1');
+    await once(mute, 'listening');
+    const lost: Error[] = [];
+    const { port } = mute.address() as AddressInfo;
+    const slots = new Slots(`postgres://nobody@127.0.0.1:${port}/none`, error => void lost.push(error));
+    const error = await slots.take('1/1', 1, [], 1).catch((reason: unknown) => reason);
+    expect(isUnavailable(error), String(error)).toBe(true);
+    expect(lost).toHaveLength(1);
+    mute.close();
+    expect(await slots.take('1/1', 1, [], 1).catch((reason: unknown) => isUnavailable(reason))).toBe(true);
+    expect(lost).toHaveLength(2);
+    await slots.close();
   });
 
   test('a slot is had by one process, and free when that process is gone', async () => {

@@ -181,7 +181,7 @@ describe('readers', () => {
     eventually(() => {
       const { totalCount, idleCount, waitingCount } = service.house.database.pool;
       expect([idleCount, waitingCount]).toEqual([totalCount, 0]);
-    });
+    }, 20_000);
 
   test('that are slow hold no connection of the pool, and get everything in the end', async () => {
     const slow = await Promise.all(Array.from({ length: 15 }, () => begin(service.address, path, key)));

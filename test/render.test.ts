@@ -168,6 +168,20 @@ See <https://shop.test/help?o=A%2F1|help> or <mailto:help@shop.test|help@shop.te
     ]);
   });
 
+  it('keeps a bar from ending the label of a link in Slack', () => {
+    const { markup } = render('[{{ v }}](https://a.test)', { medium: 'slack', scope: { v: 'a|b' } });
+    expect(markup).toBe('<https://a.test|a¦b>');
+  });
+
+  it('puts no quote into a quote for Telegram, which refuses that', () => {
+    expect(render('> a\n>\n> > b', { medium: 'telegram' }).markup).toBe('<blockquote>a\n\nb</blockquote>');
+  });
+
+  it('does not widen every row of a table for one long value', () => {
+    const { text } = render('|a|b|\n|-|-|\n|{{ v }}|x|\n|c|d|', { scope: { v: 'y'.repeat(1000) } });
+    expect(text.split('\n').map(line => line.length)).toEqual([43, 43, 1003, 43]);
+  });
+
   it('is Markdown of its own kind for Discord', () => {
     expect(render(receipt, { medium: 'discord', scope }).markup).toBe(`# Thank you, Jané!
 

@@ -63,10 +63,18 @@ const ChannelEntry = Type.Object(
       }),
     ),
     rate_per_second: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 100_000, description: 'Messages, of all workers. Absent: no limit.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description: 'Messages a second, of all workers. Absent: no limit.',
+      }),
     ),
     concurrency: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1_000, description: 'Messages under way in one worker. Absent: no limit.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description: 'Messages under way at once, of all workers. Absent: no limit.',
+      }),
     ),
     providers: Type.Optional(
       Type.Array(ProviderEntry, {

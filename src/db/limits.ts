@@ -3,6 +3,7 @@
  * messages may be under way at once.
  */
 import pg from 'pg';
+import { sqlState } from './pool.ts';
 
 export interface TokensWanted {
   organization_id: number;
@@ -65,6 +66,8 @@ export class Slots {
   readonly #url: string;
   readonly #onLost: (error: Error) => void;
   #client: Promise<pg.Client> | undefined;
+  /** A connection does one thing at a time, in the order of asking: what is freed is free for whoever asks next. */
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(url: string, onLost: (error: Error) => void) {
     this.#url = url;
@@ -76,8 +79,8 @@ export class Slots {
    * more, and would have to free it twice: `case` alone promises that those held are not tried.
    */
   async take(channel: string, count: number, held: number[], most: number): Promise<number[]> {
-    const client = await this.#connected();
-    const { rows } = await client.query<{ slot: number }>(
+    const { rows } = await this.#query<{ slot: number }>(
+      () => this.#connected(),
       `select slot from generate_series(1, $2::integer) as slot
        where case when slot = any($3::integer[]) then false else pg_try_advisory_lock(${keyText}) end limit $4`,
       [channel, count, held, most],
@@ -87,11 +90,11 @@ export class Slots {
 
   /** Nothing to do where the connection is gone, and the lock with it. */
   async free(channel: string, slot: number): Promise<void> {
-    const client = await this.#client;
-    await client?.query(`select pg_advisory_unlock(${keyText}) from (values ($2::integer)) as given (slot)`, [
-      channel,
-      slot,
-    ]);
+    await this.#query(
+      () => this.#client,
+      `select pg_advisory_unlock(${keyText}) from (values ($2::integer)) as given (slot)`,
+      [channel, slot],
+    );
   }
 
   async close(): Promise<void> {
@@ -100,25 +103,51 @@ export class Slots {
     await client?.end();
   }
 
+  async #query<Row extends pg.QueryResultRow>(
+    connection: () => Promise<pg.Client> | undefined,
+    text: string,
+    values: unknown[],
+  ): Promise<{ rows: Row[] }> {
+    const answer = this.#last.then(async () => {
+      const client = await connection();
+      return client ? client.query<Row>(text, values) : { rows: [] };
+    });
+    this.#last = answer.catch((error: Error) => {
+      // What this connection holds is no longer known: without it, it holds nothing.
+      if (!sqlState(error)) this.#drop(this.#client, error);
+    });
+    return answer;
+  }
+
   #connected(): Promise<pg.Client> {
     this.#client ??= this.#connect();
     return this.#client;
   }
 
   #connect(): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: this.#url, application_name: 'belfry slots', keepAlive: true });
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'belfry slots',
+      keepAlive: true,
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+    });
     const connected = client.connect().then(() => client);
-    const lost = (error: Error) => {
-      if (this.#client !== connected) return;
-      this.#client = undefined;
-      client.end().catch(() => {});
-      this.#onLost(error);
-    };
-    client.on('error', lost);
-    client.on('end', () => lost(new Error('the connection ended')));
-    connected.catch(lost);
+    connected.catch(error => this.#drop(connected, error));
+    client.on('error', error => this.#drop(connected, error));
+    client.on('end', () => this.#drop(connected, new Error('the connection ended')));
     return connected;
   }
+
+  #drop(connected: Promise<pg.Client> | undefined, error: Error): void {
+    if (!connected || this.#client !== connected) return;
+    this.#client = undefined;
+    connected.then(client => client.end()).catch(() => {});
+    this.#onLost(error);
+  }
 }
+
+/** A query here waits for nobody: one that lasts this long has lost its connection. */
+const timeoutMs = 5_000;
 
 const keyText = `hashtextextended('belfry slot ' || $1::text || '/' || slot, 0)`;

@@ -171,7 +171,7 @@ async function withTablesLocked<T>(db: Db, work: (trx: Db) => Promise<T>): Promi
       return await db.transaction().execute(async trx => {
         await sql`set local lock_timeout = ${sql.lit(`${lockTimeoutMs}ms`)}`.execute(trx);
         for (const table of partitioned) {
-          await sql`lock table ${sql.table(table)} in access exclusive mode`.execute(trx);
+          await sql`lock table only ${sql.table(table)} in access exclusive mode`.execute(trx);
         }
         return work(trx);
       });

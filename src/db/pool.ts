@@ -60,6 +60,8 @@ export function openDatabase({ url, name, connections = 10, onError = () => {} }
   // Without a listener a connection that breaks while idle would end the process.
   pool.on('error', onError);
   writer.on('error', onError);
+  // Nor does the pool listen while somebody holds a connection: there the next query fails and tells.
+  for (const each of [pool, writer]) each.on('connect', client => client.on('error', () => {}));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   return {
     db,
@@ -100,5 +102,7 @@ export function isUnavailable(error: unknown): boolean {
   if (state) return /^(08|53|57P)/.test(state);
   const { code, message } = error as NodeJS.ErrnoException;
   if (code && /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code)) return true;
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered/.test(message ?? '');
+  return /Connection terminated|Query read timeout|timeout expired|timeout exceeded when trying to connect|Client has encountered/.test(
+    message ?? '',
+  );
 }

@@ -40,6 +40,17 @@ export async function beginLife(url: string, onLost: (error: Error) => void): Pr
   };
 }
 
+/** A worker that lost its lock and took a new identity goes on with what it had: nobody else may take that up. */
+export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owner: number): Promise<void> {
+  await pool.query(
+    `with occurrences_kept as (
+      update occurrences set owner = $2 where status = 'expanding' and owner = any($1::bigint[])
+    )
+    update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[])`,
+    [former, owner],
+  );
+}
+
 /** Owners of unfinished work whose lock nobody holds. */
 export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
   const { rows } = await sql<{ owner: number }>`

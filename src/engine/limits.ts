@@ -20,6 +20,8 @@ export type Pass = { leave(): void } | { dueAt: Date; why: string };
 const reachMs = [1_000, 60_000, 600_000];
 /** What a send is taken to last before one has been seen. */
 const usualSendMs = 200;
+/** Workers look for what is due every second: so much work may wait for a slot here, so that none is ever idle. */
+const waitMs = 1_500;
 
 /** An object, so that one lost with its connection is not taken for another of the same number. */
 interface Slot {
@@ -101,9 +103,9 @@ export class Limits {
     return lane;
   }
 
-  /** Undefined when there is none. As many as have a slot may wait for one here, so that no slot is ever idle. */
+  /** Undefined when there is none, and more wait for one than would have it soon. */
   #takeSlot(lane: Lane, concurrency: number): Promise<Slot | undefined> {
-    if (lane.waiting.length >= concurrency) return Promise.resolve(undefined);
+    if (lane.waiting.length >= concurrency * Math.max(1, waitMs / lane.averageMs)) return Promise.resolve(undefined);
     return new Promise((enter, fail) => {
       lane.waiting.push({ enter, fail });
       this.#ask(lane);

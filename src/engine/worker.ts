@@ -2,8 +2,8 @@
  * A worker: claims, expands, sends and recovers until it is told to stop. It is woken by NOTIFY and looks by itself now
  * and then. Urgent goes before normal before bulk in every round.
  *
- * Its life is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity;
- * what it was sending under the old one is settled by whoever comes first, its own outcome or recovery.
+ * Its life is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
+ * and goes on with its work under that one; where it cannot in time, recovery takes the work up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
@@ -11,6 +11,7 @@ import { type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
 import {
   beginLife,
+  inheritAcrossTenants,
   listDeadWorkersAcrossTenants,
   releaseOccurrencesAcrossTenants,
   settleUnknownAcrossTenants,
@@ -29,17 +30,19 @@ const mostUnderWay = [400, 1_000, 500];
 const claimAtOnce = 250;
 /** A backstop: NOTIFY wakes it sooner, and nothing that is due waits longer than this. */
 const lookEveryMs = 1_000;
-const recoverEveryMs = 5_000;
+const recoverEveryMs = 2_000;
 /** How often it looks for claims of its own whose answer was lost. */
 const lookBackEveryMs = 5_000;
-/** A worker whose lock is gone is given this long to write what it knows. */
-const graceMs = 10_000;
+/** A worker whose lock is gone is given this long to take up its own work under a new one. */
+const graceMs = 5_000;
 
 export class Worker {
   readonly #engine: Engine;
   readonly #url: string;
   readonly #dedupe: string[];
   #life: WorkerLife | undefined;
+  /** Lives that were lost, and whose work is not yet under the present one. */
+  readonly #former: number[] = [];
   readonly #stop = new AbortController();
   readonly #underWay = new Map<number, Delivery>();
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
@@ -80,8 +83,10 @@ export class Worker {
   async #begin(): Promise<void> {
     this.#life = await beginLife(this.#url, error => {
       this.#engine.log.warn({ err: error }, "lost the connection that is this worker's life; beginning another");
+      if (this.#life) this.#former.push(this.#life.id);
       this.#life = undefined;
     });
+    this.#lookBackAt = 0;
   }
 
   async #work(): Promise<void> {
@@ -120,6 +125,11 @@ export class Worker {
    */
   async #lookBack(owner: number): Promise<void> {
     const { db, pool, log } = this.#engine;
+    if (this.#former.length > 0) {
+      const former = [...this.#former];
+      await inheritAcrossTenants(pool, former, owner);
+      this.#former.splice(0, former.length);
+    }
     const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
     const deliveries = await listClaimedAcrossTenants(pool, owner, [...this.#underWay.keys()]);
     this.#lookBackAt = Date.now() + lookBackEveryMs;

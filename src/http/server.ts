@@ -93,10 +93,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       strictPreflight: false,
     });
   }
-  await registerOpenApi(app);
   registerService(app, deps);
-  registerPages(app);
   if (withApi) {
+    await registerOpenApi(app);
+    registerPages(app);
     const admit = createAdmission(deps);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;

@@ -12,8 +12,10 @@ export class TokenBucket {
 
   /** Whether one could be taken, how many are left, and how many seconds until the next or until it is full. */
   take(now: number): { taken: boolean; left: number; resetSeconds: number } {
-    this.#tokens = Math.min(this.perSecond, this.#tokens + ((now - this.#at) / 1_000) * this.perSecond);
-    this.#at = now;
+    // Callers may come with their time out of order, and a clock may be set back: neither takes anything away.
+    const elapsed = Math.max(0, now - this.#at);
+    this.#tokens = Math.min(this.perSecond, this.#tokens + (elapsed / 1_000) * this.perSecond);
+    this.#at = Math.max(this.#at, now);
     const taken = this.#tokens >= 1;
     if (taken) this.#tokens -= 1;
     const missing = taken ? this.perSecond - this.#tokens : 1 - this.#tokens;

@@ -64,10 +64,11 @@ export async function createKey(
   const place = await directory.findPlace({ org: organizationSlug, prj: project, app: application });
   if (!place) throw new AppError('organization.not_found', `there is no organization ${organizationSlug}`);
   const errors: FieldErrors = {};
-  if (project && !place.project) errors.project = [`there is no project ${project} in ${organizationSlug}`];
-  if (application && !project) errors.application = ['needs its project too'];
-  else if (application && !place.application)
-    errors.application = [`there is no application ${application} in ${project}`];
+  if (project !== undefined && !place.project)
+    errors.project = [`there is no project ${JSON.stringify(project)} in ${organizationSlug}`];
+  if (application !== undefined && project === undefined) errors.application = ['needs its project too'];
+  else if (application !== undefined && !place.application)
+    errors.application = [`there is no application ${JSON.stringify(application)} in ${project}`];
   const unknown = input.permissions.filter(name => !isPermission(name));
   const beyond = input.permissions.filter(name => isPermission(name) && !allows(granter, name));
   if (unknown.length > 0)

@@ -75,8 +75,9 @@ export interface EngineWorld {
   close(): Promise<void>;
 }
 
-export async function openWorld(): Promise<EngineWorld> {
-  const service = await testService();
+/** With settings for the service, such as a role: then whoever opens it starts the others. */
+export async function openWorld(env: Record<string, string> = {}): Promise<EngineWorld> {
+  const service = await testService(env);
   const arrivals: { path: string; received: Received }[] = [];
   const replies = new Map<string, Parameters<Tenant['answer']>[0]>();
   const peer = await openHttpPeer(seen => {

@@ -1,0 +1,109 @@
+/** Promises with numbers: memory that stays flat, nobody who waits for another's blast, and how soon a message leaves. */
+import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/api.ts';
+import { type Running, startBelfry } from './support/process.ts';
+import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+let worker: Running;
+
+beforeAll(async () => {
+  world = await openWorld({ BELFRY_ROLE: 'api' });
+  const env = { DATABASE_URL: world.service.house.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+  worker = await startBelfry(env, ['--role', 'worker']);
+});
+afterAll(async () => {
+  await worker.end('SIGTERM');
+  await world.close();
+});
+
+async function residentMb(): Promise<number> {
+  const status = await readFile(`/proc/${worker.process.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+}
+
+/** From the request until the message stands at the peer, in milliseconds. */
+async function timeOne(tenant: Tenant): Promise<number> {
+  const before = tenant.received().length;
+  const began = performance.now();
+  await tenant.trigger();
+  while (tenant.received().length === before) {
+    if (performance.now() - began > 20_000) throw new Error('the message did not arrive within 20 s');
+    await sleep(1);
+  }
+  return performance.now() - began;
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
+}
+
+test('from a trigger to the peer: the median of 50 messages is well below 100 ms on an idle machine', async () => {
+  const tenant = await world.tenant({ users: ['ann@x.test'] });
+  for (let i = 0; i < 10; i++) await timeOne(tenant);
+  const times: number[] = [];
+  for (let i = 0; i < 50; i++) times.push(await timeOne(tenant));
+  console.info(`trigger to peer: median ${median(times).toFixed(1)} ms, worst ${Math.max(...times).toFixed(1)} ms`);
+  // Other tests share the machine.
+  expect(median(times)).toBeLessThan(250);
+});
+
+test.skipIf(process.platform !== 'linux')(
+  'a fan-out to 100,000 takes little memory and lets the messages of others through',
+  { timeout: 120_000 },
+  async () => {
+    const size = 100_000;
+    const blast = await world.tenant({
+      users: ['ann@x.test'],
+      channels: [sandbox],
+      notifications: [{ channels: ['sandbox'] }],
+    });
+    const other = await world.tenant({ users: ['ben@x.test'] });
+    await crowd(blast, size - 1);
+    await timeOne(other);
+
+    const before = await residentMb();
+    const began = performance.now();
+    const id = await blast.trigger();
+    const waits: number[] = [];
+    let most = before;
+    for (;;) {
+      most = Math.max(most, await residentMb());
+      const { status, counts } = await blast.occurrence(id);
+      if (status === 'completed' && counts.pending === 0) break;
+      expect(performance.now() - began).toBeLessThan(100_000);
+      if (counts.sent > 0 && waits.length < 20) waits.push(await timeOne(other));
+      await sleep(100);
+    }
+    const seconds = (performance.now() - began) / 1_000;
+    console.info(
+      `${size} recipients in ${seconds.toFixed(1)} s, ${Math.round(size / seconds)}/s; ` +
+        `memory ${before.toFixed(0)} MB, at most ${(most - before).toFixed(0)} MB more; ` +
+        `meanwhile another's message: median ${median(waits).toFixed(0)} ms, worst ${Math.max(...waits).toFixed(0)} ms`,
+    );
+    expect(await blast.occurrence(id)).toMatchObject({ counts: { sent: size } });
+    expect(most - before).toBeLessThan(100);
+    expect(waits.length).toBeGreaterThan(0);
+    expect(median(waits)).toBeLessThan(1_000);
+    await eventually(() => world.checkLedger());
+  },
+);
+
+/** So many more members of the list, without the detour of a file. */
+async function crowd({ sql, id }: Tenant, size: number): Promise<void> {
+  await sql(
+    `with made as (
+       insert into users (organization_id, username, email)
+       select $1, 'p' || i || '@x.test', 'p' || i || '@x.test' from generate_series(1, $2::int) i returning id, email
+     ), reached as (
+       insert into addresses (organization_id, user_id, name, value) select $1, id, 'email', email from made returning id
+     )
+     insert into members (organization_id, list_id, address_id)
+     select $1, (select id from distribution_lists where organization_id = $1), id from reached`,
+    id,
+    size,
+  );
+  await sql('analyze');
+}
