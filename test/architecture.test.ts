@@ -128,7 +128,6 @@ const acrossTenants: Record<string, string> = {
   touchKeysAcrossTenants: 'one statement notes the use of all keys',
   findPlaceAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
   inheritAcrossTenants: 'a worker takes over what it held under an earlier identity',
-  takeTokensAcrossTenants: 'one statement serves the channels of a whole batch',
   storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',
   deleteOldIdempotencyKeysAcrossTenants: 'upkeep',
   listOrganizationsAcrossTenants: 'the command line exports all of them',
