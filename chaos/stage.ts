@@ -32,7 +32,7 @@ export interface StageOptions {
 type Role = 'all' | 'api' | 'worker';
 
 const secretKey = 'a secret of at least 32 characters';
-const patienceMs = Number(process.env.PAT ?? 60_000);
+const patienceMs = 90_000;
 
 export class Stage {
   readonly url: string;

@@ -10,7 +10,7 @@ import { openEmbedded } from './db/embedded.ts';
 import { Slots } from './db/limits.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
-import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { byIndexAlone, type Database, isUnavailable, openDatabase } from './db/pool.ts';
 import { Limits } from './engine/limits.ts';
 import { Outcomes } from './engine/outcomes.ts';
 import { Senders } from './engine/senders.ts';
@@ -166,6 +166,13 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     name: 'belfry worker',
     onError: error => log.warn({ err: error }, "one of the worker's database connections broke"),
   });
+  const claims = openDatabase({
+    url,
+    name: 'belfry worker',
+    connections: 1,
+    settings: byIndexAlone,
+    onError: error => log.warn({ err: error }, 'the connection that claims broke'),
+  });
   const { db, pool } = database;
   const outbound = createOutbound({ allow: config.outboundAllow });
   const senders = new Senders({ outbound });
@@ -178,6 +185,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
   const engine = {
     db,
     pool,
+    claims: claims.pool,
     plans: deps.plans,
     senders,
     outcomes,
@@ -200,7 +208,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
       await senders.close();
       await slots.close();
       await outbound.close();
-      await database.close();
+      await Promise.all([database.close(), claims.close()]);
     },
   };
 }

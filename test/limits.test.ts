@@ -156,6 +156,23 @@ describe('a rate', () => {
     expect(await tenant.counts(blast, 10_000)).toMatchObject({ sent: 60 });
   });
 
+  test('makes the urgent wait a second and no longer until they try again', async () => {
+    const tenant = await declare(40, { rate_per_second: 2 });
+    const urgent = await tenant.trigger({ priority: 'urgent' });
+    const waiting = await eventually(async () => {
+      const [row] = await sql<{ waiting: number; seconds: number }>(
+        `select count(*)::int as waiting, max(extract(epoch from due_at - now()))::float as seconds
+         from deliveries where occurrence_id = $1 and detail like 'the channel sends 2 a second'`,
+        urgent,
+      );
+      expect(row!.waiting).toBeGreaterThan(30);
+      return row!;
+    });
+    expect(waiting.seconds).toBeLessThan(1.1);
+    await sql('update channels set rate_per_second = null where organization_id = $1', tenant.id);
+    expect(await tenant.counts(urgent, 10_000)).toMatchObject({ sent: 40 });
+  });
+
   test('gives out what is in the bucket and no more, whoever asks at once', async () => {
     const tenant = await declare(1, {});
     const pool = new pg.Pool({ connectionString: database.url, max: 8 });

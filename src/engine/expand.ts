@@ -18,7 +18,7 @@ import { type Decided, decidePage } from '../services/deciding.ts';
 import type { Engine } from './engine.ts';
 
 const occurrencesAtOnce = 100;
-const recipientsAtOnce = 1_000;
+const recipientsAtOnce = 500;
 /** Planned together; after each such group it is seen whether the rest of a claim goes back into the queue. */
 const plannedAtOnce = 10;
 /** Up to so many deliveries are sent in the same breath; more go through the queue, where turns are taken. */
@@ -34,9 +34,15 @@ export async function expandSome(
   priority: number,
   busy: number[],
 ): Promise<Delivery[] | undefined> {
-  const { db, pool, turns } = engine;
+  const { db, pool, claims, turns } = engine;
   const after = turns.occurrences[priority] ?? 0;
-  const claimed = await claimOccurrencesAcrossTenants(pool, { priority, after, most: occurrencesAtOnce, owner, busy });
+  const claimed = await claimOccurrencesAcrossTenants(claims, {
+    priority,
+    after,
+    most: occurrencesAtOnce,
+    owner,
+    busy,
+  });
   turns.occurrences[priority] = Math.max(0, ...claimed.map(occurrence => occurrence.organization_id));
   if (claimed.length === 0) return after === 0 ? undefined : [];
   // Pages of many long lists at once would fill the memory and make the urgent wait.
