@@ -16,6 +16,7 @@ export async function serve(config: Config): Promise<void> {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
+      serializers: { err: describeError },
     },
     process.stdout.isTTY ? pretty({ translateTime: 'HH:MM:ss.l' }) : process.stdout,
   );
@@ -66,4 +67,12 @@ curl -X POST ${url} -H 'Authorization: Key ${demo.key}' -H 'Content-Type: applic
 
   Stop with Ctrl-C.
 `);
+}
+
+/** Without what drivers hang on their errors: whole connections, with every statement they ever prepared. */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { name, message, stack, cause } = error;
+  const { code } = error as NodeJS.ErrnoException;
+  return { name, code, message, stack, cause: cause === undefined ? undefined : describeError(cause) };
 }

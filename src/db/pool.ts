@@ -85,8 +85,9 @@ export function openDatabase({ url, name, connections = 10, onError = () => {}, 
     db,
     pool,
     writer,
+    // Not db.destroy(): it leaves the pool open when no query ever went through Kysely.
     close: async () => {
-      await Promise.all([db.destroy(), writer.end()]);
+      await Promise.all([pool.end(), writer.end()]);
     },
   };
 }

@@ -33,8 +33,10 @@ export const SmtpSettings = settings(
           'Whose certificates to trust (PEM), for a server with one of its own. Absent: the public authorities.',
       }),
     ),
-    user: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
-    password: Type.Optional(Type.String({ minLength: 1, maxLength: 4096, secret: true })),
+    user: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'Whom to sign in as.' })),
+    password: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'What to sign in with.' }),
+    ),
     from: From,
     reply_to: ReplyTo,
     headers: Type.Optional(
@@ -55,7 +57,13 @@ export const SmtpSettings = settings(
       Type.String({ minLength: 1, maxLength: 63, description: 'The key is published at SELECTOR._domainkey.DOMAIN.' }),
     ),
     dkim_private_key: Type.Optional(
-      Type.String({ pattern: '-----BEGIN', patternHint: 'must be a PEM key', maxLength: 16_384, secret: true }),
+      Type.String({
+        pattern: '-----BEGIN',
+        patternHint: 'must be a PEM key',
+        maxLength: 16_384,
+        secret: true,
+        description: 'The private half of that key, as PEM.',
+      }),
     ),
     max_connections: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 100, description: 'At the same time, from each worker. Absent: 5.' }),
