@@ -30,8 +30,13 @@ async function killDatabase(dataDir: string): Promise<void> {
     const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
     if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
   }
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  for (const pid of pids) killIfRunning(pid);
   await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
+}
+
+/** A backend may have ended by itself since it was listed. */
+function killIfRunning(pid: number): void {
+  if (isRunning(pid)) process.kill(pid, 'SIGKILL');
 }
 
 function isRunning(pid: number): boolean {

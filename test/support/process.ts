@@ -1,5 +1,6 @@
 /** The real program in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,6 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { settings } from '../../src/config.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Node's flags as `npm start` gives them. */
+const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
+const program = [...scripts.start.split(' ').filter(word => word.startsWith('--')), path.join(root, 'src/main.ts')];
 
 export interface Running {
   process: ChildProcess;
@@ -24,7 +29,7 @@ export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
 }
 
 export async function startBelfry(env: Record<string, string>, args: string[] = []): Promise<Running> {
-  const child = spawn(process.execPath, [path.join(root, 'src/main.ts'), 'serve', ...args], {
+  const child = spawn(process.execPath, [...program, 'serve', ...args], {
     env: cleanEnv({ PORT: '0', ...env }),
     cwd: env.BELFRY_DATA_DIR ?? root,
   });
@@ -55,7 +60,7 @@ export interface Finished {
 
 /** Runs a command of the command line to its end. */
 export async function belfry(args: string[], env: Record<string, string>, input = ''): Promise<Finished> {
-  const child = spawn(process.execPath, [path.join(root, 'src/main.ts'), ...args], { env: cleanEnv(env), cwd: root });
+  const child = spawn(process.execPath, [...program, ...args], { env: cleanEnv(env), cwd: root });
   child.stdin.end(input);
   let stdout = '';
   let stderr = '';
