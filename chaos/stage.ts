@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,7 @@ import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
-import { cleanEnv, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
+import { cleanEnv, killDatabase, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
 import { findMistakes } from '../test/support/sink-ledger.ts';
 import { runSql } from '../test/support/sql.ts';
 import { type Facts, type Ledger, type Receipt, settleLedger } from './ledger.ts';
@@ -106,14 +106,7 @@ export class Stage {
 
   /** The postmaster and its children, as a power cut would end them. */
   async killDatabase(): Promise<void> {
-    const postmaster = await postmasterPid(this.#dataDir);
-    const pids = [postmaster];
-    for (const entry of await readdir('/proc')) {
-      if (!/^\d+$/.test(entry)) continue;
-      const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
-      if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
-    }
-    for (const pid of pids) process.kill(pid, 'SIGKILL');
+    await killDatabase(this.#dataDir);
   }
 
   /** A fast shutdown; whoever is present on the data folder starts it again. */

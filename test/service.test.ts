@@ -1,10 +1,10 @@
 /** The program as operators run it: processes, signals, crashes. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../src/db/embedded.ts';
-import { postmasterPid, type Running, startBelfry, waitFor } from './support/process.ts';
+import { killDatabase, postmasterPid, type Running, startBelfry, waitFor } from './support/process.ts';
 import { runSql } from './support/sql.ts';
 
 const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
@@ -19,33 +19,6 @@ async function post(service: Running, key: string, url: string, body: unknown): 
     headers: { authorization: `Key ${key}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-}
-
-/** Kills the postmaster and all its children as a power cut would. */
-async function killDatabase(dataDir: string): Promise<void> {
-  const postmaster = await postmasterPid(dataDir);
-  const pids = [postmaster];
-  for (const entry of await readdir('/proc')) {
-    if (!/^\d+$/.test(entry)) continue;
-    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
-    if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
-  }
-  for (const pid of pids) killIfRunning(pid);
-  await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
-}
-
-/** A backend may have ended by itself since it was listed. */
-function killIfRunning(pid: number): void {
-  if (isRunning(pid)) process.kill(pid, 'SIGKILL');
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 describe('one data folder', () => {

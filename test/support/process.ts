@@ -1,7 +1,7 @@
 /** The real program in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -88,6 +88,29 @@ export async function waitFor<T>(
 export async function postmasterPid(dataDir: string): Promise<number> {
   const text = await readFile(path.join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
   return Number(text.split('\n')[0]);
+}
+
+/** Ends the postmaster and all its children as a power cut would. */
+export async function killDatabase(dataDir: string): Promise<void> {
+  const postmaster = await postmasterPid(dataDir);
+  const pids = [postmaster];
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
+    if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
+  }
+  // A backend may have ended by itself since it was listed.
+  for (const pid of pids) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
+  await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function collect(child: ChildProcess): () => string {
