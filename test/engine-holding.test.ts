@@ -159,7 +159,7 @@ describe('a world that changes between accepting and sending', () => {
     const { tenant, id } = await changed(({ sql, id: organization }) =>
       sql(`delete from users where organization_id = $1 and username = 'ann@x.test'`, organization),
     );
-    expect(await tenant.outcomes(id)).toEqual(['ben@x.test sent', 'null suppressed: user.locked']);
+    expect(await tenant.outcomes(id)).toEqual(['ben@x.test sent', 'null suppressed: user.missing']);
   });
 
   test('the channel is switched off', async () => {

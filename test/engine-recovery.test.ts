@@ -66,6 +66,17 @@ test('the work of a worker that died is taken up within seconds', async () => {
   expect((await tenant.deliveries(ids[1]!)).map(one => one.attempts)).toEqual([2, 2]);
 });
 
+test('a message that has ended one worker after another is kept as unknown', async () => {
+  const tenant = await world.tenant({ users: two });
+  const [, sending] = await claimed(tenant, dead + 1);
+  await tenant.sql(
+    'update deliveries set attempts = 8, provider_attempts = 8 where organization_id = $1 and occurrence_id = $2',
+    tenant.id,
+    sending!,
+  );
+  expect(await tenant.outcomes(sending!, 20_000)).toEqual(two.map(email => `${email} unknown`));
+});
+
 test('a claim whose answer was lost is taken up by the worker itself', async () => {
   const tenant = await world.tenant({ users: two });
   const ids = await claimed(tenant, await livingOwner(tenant));

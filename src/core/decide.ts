@@ -21,6 +21,7 @@ export const reasons = {
   'channel.disabled': 'the channel is switched off',
   'channel.unusable': 'the channel has no provider that can be used',
   'user.locked': 'the user is locked',
+  'user.missing': 'the user has been deleted',
   'member.inactive': 'the membership in the list is inactive',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',

@@ -2,9 +2,9 @@
  * A worker's life is a session advisory lock on a connection of its own: gone the moment the process dies, without
  * heartbeats or leases. Whose lock is gone, whoever looks may settle what it left behind.
  */
-
 import { sql } from 'kysely';
 import pg from 'pg';
+import { mostAttempts } from '../core/retry.ts';
 import { countText } from './deliveries.ts';
 import type { Db } from './pool.ts';
 
@@ -86,13 +86,14 @@ export async function releaseOccurrencesAcrossTenants(db: Db, owner: number): Pr
 
 /**
  * Their messages may or may not have left. Where the receiver can tell twins apart, or the channel says so, they are
- * sent again under the same identity; else they are kept as `unknown` for a person to decide.
+ * sent again under the same identity; else they are kept as `unknown` for a person to decide. So is what has been tried
+ * as often as anything is: a message that ends every worker must not go on for ever.
  */
 export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<number> {
   const { rows } = await pool.query<{ settled: number }>(
     `with settled as (
       update deliveries d set
-        status = case when exists (
+        status = case when d.provider_attempts >= $3 or exists (
             select from channels c where c.organization_id = d.organization_id and c.id = d.channel_id
               and c.on_unknown = 'hold' and (c.providers -> d.provider_index ->> 'use') <> all($2::text[]))
           then 'unknown' else 'retrying' end,
@@ -101,7 +102,7 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
-    [owner, dedupe],
+    [owner, dedupe, mostAttempts],
   );
   return rows[0]!.settled;
 }

@@ -141,7 +141,8 @@ function lookAgain(
   if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
-  if (!person || person.locked) return end('suppressed', 'user.locked');
+  if (!person) return end('suppressed', 'user.missing');
+  if (person.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
   if (!channel.enabled) return end('suppressed', 'channel.disabled');
   if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
