@@ -18,7 +18,7 @@ export async function serve(config: Config): Promise<void> {
       formatters: { level: label => ({ level: label }) },
       serializers: { err: describeError },
     },
-    process.stdout.isTTY ? pretty({ translateTime: 'HH:MM:ss.l' }) : process.stdout,
+    process.stdout.isTTY ? pretty({ translateTime: 'HH:MM:ss.l', singleLine: true }) : process.stdout,
   );
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'stopping because of a failure that nobody caught');
