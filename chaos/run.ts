@@ -9,8 +9,7 @@ import type { Scenario } from './scenario.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import { powerCut } from './scenarios/power-cut.ts';
-import { providerDrops } from './scenarios/provider-drops.ts';
-import { providerHangs } from './scenarios/provider-hangs.ts';
+import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
 
 const scenarios: Record<string, Scenario> = {

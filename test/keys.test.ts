@@ -12,7 +12,7 @@ import { runSql } from './support/sql.ts';
 import { buildTenants, keyChecksum, type Tenants } from './support/tenants.ts';
 
 let database: TestDatabase;
-/** Two processes on one database: what one is told, the other must hear. */
+/** Two services on one database: what one is told, the other must hear. Real processes: processes.test.ts. */
 let here: Service;
 let there: Service;
 let tenants: Tenants;
@@ -187,10 +187,10 @@ describe('what is known', () => {
   });
 });
 
-describe('within a second, another process hears', () => {
+describe('within a second, another service hears', () => {
   const withinASecond = (check: () => Promise<unknown>) => eventually(check, 1_000);
 
-  /** Both processes know the key before it changes. */
+  /** Both services know the key before it changes. */
   async function knownKey(): Promise<{ id: string; key: string }> {
     const made = await newKey();
     for (const service of [here, there]) expect((await ping(service, made.key)).status).toBe(200);

@@ -3,15 +3,16 @@ import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
-export const providerDrops: Scenario = {
-  title: 'a provider takes messages and closes the connection without an answer',
+/** A provider that takes messages and says nothing, in one way or the other, for a while. */
+const silent = (title: string, mode: 'drop' | 'hang'): Scenario => ({
+  title,
   async run(scenario, scale) {
     const stage = await Stage.open({ recipients: 3, timeoutMs: 1_000, roles: ['api', 'worker'] });
     try {
       const stream = startStream(stage, 50);
       await sleep(2_000 * scale);
       const faultAt = Date.now();
-      await stage.mode('drop');
+      await stage.mode(mode);
       await sleep(3_000 * scale);
       await stage.mode('ok');
       const faultOverAt = Date.now();
@@ -25,4 +26,7 @@ export const providerDrops: Scenario = {
       await stage.close();
     }
   },
-};
+});
+
+export const providerDrops = silent('a provider takes messages and closes the connection without an answer', 'drop');
+export const providerHangs = silent('a provider takes messages and never answers, for a while', 'hang');
