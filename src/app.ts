@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from './config.ts';
+import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
 import { openEmbedded } from './db/embedded.ts';
 import { Slots } from './db/limits.ts';
@@ -81,6 +82,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       keyUse: new KeyUse(),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
+      actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
   } catch (error) {

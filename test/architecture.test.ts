@@ -129,6 +129,7 @@ const acrossTenants: Record<string, string> = {
   findPlaceAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
   inheritAcrossTenants: 'a worker takes over what it held under an earlier identity',
   storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',
+  deleteOldAuditAcrossTenants: 'upkeep',
   deleteOldIdempotencyKeysAcrossTenants: 'upkeep',
   listOrganizationsAcrossTenants: 'the command line exports all of them',
   createOrganizationAcrossTenants: 'there is no organization yet',

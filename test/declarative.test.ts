@@ -272,7 +272,11 @@ describe('pruning', () => {
       'select id from distribution_lists where organization_id = $1 and name = $2',
       [organization!.id, 'None'],
     );
-    await addRecipients(house.deps, Number(organization!.id), Number(list!.id), ['guest@acme.test']);
+    const [project, none] = [
+      { id: 0, slug: 'shop' },
+      { id: Number(list!.id), name: 'None' },
+    ];
+    await addRecipients(house.deps, Number(organization!.id), project, none, ['guest@acme.test']);
     const document = everything('leaving');
     delete document.projects;
     expect(told(await apply(document, true))).toEqual(['delete user leaving/guest@acme.test']);

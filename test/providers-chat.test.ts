@@ -2,10 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { chatCases } from './support/compliance-chat.ts';
 import type { Seen } from './support/http-peer.ts';
-import { json, useWire } from './support/wire.ts';
+import { json, openWire } from './support/wire.ts';
 
 const { 'teams-workflow': teams, 'discord-webhook': discord, 'telegram-bot': telegram } = chatCases;
-const wire = useWire();
+const wire = openWire();
 const bodyOf = (seen: Seen) => JSON.parse(seen.body);
 
 describe('a Teams workflow', () => {

@@ -1,10 +1,10 @@
 /** The wire formats of the text message providers, and what their own words for trouble mean. */
 import { describe, expect, it } from 'vitest';
 import { account, chatCases } from './support/compliance-chat.ts';
-import { json, useWire } from './support/wire.ts';
+import { json, openWire } from './support/wire.ts';
 
 const { twilio, vonage } = chatCases;
-const wire = useWire();
+const wire = openWire();
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
 describe('twilio', () => {

@@ -5,10 +5,10 @@ import { shapeErrors } from '../src/core/declarative-shape.ts';
 import { standardWebhooks } from '../src/providers/webhook/standard-webhooks.ts';
 import { chatCases } from './support/compliance-chat.ts';
 import type { Seen } from './support/http-peer.ts';
-import { useWire } from './support/wire.ts';
+import { openWire } from './support/wire.ts';
 
 const hooks = chatCases['standard-webhooks'];
-const wire = useWire();
+const wire = openWire();
 const toSecret = (letter: string, bytes = 24) => `whsec_${Buffer.alloc(bytes, letter).toString('base64')}`;
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const verify = (secret: string, { body, headers }: Seen) =>

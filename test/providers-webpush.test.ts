@@ -10,10 +10,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { shapeErrors } from '../src/core/declarative-shape.ts';
 import { generateVapidKeys, vapid } from '../src/providers/webpush/vapid.ts';
 import { chatCases, createBrowser, vapidKeys } from './support/compliance-chat.ts';
-import { useWire } from './support/wire.ts';
+import { openWire } from './support/wire.ts';
 
 const push = chatCases.vapid;
-const wire = useWire();
+const wire = openWire();
 const browser = createBrowser();
 
 /** Keeps the bytes as they come: they are no text. */

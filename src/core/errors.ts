@@ -8,6 +8,8 @@ export type ErrorKind =
   | 'forbidden'
   | 'not_found'
   | 'method'
+  | 'conflict'
+  | 'stale'
   | 'too_large'
   | 'media_type'
   | 'rate_limited'
@@ -20,6 +22,7 @@ const catalogue = {
   'request.too_large': ['too_large', 'The request body is too large'],
   'request.media_type': ['media_type', 'The body must be application/json'],
   'request.method': ['method', 'This path does not take that method'],
+  'request.stale': ['stale', 'It has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
 
   'key.missing': ['unauthorized', 'An API key is required'],
@@ -42,6 +45,8 @@ const catalogue = {
   'message.not_found': ['not_found', 'No such message'],
   'key.not_found': ['not_found', 'No such key'],
 
+  'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
+  'resource.exists': ['conflict', 'There is one of that name already'],
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
   'event.inactive': ['invalid', 'The event is not active'],
@@ -78,6 +83,8 @@ interface Details {
   /** What is wrong with which field; shown to the caller. */
   fields?: FieldErrors;
   retryAfterSeconds?: number;
+  /** Of a deletion that was refused: what it would take along, or what needs it. */
+  uses?: Record<string, unknown>;
   /** The methods that a path does take. */
   allow?: string[];
   cause?: unknown;

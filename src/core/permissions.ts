@@ -16,6 +16,7 @@ export const permissions = [
   'inbox:write',
   'key:read',
   'key:write',
+  'audit:read',
   'configuration:read',
   'configuration:write',
 ] as const;

@@ -25,18 +25,19 @@ export async function listAddresses(
     .execute();
 }
 
-/** The same name and value again adds nothing. */
+/** False when the user has it already: the same name and value again adds nothing. */
 export async function addAddress(
   db: Db,
   organizationId: number,
   userId: number,
   address: { name: string; value: string },
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const result = await db
     .insertInto('addresses')
     .values({ organization_id: organizationId, user_id: userId, ...address })
     .onConflict(conflict => conflict.doNothing())
-    .execute();
+    .executeTakeFirst();
+  return result.numInsertedOrUpdatedRows === 1n;
 }
 
 /** Makes sure that each of these users has the address `email` with its own email. */

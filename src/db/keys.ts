@@ -73,15 +73,19 @@ export async function listKeys(db: Db, organizationId: number) {
     .execute();
 }
 
-/** By id or name; false when there is no such key. Revoking twice keeps the first time. */
-export async function revokeKey(db: Db, organizationId: number, idOrName: string): Promise<boolean> {
-  const result = await db
+/** By id or name; those that are meant. Revoking twice keeps the first time. */
+export async function revokeKey(
+  db: Db,
+  organizationId: number,
+  idOrName: string,
+): Promise<{ id: string; name: string }[]> {
+  return db
     .updateTable('keys')
     .set({ revoked_at: sql`coalesce(revoked_at, now())` })
     .where('organization_id', '=', organizationId)
     .where(where => where.or([where('id', '=', idOrName), where('name', '=', idOrName)]))
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+    .returning(['id', 'name'])
+    .execute();
 }
 
 export async function touchKeysAcrossTenants(db: Db, used: { id: string; at: Date }[]): Promise<void> {

@@ -28,6 +28,22 @@ export interface Applications {
   paused_at: Date | null;
 }
 
+export interface Audit {
+  organization_id: number;
+  id: Generated<number>;
+  at: Generated<Date>;
+  actor_kind: string;
+  actor_id: string | null;
+  actor_name: string;
+  action: string;
+  noun: string;
+  path: string;
+  before: NullableJson;
+  after: NullableJson;
+  origin: string | null;
+  request_id: string | null;
+}
+
 export interface ChannelRates {
   organization_id: number;
   channel_id: number;
@@ -251,6 +267,7 @@ export interface Users {
 export interface Tables {
   addresses: Addresses;
   applications: Applications;
+  audit: Audit;
   channel_rates: ChannelRates;
   channels: Channels;
   deliveries: Deliveries;

@@ -66,19 +66,19 @@ export async function createMissingUsers(db: Db, organizationId: number, users: 
 }
 
 /** Locks the row, so that a merge reads what it will replace. */
-export async function findCustomFieldsForUpdate(
+export async function findUserForUpdate(
   db: Db,
   organizationId: number,
   id: number,
-): Promise<JsonObject | undefined> {
+): Promise<(User & { custom_fields: JsonObject }) | undefined> {
   const row = await db
     .selectFrom('users')
-    .select('custom_fields')
+    .select([...columns, 'custom_fields'])
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .forUpdate()
     .executeTakeFirst();
-  return row?.custom_fields as JsonObject | undefined;
+  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
 }
 
 export interface UserChanges {

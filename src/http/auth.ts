@@ -76,7 +76,7 @@ async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
   if (params.channel !== undefined) {
     const id = await findChannel(deps, place.organization.id, place.project?.id ?? null, params.channel);
     if (id === undefined) throw notFound('channel.not_found', 'channel', params.channel);
-    extra.channel = { id };
+    extra.channel = { id, slug: params.channel };
   }
   if (params.username !== undefined) {
     extra.user = await findUser(deps, place.organization.id, params.username);

@@ -40,7 +40,7 @@ export const distributionListRoutes: Route[] = [
     answer: DistributionList,
     handle: async call => {
       const { deps, organization, project, body } = call;
-      return present(await lists.createDistributionList(deps, organization.id, project.id, body.name), call);
+      return present(await lists.createDistributionList(deps, organization.id, project, body.name), call);
     },
   }),
   plain({
@@ -66,7 +66,8 @@ export const distributionListRoutes: Route[] = [
     body: Recipients,
     bodyLimit: 10 * 1024 * 1024,
     answer: RecipientsAdded,
-    handle: ({ deps, organization, list: { id }, body }) => lists.addRecipients(deps, organization.id, id, body),
+    handle: ({ deps, organization, project, list, body }) =>
+      lists.addRecipients(deps, organization.id, project, list, body),
   }),
   list({
     path: '/api/o/:org/p/:prj/d/:pk/m/',

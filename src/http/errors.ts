@@ -9,6 +9,8 @@ export const statuses: Record<ErrorKind, number> = {
   forbidden: 403,
   not_found: 404,
   method: 405,
+  conflict: 409,
+  stale: 412,
   too_large: 413,
   media_type: 415,
   rate_limited: 429,
@@ -20,7 +22,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const known = toAppError(error);
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
-  const { fields, retryAfterSeconds, allow } = known.details;
+  const { fields, retryAfterSeconds, allow, uses } = known.details;
   reply.header('x-request-id', request.id); // no hook has run when the path could not even be read
   if (status === 401) reply.header('www-authenticate', 'Key');
   if (allow) reply.header('allow', allow.join(', '));
@@ -36,6 +38,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       detail: status === 500 ? 'The request id below names this failure in the log of the server.' : known.message,
       code: known.code,
       errors: fields,
+      uses,
       request_id: request.id,
     });
 }

@@ -1,9 +1,9 @@
 import { type TSchema, Type } from 'typebox';
 import type { Permission } from '../core/permissions.ts';
-import { pause, resume } from '../services/holds.ts';
-import type { Call, Found, PlainRoute, Route } from './route.ts';
+import { type Held, pause, resume } from '../services/holds.ts';
+import { type Call, type Found, type PlainRoute, pathOf, type Route } from './route.ts';
 
-type Held = 'channels' | 'events' | 'applications';
+type Kind = Held['what'];
 
 const Paused = Type.Object({ paused: Type.Boolean() });
 const Resumed = Type.Object({
@@ -15,7 +15,7 @@ const Resumed = Type.Object({
 function holdRoutes(
   path: string,
   noun: string,
-  held: Held,
+  what: Kind,
   permission: Permission,
   idOf: (found: Found) => number,
 ): Route[] {
@@ -31,19 +31,19 @@ function holdRoutes(
     summary: `${verb === 'pause' ? 'Pause' : 'Resume'} ${words(noun)}`,
     description:
       verb === 'pause' ? 'Messages are kept until it is resumed; none is dropped.' : 'What was kept is sent.',
-    tag: held === 'channels' ? 'Channels' : 'Events',
+    tag: what === 'channels' ? 'Channels' : 'Events',
     status: 200,
     answer,
     handle,
   });
   return [
     route('pause', Paused, async call => {
-      await pause(call.deps, call.organization.id, held, idOf(call));
+      await pause(call.deps, call.organization.id, { what, id: idOf(call), path: pathOf(call) });
       return { paused: true };
     }),
     route('resume', Resumed, async call => ({
       paused: false,
-      released: await resume(call.deps, call.organization.id, held, idOf(call)),
+      released: await resume(call.deps, call.organization.id, { what, id: idOf(call), path: pathOf(call) }),
     })),
   ];
 }

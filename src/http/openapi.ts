@@ -31,6 +31,7 @@ const tags = [
   { name: 'Organizations', description: 'Tenants, their projects and applications.' },
   { name: 'Configuration', description: 'A whole organization as one document.' },
   { name: 'Keys', description: 'What lets programs in.' },
+  { name: 'Audit', description: 'Who changed what.' },
   { name: 'System', description: 'Is it there?' },
 ];
 

@@ -22,7 +22,7 @@ export interface Found {
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
   occurrence: { identifier: string };
-  channel: { id: number };
+  channel: { id: number; slug: string };
   delivery: { id: number };
   message: { id: number };
 }
@@ -37,6 +37,11 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
   (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
   (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown);
+
+/** What a path names, below the organization: shop/web/order-paid. */
+export function pathOf({ project, application, event, channel }: Partial<Found>): string {
+  return [project, application, event, channel].flatMap(place => place?.slug ?? []).join('/');
+}
 
 export interface Call {
   deps: Deps;

@@ -1,4 +1,5 @@
 /** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
+import { auditRoutes } from './audit.ts';
 import { configurationRoutes } from './configuration.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
@@ -26,4 +27,5 @@ export const routes: readonly Route[] = [
   ...distributionListRoutes,
   ...keyRoutes,
   ...configurationRoutes,
+  ...auditRoutes,
 ];

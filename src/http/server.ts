@@ -123,7 +123,8 @@ function addRoute(
 ): void {
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Found => {
     const { key, found } = request.admission!;
-    return { ...found, deps, key, link: linkFor(request), request, reply };
+    const actor = { kind: 'key' as const, id: key.id, name: key.name, origin: request.ip, requestId: request.id };
+    return { ...found, deps: { ...deps, actor }, key, link: linkFor(request), request, reply };
   };
   app.route({
     method: route.method,

@@ -85,6 +85,6 @@ export const userRoutes: Route[] = [
     status: 200,
     body: NewAddress,
     answer: Address,
-    handle: ({ deps, organization, user, body }) => users.addAddress(deps, organization.id, user.id, body),
+    handle: ({ deps, organization, user, body }) => users.addAddress(deps, organization.id, user, body),
   }),
 ];

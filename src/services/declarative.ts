@@ -3,6 +3,7 @@
  * transaction each, so that a plan sees one moment and an apply happens wholly or not at all.
  */
 import type { Document, OrganizationDocument } from '../core/declarative.ts';
+import { toAuditEntry } from '../core/declarative-audit.ts';
 import { checkDocument, throwIfAny } from '../core/declarative-check.ts';
 import { type Change, diff, type Step, toChange } from '../core/declarative-diff.ts';
 import { toDocument } from '../core/declarative-export.ts';
@@ -22,6 +23,7 @@ import {
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
 import { checkEntry, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
+import { record } from './audit.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
 import { carryOut } from './declarative-write.ts';
@@ -81,8 +83,16 @@ export async function applyConfiguration(deps: Deps, document: unknown, options:
     await lockConfigurationAcrossTenants(trx, slugs);
     const steps = await planSteps(deps, trx, desired, options);
     await carryOut(trx, steps, (...channel) => sealSecrets(deps.cipher, ...channel));
+    await recordSteps(deps, trx, steps);
     return steps.map(toChange);
   });
+}
+
+/** In the audit log as it stands in the plan: what is secret is in neither. */
+async function recordSteps(deps: Deps, db: Db, steps: readonly Step[]): Promise<void> {
+  for (const [organizationId, own] of Map.groupBy(steps, step => step.organization.id!)) {
+    await record(deps, db, organizationId, ...own.map(toAuditEntry));
+  }
 }
 
 interface Desired {

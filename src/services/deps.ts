@@ -1,6 +1,7 @@
 /** What every use case is given; made once, in app.ts. */
 
 import type pg from 'pg';
+import type { Actor } from '../core/actor.ts';
 import type { NewOccurrence, Stored } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
@@ -18,6 +19,8 @@ export interface Deps {
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
   plans: Plans;
+  /** Who changes things with these: the caller of a request, else the command line. */
+  actor: Actor;
   /** For the few statements that change many rows at once. */
   pool: pg.Pool;
 }

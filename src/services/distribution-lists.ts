@@ -5,6 +5,7 @@ import * as lists from '../db/distribution-lists.ts';
 import * as members from '../db/members.ts';
 import type { PageRequest } from '../db/page.ts';
 import { createMissingUsers } from '../db/users.ts';
+import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
 export { listDistributionLists } from '../db/distribution-lists.ts';
@@ -13,23 +14,44 @@ export async function findDistributionList({ db }: Deps, organizationId: number,
   return lists.findDistributionList(db, organizationId, projectId, id);
 }
 
-export async function createDistributionList({ db }: Deps, organizationId: number, projectId: number, name: string) {
-  const list = await lists.createDistributionList(db, organizationId, projectId, { name, name_key: fold(name) });
-  if (list) return list;
-  throw new AppError('list.exists', `this project has a distribution list named ${name} already`, {
-    fields: { name: ['is taken by another list of this project'] },
+interface Project {
+  id: number;
+  slug: string;
+}
+
+export async function createDistributionList(deps: Deps, organizationId: number, project: Project, name: string) {
+  return deps.db.transaction().execute(async trx => {
+    const fields = { name, name_key: fold(name) };
+    const list = await lists.createDistributionList(trx, organizationId, project.id, fields);
+    if (!list) {
+      throw new AppError('list.exists', `this project has a distribution list named ${name} already`, {
+        fields: { name: ['is taken by another list of this project'] },
+      });
+    }
+    const path = `${project.slug}/${name}`;
+    await record(deps, trx, organizationId, { action: 'create', noun: 'list', path, after: { name } });
+    return list;
   });
 }
 
 /** All or nothing: unknown addresses become users, and whoever is a member already stays one. */
-export async function addRecipients({ db }: Deps, organizationId: number, listId: number, emails: string[]) {
+export async function addRecipients(
+  deps: Deps,
+  organizationId: number,
+  project: Project,
+  list: { id: number; name: string },
+  emails: string[],
+) {
   const people = new Map(emails.map(email => [fold(email), { username: fold(email), email }]));
   const usernames = [...people.keys()];
-  return db.transaction().execute(async trx => {
+  return deps.db.transaction().execute(async trx => {
     const created = await createMissingUsers(trx, organizationId, [...people.values()]);
     await addMissingEmails(trx, organizationId, usernames);
-    const added = await members.addMissingMembers(trx, organizationId, listId, usernames);
-    return { added, existing: usernames.length - added, created_users: created };
+    const added = await members.addMissingMembers(trx, organizationId, list.id, usernames);
+    const counts = { added, existing: usernames.length - added, created_users: created };
+    const path = `${project.slug}/${list.name}`;
+    await record(deps, trx, organizationId, { action: 'add members', noun: 'list', path, after: counts });
+    return counts;
   });
 }
 

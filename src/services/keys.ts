@@ -1,8 +1,10 @@
 import { AppError, type FieldErrors, invalid } from '../core/errors.ts';
+import type { Json } from '../core/json.ts';
 import { generateKey, parseKey, sameSecret } from '../core/keys.ts';
 import { allows, everything, isPermission, permissions } from '../core/permissions.ts';
 import * as keys from '../db/keys.ts';
 import type { Db } from '../db/pool.ts';
+import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
 export type { Key } from '../db/keys.ts';
@@ -55,13 +57,13 @@ export interface KeyInput {
 
 /** Returns the key itself, which is shown this once and stored nowhere. Nobody can give what they do not have. */
 export async function createKey(
-  { db, directory }: Deps,
+  deps: Deps,
   organizationSlug: string,
   input: KeyInput,
   granter: readonly string[] = [everything],
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
-  const place = await directory.findPlace({ org: organizationSlug, prj: project, app: application });
+  const place = await deps.directory.findPlace({ org: organizationSlug, prj: project, app: application });
   if (!place) throw new AppError('organization.not_found', `there is no organization ${organizationSlug}`);
   const errors: FieldErrors = {};
   if (project !== undefined && !place.project)
@@ -77,25 +79,37 @@ export async function createKey(
   if (Object.keys(errors).length > 0) throw invalid(errors);
 
   const { id, key, secretHash } = generateKey();
-  const created = await keys.createKey(db, place.organization.id, {
-    id,
-    name: input.name,
-    secret_hash: secretHash,
-    project_id: place.project?.id ?? null,
-    application_id: place.application?.id ?? null,
-    permissions: [...new Set(input.permissions)],
-    requests_per_second: input.requests_per_second ?? null,
-    expires_at: input.expires_at ?? null,
-  });
-  if (!created) {
-    throw new AppError('key.name_taken', `the organization has a key named ${input.name} already`, {
-      fields: { name: ['is taken by another key of this organization'] },
+  const { name, requests_per_second = null, expires_at = null } = input;
+  const granted = { permissions: [...new Set(input.permissions)], requests_per_second, expires_at };
+  const organizationId = place.organization.id;
+  await deps.db.transaction().execute(async trx => {
+    const created = await keys.createKey(trx, organizationId, {
+      id,
+      name,
+      secret_hash: secretHash,
+      project_id: place.project?.id ?? null,
+      application_id: place.application?.id ?? null,
+      ...granted,
     });
-  }
+    if (!created) {
+      throw new AppError('key.name_taken', `the organization has a key named ${name} already`, {
+        fields: { name: ['is taken by another key of this organization'] },
+      });
+    }
+    const after = { id, project, application, ...granted, expires_at: expires_at?.toISOString() ?? null } as Json;
+    await record(deps, trx, organizationId, { action: 'create', noun: 'key', path: name, after });
+  });
   return { id, key };
 }
 
-export async function revokeKey({ db }: Deps, organizationId: number, idOrName: string): Promise<void> {
-  if (await keys.revokeKey(db, organizationId, idOrName)) return;
-  throw new AppError('key.not_found', `the organization has no key with the id or name ${idOrName}`);
+export async function revokeKey(deps: Deps, organizationId: number, idOrName: string): Promise<void> {
+  await deps.db.transaction().execute(async trx => {
+    const revoked = await keys.revokeKey(trx, organizationId, idOrName);
+    if (revoked.length === 0) {
+      throw new AppError('key.not_found', `the organization has no key with the id or name ${idOrName}`);
+    }
+    for (const { id, name } of revoked) {
+      await record(deps, trx, organizationId, { action: 'revoke', noun: 'key', path: name, after: { id } });
+    }
+  });
 }

@@ -10,6 +10,7 @@ import { cancelOccurrence, findDelivery, findOccurrence, replayOccurrence } from
 import type { Place } from '../db/places.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
 export { listDeliveries, listOccurrences } from '../db/occurrences.ts';
@@ -110,17 +111,25 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 }
 
 /** What is sent already stays sent. */
-export async function cancel({ pool }: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await cancelOccurrence(pool, organizationId, identifier);
+export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
+  const cancelled = await cancelOccurrence(deps.pool, organizationId, identifier);
   if (cancelled === undefined) {
     throw new AppError(
       'occurrence.ended',
       'there is nothing left to cancel: the occurrence has ended or was cancelled',
     );
   }
+  await note(deps, organizationId, { action: 'cancel', noun: 'occurrence', path: identifier, after: { cancelled } });
   return cancelled;
 }
 
-export async function replay({ pool }: Deps, organizationId: number, identifier: string): Promise<number> {
-  return replayOccurrence(pool, organizationId, identifier);
+export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
+  const replayed = await replayOccurrence(deps.pool, organizationId, identifier);
+  await note(deps, organizationId, { action: 'replay', noun: 'occurrence', path: identifier, after: { replayed } });
+  return replayed;
+}
+
+/** After the fact: the statements above commit by themselves, and a worker may see their effect at once. */
+async function note(deps: Deps, organizationId: number, entry: Parameters<typeof record>[3]): Promise<void> {
+  await record(deps, deps.db, organizationId, entry);
 }

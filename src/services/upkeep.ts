@@ -1,5 +1,6 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
+import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
 import type { Db } from '../db/pool.ts';
 import {
@@ -12,6 +13,9 @@ import type { Deps } from './deps.ts';
 /** Promised are 24 hours. */
 const rememberedMs = 48 * 3_600_000;
 const dayMs = 86_400_000;
+/** Who changed what is asked for long after the messages are gone. */
+const auditDays = 400;
+const auditAtOnce = 10_000;
 
 export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<void> {
   await createPartitions(db, now);
@@ -19,6 +23,8 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await dropOldPartitions(db, now);
   await deleteShorterKept(db, now);
   await deleteOldStatisticsAcrossTenants(db, new Date(now));
+  const auditEnd = new Date(now - auditDays * dayMs);
+  while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }
 
 /** Whoever keeps less than the others does not wait for the partitions. */

@@ -3,6 +3,7 @@ import { type JsonObject, mergePatch } from '../core/json.ts';
 import { fold, readAddress } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
 import * as users from '../db/users.ts';
+import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
 export { listAddresses } from '../db/addresses.ts';
@@ -19,7 +20,7 @@ export interface UserInput {
   custom_fields?: JsonObject | null;
 }
 
-export async function createUser({ db }: Deps, organizationId: number, input: UserInput) {
+export async function createUser(deps: Deps, organizationId: number, input: UserInput) {
   const user = {
     username: fold(input.email),
     email: input.email,
@@ -27,7 +28,7 @@ export async function createUser({ db }: Deps, organizationId: number, input: Us
     last_name: input.last_name ?? '',
     custom_fields: input.custom_fields ?? {},
   };
-  return db.transaction().execute(async trx => {
+  return deps.db.transaction().execute(async trx => {
     const id = await users.createUser(trx, organizationId, user);
     if (id === undefined) {
       throw new AppError('user.exists', `there is a user ${user.username} in this organization already`, {
@@ -35,6 +36,7 @@ export async function createUser({ db }: Deps, organizationId: number, input: Us
       });
     }
     await addresses.addAddress(trx, organizationId, id, { name: 'email', value: user.email });
+    await record(deps, trx, organizationId, { action: 'create', noun: 'user', path: user.username, after: user });
     return { id, ...user };
   });
 }
@@ -49,13 +51,17 @@ export interface UserUpdate {
   mode: CustomFieldsMode;
 }
 
-export async function updateUser({ db }: Deps, organizationId: number, id: number, update: UserUpdate) {
+export async function updateUser(deps: Deps, organizationId: number, id: number, update: UserUpdate) {
   const { custom_fields: given, mode, ...changes } = update;
-  return db.transaction().execute(async trx => {
-    const current = await users.findCustomFieldsForUpdate(trx, organizationId, id);
+  return deps.db.transaction().execute(async trx => {
+    const current = await users.findUserForUpdate(trx, organizationId, id);
     if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
-    const custom_fields = given ? applyCustomFields(current, given, mode) : undefined;
-    return users.updateUser(trx, organizationId, id, { ...changes, custom_fields });
+    const custom_fields = given ? applyCustomFields(current.custom_fields, given, mode) : undefined;
+    const updated = await users.updateUser(trx, organizationId, id, { ...changes, custom_fields });
+    const changed = differences(current, updated);
+    const path = updated.username;
+    if (changed) await record(deps, trx, organizationId, { action: 'update', noun: 'user', path, ...changed });
+    return updated;
   });
 }
 
@@ -71,15 +77,20 @@ function applyCustomFields(current: JsonObject, given: JsonObject, mode: CustomF
 }
 
 export async function addAddress(
-  { db }: Deps,
+  deps: Deps,
   organizationId: number,
-  userId: number,
+  user: { id: number; username: string },
   input: { name: string; value: string },
 ) {
   const { name } = input;
   const read = readAddress(name, input.value);
   if ('mistake' in read) throw invalid({ value: [read.mistake] });
   const address = { name, value: read.value };
-  await addresses.addAddress(db, organizationId, userId, address);
-  return address;
+  return deps.db.transaction().execute(async trx => {
+    if (await addresses.addAddress(trx, organizationId, user.id, address)) {
+      const path = `${user.username}/${name}`;
+      await record(deps, trx, organizationId, { action: 'create', noun: 'address', path, after: address });
+    }
+    return address;
+  });
 }

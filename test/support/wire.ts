@@ -18,7 +18,7 @@ export interface Wish<S extends TObject> {
   reply?: HttpPeer['reply'];
 }
 
-export function useWire() {
+export function openWire() {
   let peer: HttpPeer;
   let outbound: Outbound;
   beforeAll(async () => {

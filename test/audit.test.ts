@@ -1,0 +1,87 @@
+/** Every write lands in the audit log: made from the route table, so that none escapes. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { routes } from '../src/http/routes.ts';
+import { type Ask, asker } from './support/api.ts';
+import { fill, pathValues } from './support/api-paths.ts';
+import { testService } from './support/database.ts';
+import { buildTenants, type Tenants } from './support/tenants.ts';
+import { unaudited, writes } from './support/writes.ts';
+
+let service: Service;
+let tenants: Tenants;
+let ask: Ask;
+
+beforeAll(async () => {
+  service = await testService({ BELFRY_ROLE: 'api' });
+  tenants = await buildTenants(service.house.deps);
+  ask = asker(service.address, tenants.acme.keys.all);
+  // One of the two is still under way, so that it can be cancelled.
+  await service.house.deps.db
+    .updateTable('occurrences')
+    .set({ status: 'sending', completed_at: null })
+    .where('organization_id', '=', tenants.acme.id)
+    .execute();
+});
+afterAll(() => service.stop());
+
+const changing = routes.filter(route => route.method !== 'GET' && !(route.id in unaudited));
+
+test('every route that changes something is in the table of writes, and nothing else is', () => {
+  expect(Object.keys(writes).sort()).toEqual(changing.map(route => route.id).sort());
+  for (const id of Object.keys(unaudited)) expect(routes.some(route => route.id === id)).toBe(true);
+});
+
+describe.each(changing)('$method $path', ({ id, method, path, status }) => {
+  test('leaves an entry that says who did what, and from where', async () => {
+    const { body, params, action, noun } = writes[id]!;
+    const headers = { 'x-request-id': `audit-${id}` };
+    const at = fill(path, pathValues(tenants), params);
+    const answer = await ask({ method, path: at, body: body?.(), headers });
+    expect(answer.status, answer.text).toBe(status);
+
+    const { body: entries } = await ask({ path: '/api/o/acme/audit/?limit=20' });
+    const left = entries.filter((entry: { request_id: string }) => entry.request_id === `audit-${id}`);
+    expect(left).toContainEqual(
+      expect.objectContaining({
+        action,
+        noun,
+        path: expect.stringMatching(/./),
+        actor: { kind: 'key', id: expect.any(String), name: 'acme all' },
+        origin: '127.0.0.1',
+      }),
+    );
+  });
+});
+
+test('an update shows what was before and what is after, and only what differs', async () => {
+  await ask({ method: 'PATCH', path: '/api/o/acme/u/joe@acme.test/', body: { first_name: 'Joseph' } });
+  const { body } = await ask({ path: '/api/o/acme/audit/?noun=user&path=joe@acme.test&limit=1' });
+  expect(body[0]).toMatchObject({ before: { first_name: 'joe' }, after: { first_name: 'Joseph' } });
+});
+
+test('what is refused leaves no entry', async () => {
+  const headers = { 'x-request-id': 'refused' };
+  const answer = await ask({ method: 'POST', path: '/api/o/acme/u/', body: { email: 'joe@acme.test' }, headers });
+  expect(answer.status).toBe(400);
+  const { body: entries } = await ask({ path: '/api/o/acme/audit/' });
+  expect(entries.some((entry: { request_id: string }) => entry.request_id === 'refused')).toBe(false);
+});
+
+test('the log of one organization shows nothing of another', async () => {
+  const rival = asker(service.address, tenants.rival.keys.all);
+  await rival({ method: 'POST', path: '/api/o/rival/u/', body: { email: 'spy@rival.test' } });
+  const { text } = await ask({ path: '/api/o/acme/audit/' });
+  expect(text).not.toContain('spy@rival.test');
+});
+
+test('secrets of channels are in no entry', async () => {
+  const providers = [{ use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'u', password: 'hush-hush' }];
+  const channels = [{ slug: 'sealed', name: 'Sealed', type: 'email', providers }];
+  const organization = { slug: 'acme', name: 'Acme', channels };
+  const applied = await ask({ method: 'POST', path: '/api/o/acme/configuration/apply/', body: { organization } });
+  expect(applied.status, applied.text).toBe(200);
+  const { text } = await ask({ path: '/api/o/acme/audit/' });
+  expect(text).toContain('mail.acme.test');
+  expect(text).not.toContain('hush-hush');
+});

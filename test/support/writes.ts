@@ -1,0 +1,58 @@
+/**
+ * For every route that changes something, by its id, a request that does: the audit log is checked against this table,
+ * and a route that is missing from it fails the suite.
+ */
+import { newEmail } from './api-table.ts';
+
+export interface Write {
+  /** A body that is taken. */
+  body?: () => unknown;
+  /** Values of path parameters that differ from the usual ones. */
+  params?: Record<string, string>;
+  /** What the entry must say. */
+  action: string;
+  noun: string;
+}
+
+/** Writes that leave no entry, each with its reason. */
+export const unaudited: Record<string, string> = {
+  triggerEvent: 'the occurrence itself is the record, with the key and the context',
+  simulateEvent: 'changes nothing',
+  planConfiguration: 'changes nothing',
+  readInbox: 'a user reading: the message keeps its own times',
+  readMessage: 'a user reading: the message keeps its own times',
+  unreadMessage: 'a user reading: the message keeps its own times',
+  archiveMessage: 'a user reading: the message keeps its own times',
+};
+
+let count = 0;
+
+export const writes: Record<string, Write> = {
+  createUser: { body: () => ({ email: newEmail() }), action: 'create', noun: 'user' },
+  updateUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
+  patchUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
+  addUserAddress: { body: () => ({ name: 'pager', value: `number ${++count}` }), action: 'create', noun: 'address' },
+  cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
+  replayOccurrence: { action: 'replay', noun: 'occurrence' },
+  createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
+  addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
+  createKey: {
+    body: () => ({ name: `key ${++count}`, permissions: ['user:read'] }),
+    action: 'create',
+    noun: 'key',
+  },
+  revokeKey: { body: () => ({ key: 'acme shop' }), action: 'revoke', noun: 'key' },
+  pauseOrganizationChannel: { action: 'pause', noun: 'channel' },
+  resumeOrganizationChannel: { action: 'resume', noun: 'channel' },
+  pauseProjectChannel: { action: 'pause', noun: 'channel' },
+  resumeProjectChannel: { action: 'resume', noun: 'channel' },
+  pauseApplication: { action: 'pause', noun: 'application' },
+  resumeApplication: { action: 'resume', noun: 'application' },
+  pauseEvent: { action: 'pause', noun: 'event' },
+  resumeEvent: { action: 'resume', noun: 'event' },
+  applyConfiguration: {
+    body: () => ({ organization: { slug: 'acme', name: `Acme ${++count}` } }),
+    action: 'update',
+    noun: 'organization',
+  },
+};
