@@ -1,4 +1,6 @@
 /** Runs the service in this process until it is told to stop. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import pretty from 'pino-pretty';
 import { type Service, startService } from './app.ts';
@@ -27,6 +29,7 @@ export async function serve(config: Config): Promise<void> {
   const stopped = signalled();
   const service = await startService(config, log);
   if (service.house.embedded) await welcome(service);
+  giveBackMemory();
 
   const signal = await stopped;
   log.info(`${signal}: finishing what is under way`);
@@ -37,6 +40,13 @@ export async function serve(config: Config): Promise<void> {
   await service.stop();
   clearTimeout(overdue);
   log.info('stopped');
+}
+
+/** A start leaves 30 MB of garbage that an idle process would keep for good. */
+function giveBackMemory(): void {
+  setFlagsFromString('--expose-gc');
+  const collect: NodeJS.GCFunction = runInNewContext('gc');
+  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 /** Also before the service is up: whoever presses Ctrl-C during the start waits for it and no longer. */

@@ -1,0 +1,62 @@
+/** argv, env → exit code. */
+import { type Command, type Terminal, wrongUsage } from './cli/command.ts';
+import { commands } from './cli/commands.ts';
+import { formatError } from './cli/format.ts';
+import { help } from './cli/help.ts';
+import { type Config, loadConfig } from './config.ts';
+import { AppError } from './core/errors.ts';
+
+try {
+  process.loadEnvFile();
+} catch (error) {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+}
+// A reader that leaves early (`belfry export | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+// The server is most of the program: help and commands that speak to another server start a third faster without it.
+const terminal: Terminal = {
+  env: process.env,
+  get config(): Config {
+    return loadConfig(process.env);
+  },
+  print: text => console.log(text),
+  warn: text => console.error(text),
+  interactive: process.stdout.isTTY === true,
+  withDeps: async work => {
+    const { config } = terminal;
+    const [{ openHouse }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
+    const house = await openHouse(config, pino({ level: 'silent' }));
+    try {
+      return await work(house.deps);
+    } finally {
+      await house.close();
+    }
+  },
+  serve: async config => (await import('./serve.ts')).serve(config),
+};
+
+export async function run([name = 'help', ...args]: string[]): Promise<number> {
+  try {
+    if (['help', '--help', '-h'].includes(name)) return help(args, terminal);
+    const command = commands.find(candidate => candidate.name === name);
+    if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
+    if (args.includes('--help') || args.includes('-h')) return help([name], terminal);
+    return await runCommand(command, args);
+  } catch (error) {
+    terminal.warn(formatError(error));
+    return error instanceof AppError && error.code === 'usage.invalid' ? 2 : 1;
+  }
+}
+
+async function runCommand(command: Command, args: string[]): Promise<number> {
+  try {
+    return await command.run(args, terminal);
+  } catch (error) {
+    // What node:util says of an unknown option or a missing value.
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('ERR_PARSE_ARGS'))
+      throw wrongUsage(`${message.split('. ')[0]}: see \`belfry help ${command.name}\``);
+    throw error;
+  }
+}
