@@ -89,6 +89,7 @@ CREATE TABLE users (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   locale text,
+  version integer NOT NULL DEFAULT 1,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -170,6 +171,7 @@ CREATE TABLE notifications (
   extra_context jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  priority smallint,
   CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
   CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
@@ -254,6 +256,8 @@ CREATE TABLE deliveries (
   due_at timestamptz NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   sent_at timestamptz,
+  wording uuid,
+  user_version integer,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
@@ -296,6 +300,7 @@ CREATE TABLE inbox (
   CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
   CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
@@ -314,23 +319,43 @@ CREATE TABLE layouts (
   CONSTRAINT layouts_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
 
-CREATE TABLE audit (
+CREATE TABLE wordings (
   organization_id bigint NOT NULL,
-  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  at timestamptz NOT NULL DEFAULT now(),
-  actor_kind text NOT NULL,
-  actor_id text,
-  actor_name text NOT NULL,
-  action text NOT NULL,
-  noun text NOT NULL,
-  path text NOT NULL,
-  before jsonb,
-  after jsonb,
-  origin text,
-  request_id text,
-  CONSTRAINT audit_pkey PRIMARY KEY (organization_id, id)
+  id uuid NOT NULL,
+  content jsonb NOT NULL,
+  used_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT wordings_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT wordings_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
-CREATE INDEX audit_by_age ON audit (at);
+
+CREATE TABLE user_history (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  version integer NOT NULL,
+  username text NOT NULL,
+  email text NOT NULL,
+  first_name text NOT NULL,
+  last_name text NOT NULL,
+  locked boolean NOT NULL,
+  locale text,
+  custom_fields jsonb NOT NULL,
+  replaced_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT user_history_pkey PRIMARY KEY (organization_id, user_id, version),
+  CONSTRAINT user_history_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX user_history_by_age ON user_history (organization_id, replaced_at);
+
+CREATE TABLE missing_variables (
+  organization_id bigint NOT NULL,
+  notification_id bigint NOT NULL,
+  name text NOT NULL,
+  count bigint NOT NULL,
+  version integer NOT NULL,
+  first_at timestamptz NOT NULL,
+  last_at timestamptz NOT NULL,
+  CONSTRAINT missing_variables_pkey PRIMARY KEY (organization_id, notification_id, name),
+  CONSTRAINT missing_variables_organization_id_notification_id_fkey FOREIGN KEY (organization_id, notification_id) REFERENCES notifications(organization_id, id) ON DELETE CASCADE
+);
 
 CREATE OR REPLACE FUNCTION announce_change()
  RETURNS trigger
@@ -343,6 +368,20 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_user()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into user_history (
+    organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields)
+  values (
+    old.organization_id, old.id, old.version, old.username, old.email, old.first_name, old.last_name, old.locked,
+    old.locale, old.custom_fields);
+  new.version := old.version + 1;
+  return new;
+end $function$;
+
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON projects
@@ -353,6 +392,8 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER keep_user BEFORE UPDATE ON users
+  FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields) EXECUTE FUNCTION keep_user();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, permissions, requests_per_second, expires_at, revoked_at ON keys
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications

@@ -146,6 +146,7 @@ function notification({ channels: names, lists, layouts }: Names): fc.Arbitrary<
       filter: fc.constantFrom('amount > `0`', "a.b[?c == 'd']"),
       environs: fc.uniqueArray(name, { minLength: 1, maxLength: 2 }),
       extra_context: data,
+      priority: fc.constantFrom('urgent', 'normal', 'bulk'),
       message,
       overrides: fc.dictionary(fc.constantFrom(...names), override),
     },

@@ -82,7 +82,7 @@ function toEventEntry({ slug, name, active, notifications = [] }: EventState): E
 }
 
 function toNotificationEntry(notification: NotificationState): NotificationEntry {
-  const { name, active, recipients, channels, filter, environs, extra_context, content } = notification;
+  const { name, active, recipients, channels, filter, environs, extra_context, priority, content } = notification;
   return {
     name,
     ...(!active && { active }),
@@ -91,6 +91,7 @@ function toNotificationEntry(notification: NotificationState): NotificationEntry
     ...(filter !== null && { filter }),
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
+    ...(priority !== null && { priority }),
     message: toMessage(content.message),
     ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };

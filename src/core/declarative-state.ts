@@ -16,6 +16,7 @@ import type {
 } from './declarative.ts';
 import type { JsonObject } from './json.ts';
 import { fold, normalizeLocale, readAddress } from './text.ts';
+import type { Priority } from './trigger.ts';
 
 /** `id` is that of the row; what is only in a file has none yet. */
 interface Row {
@@ -76,6 +77,7 @@ export interface NotificationState extends Row {
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
+  priority: Priority | null;
   content: MessageContent;
 }
 
@@ -196,6 +198,7 @@ function toNotification(entry: NotificationEntry): NotificationState {
     filter: entry.filter ?? null,
     environs: entry.environs ?? null,
     extra_context: (entry.extra_context ?? {}) as JsonObject,
+    priority: entry.priority ?? null,
     content: toContent(entry),
   };
 }

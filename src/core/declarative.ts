@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import { templateLimits } from './template-limits.ts';
 import { limits, slugPattern } from './text.ts';
+import { priorities } from './trigger.ts';
 
 /** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
 export const media = [
@@ -152,6 +153,11 @@ const NotificationEntry = Type.Object(
     filter: Type.Optional(Expression),
     environs: Type.Optional(Type.Array(Name, { minItems: 1, maxItems: 100 })),
     extra_context: Type.Optional(Data),
+    priority: Type.Optional(
+      Type.Enum([...priorities], {
+        description: "Absent: normal, and bulk for many recipients. A trigger's own wins.",
+      }),
+    ),
     message: Message,
     overrides: Type.Optional(
       Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),

@@ -24,7 +24,7 @@ const TriggerOptions = Type.Object(
     priority: Type.Optional(
       Type.Union(
         priorities.map(name => Type.Literal(name)),
-        { default: 'normal' },
+        { description: "Absent: each notification's own, else normal, and bulk for many recipients." },
       ),
     ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
@@ -46,18 +46,30 @@ export type TriggerOptions = Static<typeof TriggerOptions>;
 export interface Timing {
   dueAt: Date;
   expiresAt: Date | null;
-  /** Index in `priorities`. */
+  /** Index in `priorities`: with which the occurrence is expanded. */
   priority: number;
+}
+
+const [normal, bulk] = [priorities.indexOf('normal'), priorities.indexOf('bulk')];
+
+/**
+ * Of a delivery, and of an occurrence while it is at this notification: what the trigger says, else what the notification
+ * says, else normal, and bulk where more than one page of recipients is told.
+ */
+export function priorityOf(options: TriggerOptions, own: number | null, fansOut: boolean): number {
+  if (options.priority) return priorities.indexOf(options.priority);
+  return own ?? (fansOut ? bulk : normal);
 }
 
 /** Shorter than the shortest retention, so that what waits is never dropped with its partition. */
 const furthestDays = 30;
 
-/** Throws `request.invalid` naming each option that makes no sense. */
+/** Throws `request.invalid` naming each option that makes no sense. `priority` is that of the event. */
 export function planTrigger(
   options: TriggerOptions,
   channels: readonly { slug: string; type: string }[],
   now: number,
+  priority = normal,
 ): Timing {
   const errors: FieldErrors = {};
 
@@ -84,6 +96,6 @@ export function planTrigger(
   return {
     dueAt: new Date(due),
     expiresAt: expires === undefined ? null : new Date(expires),
-    priority: priorities.indexOf(options.priority ?? 'normal'),
+    priority: priorityOf(options, priority, false),
   };
 }

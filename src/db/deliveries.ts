@@ -10,6 +10,7 @@ export interface NewDelivery {
   address: string | null;
   status: 'pending' | 'sending' | 'suppressed';
   reason: string | null;
+  priority: number;
 }
 
 export interface Delivery {

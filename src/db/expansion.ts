@@ -47,7 +47,7 @@ export async function claimOccurrencesAcrossTenants(pool: pg.Pool, turn: Turn): 
 export interface ExpansionPage {
   organization_id: number;
   id: string;
-  /** Of the deliveries. */
+  /** With which the next page is expanded. */
   priority: number;
   /** Null: that was the last page. Else the occurrence goes back into the queue, where others may have their turn. */
   cursor: Cursor | null;
@@ -81,7 +81,7 @@ const store = {
     ), given as materialized (
       select * from json_to_recordset($2::json) as given (
         organization_id bigint, occurrence_id uuid, notification_id bigint, version integer, channel_id bigint,
-        user_id bigint, address text, status text, reason text)
+        user_id bigint, address text, status text, reason text, priority smallint)
     ), mine as materialized (
       select p.* from pages p join occurrences o on o.organization_id = p.organization_id and o.id = p.id
       where o.status = 'expanding' and o.owner = $3
@@ -89,7 +89,7 @@ const store = {
       insert into deliveries as d (organization_id, occurrence_id, notification_id, version, channel_id, user_id,
         address, status, reason, priority, attempts, provider_attempts, owner, due_at)
       select g.organization_id, g.occurrence_id, g.notification_id, g.version, g.channel_id, g.user_id,
-        g.address, g.status, g.reason, m.priority,
+        g.address, g.status, g.reason, g.priority,
         (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $3 end, now()
       from given g join mine m on m.organization_id = g.organization_id and m.id = g.occurrence_id
       on conflict do nothing

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
+import { type Priority, priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
 
 export interface NotificationFields {
@@ -11,6 +12,8 @@ export interface NotificationFields {
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
+  /** Null: not stated. */
+  priority: Priority | null;
 }
 
 export async function listAllNotifications(
@@ -20,10 +23,15 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
+    .select('priority')
     .where('organization_id', '=', organizationId)
     .orderBy('id')
     .execute();
-  return rows.map(row => ({ ...row, extra_context: row.extra_context as JsonObject }));
+  return rows.map(row => ({
+    ...row,
+    extra_context: row.extra_context as JsonObject,
+    priority: row.priority === null ? null : priorities[row.priority]!,
+  }));
 }
 
 export async function createNotification(
@@ -58,6 +66,11 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, ...fields }: NotificationFields) {
-  return { ...fields, recipients: JSON.stringify(recipients), extra_context: JSON.stringify(extra_context) };
+function toRow({ recipients, extra_context, priority, ...fields }: NotificationFields) {
+  return {
+    ...fields,
+    recipients: JSON.stringify(recipients),
+    extra_context: JSON.stringify(extra_context),
+    priority: priority === null ? null : priorities.indexOf(priority),
+  };
 }

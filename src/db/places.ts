@@ -12,7 +12,13 @@ export interface Place {
   organization: Named;
   project?: Named;
   application?: Named;
-  event?: Named & { active: boolean };
+  event?: PlacedEvent;
+}
+
+export interface PlacedEvent extends Named {
+  active: boolean;
+  /** The highest of its notifications', an index in `priorities`: with which a trigger that states none is expanded. */
+  priority: number;
 }
 
 export interface Slugs {
@@ -26,7 +32,7 @@ interface Row {
   organization: Named;
   project: Named | null;
   application: Named | null;
-  event: (Named & { active: boolean }) | null;
+  event: PlacedEvent | null;
 }
 
 /** As far down as the slugs lead; undefined when there is no such organization. */
@@ -37,7 +43,9 @@ export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slu
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null
-        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active) end as event
+        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active, 'priority', (
+          select coalesce(min(coalesce(n.priority, 1)), 1) from notifications n
+          where n.organization_id = e.organization_id and n.event_id = e.id and n.active)) end as event
     from organizations o
     left join projects p on p.organization_id = o.id and p.slug = ${prj ?? null}
     left join applications a on a.organization_id = o.id and a.project_id = p.id and a.slug = ${app ?? null}

@@ -23,6 +23,7 @@ export interface NotificationRow {
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
+  priority: number | null;
   version: number;
 }
 

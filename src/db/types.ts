@@ -91,6 +91,8 @@ export interface Deliveries {
   due_at: Date;
   created_at: Generated<Date>;
   sent_at: Date | null;
+  wording: string | null;
+  user_version: number | null;
 }
 
 export interface DeliveryStats {
@@ -188,6 +190,16 @@ export interface Messages {
   created_at: Generated<Date>;
 }
 
+export interface MissingVariables {
+  organization_id: number;
+  notification_id: number;
+  name: string;
+  count: number;
+  version: number;
+  first_at: Date;
+  last_at: Date;
+}
+
 export interface Notifications {
   organization_id: number;
   id: Generated<number>;
@@ -201,6 +213,7 @@ export interface Notifications {
   extra_context: GeneratedJson;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  priority: number | null;
 }
 
 export interface Occurrences {
@@ -250,6 +263,20 @@ export interface Projects {
   updated_at: Generated<Date>;
 }
 
+export interface UserHistory {
+  organization_id: number;
+  user_id: number;
+  version: number;
+  username: string;
+  email: string;
+  first_name: string;
+  last_name: string;
+  locked: boolean;
+  locale: string | null;
+  custom_fields: JsonColumn;
+  replaced_at: Generated<Date>;
+}
+
 export interface Users {
   organization_id: number;
   id: Generated<number>;
@@ -262,6 +289,14 @@ export interface Users {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   locale: string | null;
+  version: Generated<number>;
+}
+
+export interface Wordings {
+  organization_id: number;
+  id: string;
+  content: JsonColumn;
+  used_at: Generated<Date>;
 }
 
 export interface Tables {
@@ -280,9 +315,12 @@ export interface Tables {
   layouts: Layouts;
   members: Members;
   messages: Messages;
+  missing_variables: MissingVariables;
   notifications: Notifications;
   occurrences: Occurrences;
   organizations: Organizations;
   projects: Projects;
+  user_history: UserHistory;
   users: Users;
+  wordings: Wordings;
 }

@@ -4,7 +4,7 @@
  * neither fills the memory nor keeps others waiting. Small occurrences are stored already claimed by this worker, which
  * goes on to send them in the same breath.
  */
-import { priorities, type TriggerOptions } from '../core/trigger.ts';
+import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { Delivery, NewDelivery } from '../db/deliveries.ts';
 import {
   type ClaimedOccurrence,
@@ -23,7 +23,6 @@ const recipientsAtOnce = 500;
 const plannedAtOnce = 10;
 /** Up to so many deliveries are sent in the same breath; more go through the queue, where turns are taken. */
 const smallest = 50;
-const bulk = priorities.indexOf('bulk');
 /** What cannot be expanded now is tried again so much later: nothing accepted is given up. */
 const laterSeconds = 30;
 
@@ -99,16 +98,24 @@ async function planPage(engine: Engine, occurrence: ClaimedOccurrence): Promise<
   });
   const { decisions, cursor, refused } = decided;
   const wait = cursor !== null || decisions.length > smallest;
+  const fansOut = from !== null || cursor !== null;
+  const next = cursor && plan.notifications[cursor.notification];
   return {
     ...page,
-    priority: cursor && !options.priority ? bulk : priority,
+    priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: refused[0]?.reason ?? 'no_recipients',
-    deliveries: decisions.map(decision => toDelivery(decision, wait)),
+    deliveries: decisions.map(decision =>
+      toDelivery(decision, priorityOf(options, decision.notification.priority, fansOut), wait),
+    ),
   };
 }
 
-function toDelivery({ notification, channel, person, address, reason }: Decided, wait: boolean): NewDelivery {
+function toDelivery(
+  { notification, channel, person, address, reason }: Decided,
+  priority: number,
+  wait: boolean,
+): NewDelivery {
   return {
     notification_id: notification.id,
     version: notification.version,
@@ -117,5 +124,6 @@ function toDelivery({ notification, channel, person, address, reason }: Decided,
     address,
     status: reason ? 'suppressed' : wait ? 'pending' : 'sending',
     reason: reason ?? null,
+    priority,
   };
 }

@@ -18,7 +18,7 @@ export interface Found {
   organization: Named;
   project: Named;
   application: Named;
-  event: Named & { active: boolean };
+  event: Named & { active: boolean; priority: number };
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
   occurrence: { identifier: string };

@@ -51,7 +51,7 @@ export async function triggerEvent(
   }
   const now = Date.now();
   const channels = options.channels ? await directory.listUsableChannels(organization.id, project.id) : [];
-  const timing = planTrigger(options, channels, now);
+  const timing = planTrigger(options, channels, now, event.priority);
 
   const stored = await occurrences.add({
     organization_id: organization.id,

@@ -35,6 +35,8 @@ export interface PlannedNotification extends DecidingNotification {
   /** Whether an expression over users picks this one. */
   picks: ((user: unknown) => boolean) | undefined;
   extraContext: JsonObject;
+  /** Its own; null: not stated. */
+  priority: number | null;
   version: number;
 }
 
@@ -219,6 +221,7 @@ function planNotification(row: NotificationRow): PlannedNotification {
     recipients: row.recipients,
     picks: row.recipients.users === undefined ? undefined : compilePredicate(row.recipients.users),
     extraContext: row.extra_context,
+    priority: row.priority,
     version: row.version,
   };
 }

@@ -102,6 +102,7 @@ export function everything(slug: string): OrganizationDocument {
                     filter: 'amount > `0`',
                     environs: ['production', 'staging'],
                     extra_context: { colour: 'red', n: 0 },
+                    priority: 'bulk',
                     message: {
                       subject: 'S',
                       body: 'B\nC',
