@@ -27,6 +27,7 @@ import { KeyUse } from './services/keys.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { keepUp } from './services/upkeep.ts';
+import { Wordings } from './services/wordings.ts';
 import { version } from './version.ts';
 
 /** A database with everything that works on it. */
@@ -192,6 +193,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
+    wordings: new Wordings(db),
     limits,
     log,
     turns: { occurrences: [], deliveries: [] },

@@ -116,6 +116,7 @@ const acrossTenants: Record<string, string> = {
   findRecipientsAcrossTenants: 'whom a claimed batch of deliveries goes to',
   listClaimedAcrossTenants: 'what one worker claimed, whoever it belongs to',
   listDeadWorkersAcrossTenants: 'workers are no tenant’s',
+  listRetentionsAcrossTenants: 'upkeep: what each organization keeps',
   listShorterRetentionsAcrossTenants: 'upkeep: which organizations keep less',
   lockConfigurationAcrossTenants: 'the organization may not exist yet',
   releaseHeldAcrossTenants: 'upkeep',

@@ -17,12 +17,17 @@ export function uuidv7(milliseconds: number): string {
   bytes.writeUIntBE(milliseconds, 0, 6);
   bytes[6] = (bytes[6]! & 0x0f) | 0x70;
   bytes[8] = (bytes[8]! & 0x3f) | 0x80;
-  return format(bytes.toString('hex'));
+  return toUuid(bytes.toString('hex'));
 }
 
 /** The least identifier of a moment: where a partition of time begins. */
 export function lowestUuidAt(milliseconds: number): string {
-  return format(milliseconds.toString(16).padStart(12, '0').padEnd(32, '0'));
+  return toUuid(milliseconds.toString(16).padStart(12, '0').padEnd(32, '0'));
+}
+
+/** When it was made, in milliseconds. */
+export function timeOfUuid(id: string): number {
+  return Number.parseInt(id.replace('-', '').slice(0, 12), 16);
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -31,6 +36,7 @@ export function isUuid(text: string): boolean {
   return uuid.test(text);
 }
 
-function format(hex: string): string {
+/** Of 32 hexadecimal digits. */
+export function toUuid(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -77,6 +77,9 @@ export interface Settlement {
   provider_attempts: number;
   /** `infinity` for what is held. */
   due_at: Date | 'infinity' | null;
+  /** What it was written with; null where it was not. */
+  wording: string | null;
+  user_version: number | null;
 }
 
 // One statement for a batch: the deliveries, the counts of their occurrences (complete when nothing is outstanding), and
@@ -87,7 +90,8 @@ const settle = {
     with given as materialized (
       select * from json_to_recordset($1::json) as given (
         organization_id bigint, occurrence_id uuid, id bigint, attempts smallint, tried boolean, status text, reason text, detail text,
-        provider text, provider_message_id text, provider_index smallint, provider_attempts smallint, due_at timestamptz)
+        provider text, provider_message_id text, provider_index smallint, provider_attempts smallint, due_at timestamptz,
+        wording uuid, user_version integer)
     ), settled as (
       update deliveries d set
         status = g.status, reason = g.reason, detail = g.detail, provider = coalesce(g.provider, d.provider),
@@ -95,6 +99,7 @@ const settle = {
         provider_index = g.provider_index, provider_attempts = g.provider_attempts,
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,
         owner = null, due_at = coalesce(g.due_at, d.due_at),
+        wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
         sent_at = case when g.status = 'sent' then now() else d.sent_at end
       from given g
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id

@@ -121,7 +121,10 @@ export interface DeliveryView {
   next_attempt_at: Date | null;
 }
 
-export type DeliveryParts = Pick<Deliveries, 'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address'>;
+export type DeliveryParts = Pick<
+  Deliveries,
+  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version'
+>;
 
 /** What its message is made of. */
 export async function findDelivery(
@@ -132,7 +135,7 @@ export async function findDelivery(
 ): Promise<DeliveryParts | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address'])
+    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'])
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)

@@ -8,7 +8,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { lowestUuidAt } from '../core/ids.ts';
+import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { type Db, sqlState } from './pool.ts';
 
 const partitioned = ['occurrences', 'deliveries'] as const;
@@ -70,7 +70,7 @@ async function findMonthInRest(db: Db): Promise<Month | undefined> {
       union all (select occurrence_id from deliveries_rest order by occurrence_id limit 1)
     ) oldest order by id limit 1`.execute(db);
   if (!rows[0]) return undefined;
-  const at = new Date(Number.parseInt(rows[0].id.replace('-', '').slice(0, 12), 16));
+  const at = new Date(timeOfUuid(rows[0].id));
   return monthAt(at.getUTCFullYear(), at.getUTCMonth());
 }
 

@@ -12,10 +12,13 @@ export interface Person extends Recipient {
   last_name: string;
   locale: string | null;
   custom_fields: JsonObject;
+  /** Of the user: goes up whenever something changes that a message may say of them. */
+  version: number;
 }
 
 const person = sql`
   u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
+  u.version,
   coalesce((
     select jsonb_agg(jsonb_build_object('name', a.name, 'value', a.value, 'disabled', a.disabled_at is not null) order by a.id)
     from addresses a where a.organization_id = u.organization_id and a.user_id = u.id

@@ -1,7 +1,7 @@
 /**
- * What an organization no longer keeps, where its partition stays because another organization keeps more. These rows are
- * deleted a batch at a time, which costs what dropping a partition does not: dead rows that vacuum has to clear. An
- * installation whose organizations all keep the same never comes here.
+ * What an organization no longer keeps and no dropped partition takes along: its inbox, what only its dropped messages
+ * were written with, and its history where the partition stays because another organization keeps more. These rows are
+ * deleted a batch at a time, which costs what dropping a partition does not: dead rows that vacuum has to clear.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt } from '../core/ids.ts';
@@ -40,6 +40,31 @@ export async function deleteOldHistory(db: Db, organizationId: number, before: n
   await walk(db, occurrences, sql`o.id`, sql`o.status = 'completed' and not exists ${remaining}`);
 }
 
+export interface Retention {
+  id: number;
+  retention_days: number;
+  /** Identifier of the oldest occurrence that is kept; null where there is none. */
+  oldest: string | null;
+}
+
+export async function listRetentionsAcrossTenants(db: Db): Promise<Retention[]> {
+  const { rows } = await sql<Retention>`
+    select o.id, o.retention_days,
+      (select x.id from occurrences x where x.organization_id = o.id order by x.id limit 1) as oldest
+    from organizations o order by o.id`.execute(db);
+  return rows;
+}
+
+/** What users were before that time, and what no message was written with since. */
+export async function deleteOldWriting(db: Db, organizationId: number, before: Date): Promise<void> {
+  await deleteAll(db, 'user_history', sql`organization_id = ${organizationId} and replaced_at < ${before}`);
+  await deleteAll(db, 'wordings', sql`organization_id = ${organizationId} and used_at < ${before}`);
+}
+
+export async function deleteOldInbox(db: Db, organizationId: number, before: Date): Promise<void> {
+  await deleteAll(db, 'inbox', sql`organization_id = ${organizationId} and created_at < ${before}`);
+}
+
 /** Statistics are kept as long as what they count. */
 export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promise<void> {
   await sql`
@@ -47,6 +72,21 @@ export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promi
     where o.id = s.organization_id and s.hour < ${now}::timestamptz - make_interval(days => o.retention_days)`.execute(
     db,
   );
+  await sql`
+    delete from missing_variables m using organizations o
+    where o.id = m.organization_id and m.last_at < ${now}::timestamptz - make_interval(days => o.retention_days)`.execute(
+    db,
+  );
+}
+
+/** A batch at a time, of rows whose place is found first: see below. */
+async function deleteAll(db: Db, table: string, condition: RawBuilder<unknown>): Promise<void> {
+  for (let batch = 0; batch < mostBatches; batch++) {
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where ${condition} and ctid = any(array(
+        select ctid from ${sql.table(table)} where ${condition} limit ${rowsAtOnce}))`.execute(db);
+    if (Number(numAffectedRows) < rowsAtOnce) return;
+  }
 }
 
 /**

@@ -108,6 +108,32 @@ export async function updateUser(
   return { ...row, custom_fields: row.custom_fields as JsonObject };
 }
 
+/** As they were in that version; undefined when the user has been deleted. */
+export async function findUserAsOf(
+  db: Db,
+  organizationId: number,
+  id: number,
+  version: number,
+): Promise<Omit<WholeUser, 'id'> | undefined> {
+  const fields = ['username', 'email', 'first_name', 'last_name', 'locked', 'locale', 'custom_fields'] as const;
+  const row = await db
+    .selectFrom('users')
+    .select(fields)
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('version', '=', version)
+    .unionAll(
+      db
+        .selectFrom('user_history')
+        .select(fields)
+        .where('organization_id', '=', organizationId)
+        .where('user_id', '=', id)
+        .where('version', '=', version),
+    )
+    .executeTakeFirst();
+  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+}
+
 export interface WholeUser extends User {
   locale: string | null;
   custom_fields: JsonObject;
@@ -155,10 +181,13 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       ${users.map(user => (user.custom_fields ? JSON.stringify(user.custom_fields) : null))}::jsonb[]
     ) as given (username, email, first_name, last_name, locked, locale, custom_fields)`;
   await sql`
-    insert into users (organization_id, username, email)
-    select ${organizationId}, username, email from ${given}
+    insert into users (organization_id, username, email, first_name, last_name, locked, locale, custom_fields)
+    select ${organizationId}, username, email, coalesce(first_name, ''), coalesce(last_name, ''),
+      coalesce(locked, false), nullif(locale, ''), coalesce(custom_fields, '{}')
+    from ${given}
     order by username
     on conflict (organization_id, username) do nothing`.execute(db);
+  // Those that were just created are as they should be: nothing of them is history yet.
   await sql`
     update users u set
       first_name = coalesce(given.first_name, u.first_name),

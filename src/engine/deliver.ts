@@ -91,8 +91,9 @@ async function attempt(
   const { organization_id: organizationId, provider_index: index } = delivery;
   const now = Date.now();
   let outgoing: Outgoing;
+  let wording: string;
   try {
-    outgoing = await write(engine, delivery, occurrence, person, channel, plan);
+    [outgoing, wording] = await write(engine, delivery, occurrence, person, channel, plan);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return settle(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
@@ -115,7 +116,7 @@ async function attempt(
       engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
     );
   }
-  return judge(delivery, channel, outcome, Date.now());
+  return { ...judge(delivery, channel, outcome, Date.now()), wording, user_version: person.version };
 }
 
 /** Nothing was sent. A database that is away is nobody's failure and costs no attempt. */
@@ -163,10 +164,17 @@ async function write(
   person: Person,
   channel: PlannedChannel,
   plan: EventPlan,
-): Promise<Outgoing> {
-  const content = await writeMessage(engine.plans, { delivery, occurrence, person, channel, plan });
+): Promise<[Outgoing, wording: string]> {
+  const { content, message, frame } = await writeMessage(engine.plans, {
+    delivery,
+    occurrence,
+    person,
+    channel,
+    plan,
+  });
+  const wording = await engine.wordings.keep(message, plan, channel, frame);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
-  return {
+  const outgoing: Outgoing = {
     id: `${delivery.occurrence_id}.${delivery.id}`,
     address: delivery.address ?? '',
     content,
@@ -177,6 +185,7 @@ async function write(
       notification: notification?.name ?? String(delivery.notification_id),
     },
   };
+  return [outgoing, wording];
 }
 
 /** An outcome becomes what happens next: done, again later, the next provider, or the end. */
@@ -219,6 +228,8 @@ function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial
     provider_index,
     provider_attempts: change.tried === false ? provider_attempts - 1 : provider_attempts,
     due_at: null,
+    wording: null,
+    user_version: null,
     ...change,
     detail: storable(change.detail),
     provider_message_id: storable(change.provider_message_id),

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
 import type { InboxWriter } from '../services/inbox.ts';
 import type { Plans } from '../services/plans.ts';
+import type { Wordings } from '../services/wordings.ts';
 import type { Limits } from './limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
@@ -18,6 +19,7 @@ export interface Engine {
   senders: Senders;
   outcomes: Outcomes;
   inbox: InboxWriter;
+  wordings: Wordings;
   limits: Limits;
   log: Log;
   /** For each class of priority, the organization that had the last turn. */

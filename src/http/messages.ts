@@ -24,8 +24,9 @@ export const messageRoutes: Route[] = [
     id: 'retrieveMessage',
     summary: 'Retrieve message',
     description:
-      'As this recipient got it, written again from the version of the message and the context of that time, with the ' +
-      "user's names and custom fields of today. The only way to see what a `sandbox` channel did not send.",
+      'As this recipient got it, whatever has been changed or deleted since: written again from what the last attempt ' +
+      'was written with. What has not been tried yet is shown as it would be written now. A deleted user takes their ' +
+      'messages along. The only way to see what a `sandbox` channel did not send.',
     tag: 'Occurrences',
     status: 200,
     answer: Message,

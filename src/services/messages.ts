@@ -3,87 +3,124 @@
  * later. Its template can speak of the people and things around a delivery, the context's own keys, and extra context.
  */
 import { AppError } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
-import { type Content, renderMessage } from '../core/render.ts';
+import { type Content, compileLayout, compileMessage, type RenderOptions, renderMessage } from '../core/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
-import { findDelivery, findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
+import {
+  type DeliveryParts,
+  findDelivery,
+  findOccurrencesAcrossTenants,
+  type OccurrenceFacts,
+} from '../db/occurrences.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
+import { findUserAsOf } from '../db/users.ts';
+import { findWording } from '../db/wordings.ts';
 import type { Deps } from './deps.ts';
-import type { EventPlan, PlannedChannel, Plans } from './plans.ts';
-import { describeUser } from './recipients.ts';
+import type { EventPlan, PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
+import { describeUser, type UserFacts } from './recipients.ts';
+import { type Frame, frameOf } from './wordings.ts';
 
 export interface Around {
   delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'>;
-  occurrence: Pick<OccurrenceFacts, 'id' | 'context' | 'correlation_id' | 'created_at'>;
+  occurrence: Trigger;
   person: Person;
   channel: PlannedChannel;
   plan: EventPlan;
 }
 
+type Trigger = Pick<OccurrenceFacts, 'id' | 'context' | 'correlation_id' | 'created_at'>;
+
+export interface Written {
+  content: Content;
+  /** What it was written with. */
+  message: PlannedMessage;
+  frame: Frame;
+}
+
 /** Throws `template.failed`, also when there is no such version any more. */
-export async function writeMessage(plans: Plans, around: Around): Promise<Content> {
-  const { delivery, person, channel, plan } = around;
-  const { notification_id, version } = delivery;
+export async function writeMessage(plans: Plans, around: Around): Promise<Written> {
+  const { delivery, occurrence, person, channel, plan } = around;
+  const { notification_id, version, address } = delivery;
   const message = await plans.findMessage(plan.organization.id, notification_id, version);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
-  const notification = plan.notifications.find(one => one.id === notification_id);
-  return renderMessage(message, {
-    medium: channel.type,
-    channel: channel.slug,
-    locale: person.locale ?? undefined,
-    layout: message.standsIn,
-    scope: scopeOf(around, notification?.extraContext ?? {}),
-  });
+  const frame = frameOf(plan, channel, notification_id);
+  const options = optionsFor(frame, occurrence, person, address);
+  return { content: renderMessage(message, { ...options, layout: message.standsIn }), message, frame };
 }
 
 /**
- * What was sent is not kept: the version of the message that the delivery remembers and the context tell it again. Names
- * and custom fields are those that the user has now.
+ * What was sent is not kept: what it was written with is, and tells it again. A message that has not been written yet is
+ * shown as it would be now.
  */
 export async function viewMessage(
-  { db, plans }: Deps,
+  deps: Deps,
   organizationId: number,
   occurrenceId: string,
   deliveryId: number,
 ): Promise<Content> {
+  const { db } = deps;
   const [delivery, [occurrence]] = await Promise.all([
     findDelivery(db, organizationId, occurrenceId, deliveryId),
     findOccurrencesAcrossTenants(db, [{ organizationId, id: occurrenceId }]),
   ]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
+  if (delivery.wording === null) return imagine(deps, organizationId, delivery, occurrence);
+  const [wording, person] = await Promise.all([
+    findWording(db, organizationId, delivery.wording),
+    findUserAsOf(db, organizationId, delivery.user_id, delivery.user_version!),
+  ]);
+  if (!person) throw gone('user');
+  if (!wording) throw gone('message');
+  const { message, overrides } = wording.message as unknown as StoredMessage;
+  return renderMessage(compileMessage({ ...message, overrides }), {
+    ...optionsFor(wording.frame as unknown as Frame, occurrence, person, delivery.address),
+    layout: wording.layout === null ? undefined : compileLayout(wording.layout),
+  });
+}
+
+async function imagine(
+  { db, plans }: Deps,
+  organizationId: number,
+  delivery: DeliveryParts,
+  occurrence: OccurrenceFacts,
+): Promise<Content> {
   const [[person], channels, plan] = await Promise.all([
     findRecipientsAcrossTenants(db, [{ organizationId, userId: delivery.user_id }]),
     plans.listChannels(organizationId),
     plans.findEvent(organizationId, occurrence.event_id),
   ]);
   const channel = channels.find(one => one.id === delivery.channel_id);
-  const gone = !plan ? 'event' : !person ? 'user' : !channel ? 'channel' : undefined;
-  if (gone) throw new AppError('message.not_found', `it cannot be written again: the ${gone} has been deleted`);
-  return writeMessage(plans, { delivery, occurrence, person: person!, channel: channel!, plan: plan! });
+  if (!plan) throw gone('event');
+  if (!person) throw gone('user');
+  if (!channel) throw gone('channel');
+  const { content } = await writeMessage(plans, { delivery, occurrence, person, channel, plan });
+  return content;
+}
+
+function gone(what: string): AppError {
+  return new AppError('message.not_found', `it cannot be written again: the ${what} has been deleted`);
 }
 
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
-function scopeOf(
-  { delivery, occurrence, person, channel, plan }: Around,
-  extraContext: JsonObject,
-): Record<string, unknown> {
-  const named = ({ slug, name }: { slug: string; name: string }) => ({ slug, name });
+function optionsFor(frame: Frame, occurrence: Trigger, person: UserFacts, address: string | null): RenderOptions {
+  const { extra_context, event, application, project, organization, channel } = frame;
+  const createdAt = occurrence.created_at.toISOString();
   return {
-    ...extraContext,
-    ...occurrence.context,
-    context: occurrence.context,
-    user: describeUser(person),
-    event: named(plan),
-    application: named(plan.application),
-    project: named(plan.project),
-    organization: named(plan.organization),
-    occurrence: {
-      identifier: occurrence.id,
-      created_at: occurrence.created_at.toISOString(),
-      correlation_id: occurrence.correlation_id,
+    medium: channel.type,
+    channel: channel.slug,
+    locale: person.locale ?? undefined,
+    scope: {
+      ...extra_context,
+      ...occurrence.context,
+      context: occurrence.context,
+      user: describeUser(person),
+      event,
+      application,
+      project,
+      organization,
+      occurrence: { identifier: occurrence.id, created_at: createdAt, correlation_id: occurrence.correlation_id },
+      channel,
+      address,
+      now: createdAt,
     },
-    channel: { slug: channel.slug, type: channel.type },
-    address: delivery.address,
-    now: occurrence.created_at.toISOString(),
   };
 }

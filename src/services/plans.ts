@@ -6,6 +6,7 @@ import { compile, TreeInterpreter } from '@jmespath-community/jmespath';
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
 import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { defaultLayout } from '../core/layout-default.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
@@ -63,17 +64,21 @@ export interface PlannedChannel extends DecidingChannel {
 export interface PlannedMessage extends CompiledMessage {
   /** What it stands in as an email; undefined: the usual one. */
   standsIn: CompiledLayout | undefined;
+  /** What it was compiled from, and its layout. */
+  source: Json;
+  layoutSource: string;
 }
 
 interface PlannedLayout {
   projectId: number | null;
   key: string;
+  body: string;
   /** Once for all messages that stand in it, and not before the first of them. */
   compiled: () => CompiledLayout;
 }
 
 /** As `messages.content` keeps it: the words, and what differs on a channel. */
-interface StoredMessage {
+export interface StoredMessage {
   message: MessageContent;
   overrides: NonNullable<MessageContent['overrides']>;
 }
@@ -138,8 +143,13 @@ export class Plans {
         if (row === undefined) return undefined;
         const { message, overrides } = row.content as unknown as StoredMessage;
         const layouts = await this.#listLayouts(organizationId);
-        const standsIn = chooseLayout(layouts, row.project_id, message.layout)?.compiled();
-        return { ...compileMessage({ ...message, overrides }), standsIn };
+        const layout = chooseLayout(layouts, row.project_id, message.layout);
+        return {
+          ...compileMessage({ ...message, overrides }),
+          standsIn: layout?.compiled(),
+          source: row.content,
+          layoutSource: layout?.body ?? defaultLayout,
+        };
       },
       () => organizationId,
     );
@@ -153,7 +163,7 @@ export class Plans {
       async () =>
         (await listAllLayouts(db, organizationId)).map(({ project_id, name_key, body }): PlannedLayout => {
           let compiled: CompiledLayout | undefined;
-          return { projectId: project_id, key: name_key, compiled: () => (compiled ??= compileLayout(body)) };
+          return { projectId: project_id, key: name_key, body, compiled: () => (compiled ??= compileLayout(body)) };
         }),
       () => organizationId,
     );

@@ -57,8 +57,13 @@ function isPicked(picks: (user: unknown) => boolean, person: Person): boolean {
   }
 }
 
-/** As expressions see a user. */
-export function describeUser({ username, email, first_name, last_name, locked, locale, custom_fields }: Person) {
+export type UserFacts = Pick<
+  Person,
+  'username' | 'email' | 'first_name' | 'last_name' | 'locked' | 'locale' | 'custom_fields'
+>;
+
+/** As expressions and templates see a user. */
+export function describeUser({ username, email, first_name, last_name, locked, locale, custom_fields }: UserFacts) {
   return { username, email, first_name, last_name, locked, locale, custom_fields };
 }
 
@@ -89,6 +94,7 @@ function imagine({ username, email }: { username: string; email: string }): Pers
     locked: false,
     locale: null,
     custom_fields: {},
+    version: 0,
     addresses: [{ name: 'email', value: email, disabled: false }],
   };
 }

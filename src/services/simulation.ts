@@ -107,7 +107,8 @@ async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision:
   if (reason) return shown;
   try {
     const delivery = { address, notification_id: notification.id, version: notification.version };
-    return { ...shown, message: await writeMessage(deps.plans, { delivery, occurrence, person, channel, plan }) };
+    const { content } = await writeMessage(deps.plans, { delivery, occurrence, person, channel, plan });
+    return { ...shown, message: content };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return { ...shown, problem: error.message };

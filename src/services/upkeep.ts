@@ -1,11 +1,15 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
+import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
 import type { Db } from '../db/pool.ts';
 import {
   deleteOldHistory,
+  deleteOldInbox,
   deleteOldStatisticsAcrossTenants,
+  deleteOldWriting,
+  listRetentionsAcrossTenants,
   listShorterRetentionsAcrossTenants,
 } from '../db/retention.ts';
 import type { Deps } from './deps.ts';
@@ -22,6 +26,7 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteOldIdempotencyKeysAcrossTenants(db, new Date(now - rememberedMs));
   await dropOldPartitions(db, now);
   await deleteShorterKept(db, now);
+  await deleteOutgrown(db, now);
   await deleteOldStatisticsAcrossTenants(db, new Date(now));
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
@@ -31,5 +36,19 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
 async function deleteShorterKept(db: Db, now: number): Promise<void> {
   for (const { id, retention_days } of await listShorterRetentionsAcrossTenants(db, await longestRetentionDays(db))) {
     await deleteOldHistory(db, id, now - retention_days * dayMs);
+  }
+}
+
+/** That a wording is used is noted once a day, and clocks differ a little. */
+const marginMs = 2 * dayMs;
+
+/**
+ * After the history itself: of what messages were written with, all is kept that the oldest of them can need, however
+ * long that one waits to be finished.
+ */
+async function deleteOutgrown(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days, oldest } of await listRetentionsAcrossTenants(db)) {
+    await deleteOldInbox(db, id, new Date(now - retention_days * dayMs));
+    await deleteOldWriting(db, id, new Date((oldest ? timeOfUuid(oldest) : now) - marginMs));
   }
 }
