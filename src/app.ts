@@ -24,6 +24,7 @@ import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { createInboxWriter } from './services/inbox.ts';
 import { KeyUse } from './services/keys.ts';
+import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { keepUp } from './services/upkeep.ts';
@@ -49,6 +50,7 @@ export interface Service {
 
 const patienceMs = 30_000;
 const lastUseEveryMs = 30_000;
+const missingVariablesEveryMs = 5_000;
 const upkeepEveryMs = 3_600_000;
 /** Of the ten seconds that a stop may take, what requests under way get. */
 const graceMs = 6_000;
@@ -81,6 +83,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
+      missingVariables: new MissingVariables(),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
       actor: commandLine,
@@ -111,8 +114,11 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
     },
   });
+  const noteMissing = () =>
+    run(log, 'noting missing variables', () => deps.missingVariables.flush(deps.db, log, Date.now()));
   const timers = [
     setInterval(() => run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db)), lastUseEveryMs),
+    setInterval(noteMissing, missingVariablesEveryMs),
     setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
   ];
   const server = await createServer({
@@ -138,6 +144,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
     await Promise.race([worker?.stop(), sleep(graceMs, undefined, { ref: false })]);
     await run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db));
+    await noteMissing();
     await listener.close();
     await house.close();
   };
@@ -194,6 +201,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     outcomes,
     inbox: createInboxWriter(pool),
     wordings: new Wordings(db),
+    missingVariables: deps.missingVariables,
     limits,
     log,
     turns: { occurrences: [], deliveries: [] },

@@ -108,6 +108,7 @@ const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions|embedded
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {
+  addMissingVariablesAcrossTenants: 'one statement notes what anybody’s messages lacked',
   claimDeliveriesAcrossTenants: 'workers serve everybody, by turns',
   claimOccurrencesAcrossTenants: 'workers serve everybody, by turns',
   deleteOldStatisticsAcrossTenants: 'upkeep',

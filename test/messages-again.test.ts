@@ -58,6 +58,12 @@ async function views(tenant: Tenant, occurrence: string): Promise<Record<string,
 const pathOf = (tenant: Tenant, occurrence: string, id: number) =>
   `/api/o/${tenant.slug}/occurrence/${occurrence}/deliveries/${id}/message/`;
 
+/** What would be sent now, in the same order. */
+async function simulated(tenant: Tenant): Promise<Record<string, unknown>[]> {
+  const { body } = await tenant.post(`${tenant.event}simulate/`, { context: { n: 7 } });
+  return body.deliveries.map((one: { message: unknown }) => one.message);
+}
+
 async function sent(tenant: Tenant): Promise<string> {
   const occurrence = await tenant.trigger({}, { n: 7 });
   expect(await tenant.outcomes(occurrence)).toEqual(['ann@x.test sent', 'ann@x.test sent']);
@@ -87,12 +93,10 @@ describe('what was sent', () => {
     const occurrence = await sent(tenant);
     const before = await views(tenant, occurrence);
     expect(before.map(view => view.text)).toContain(tenant.received()[0]!.text);
+    expect(before).toEqual(await simulated(tenant));
     await tenant.sql(text, tenant.id);
     // Once the change is heard of, what is written now is different.
-    await eventually(async () => {
-      const { body } = await tenant.post(`${tenant.event}simulate/`, { context: { n: 7 } });
-      expect(body.deliveries.map((one: { message: unknown }) => one.message)).not.toEqual(before);
-    });
+    await eventually(async () => expect(await simulated(tenant)).not.toEqual(before));
     expect(await views(tenant, occurrence)).toEqual(before);
   });
 

@@ -105,6 +105,7 @@ async function attempt(
     if (!channel.providers[index + 1]) return settle(delivery, { ...rests, due_at: new Date(resting) });
     return settle(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
+  noteMissing(engine, delivery, outgoing);
   const outcome = await engine.senders.send(channel, index, outgoing);
   // Before it is settled: after a crash in between it is delivered again, and is in the inbox once.
   if (outcome.ok && channel.providers[index]!.provider.name === 'inbox') {
@@ -186,6 +187,13 @@ async function write(
     },
   };
   return [outgoing, wording];
+}
+
+/** Once for each delivery, with its first attempt. */
+function noteMissing(engine: Engine, delivery: Delivery, { content, tags }: Outgoing): void {
+  if (content.missing.length === 0 || delivery.attempts > 1) return;
+  const { organization_id: organizationId, notification_id: notificationId, version } = delivery;
+  engine.missingVariables.note({ organizationId, notificationId, version, where: tags }, content.missing, Date.now());
 }
 
 /** An outcome becomes what happens next: done, again later, the next provider, or the end. */

@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
 import type { InboxWriter } from '../services/inbox.ts';
+import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
 import type { Wordings } from '../services/wordings.ts';
 import type { Limits } from './limits.ts';
@@ -20,6 +21,7 @@ export interface Engine {
   outcomes: Outcomes;
   inbox: InboxWriter;
   wordings: Wordings;
+  missingVariables: MissingVariables;
   limits: Limits;
   log: Log;
   /** For each class of priority, the organization that had the last turn. */

@@ -46,6 +46,16 @@ export function registerMetrics(app: FastifyInstance, { deps, pool }: Sources): 
     },
   });
 
+  new Counter({
+    name: 'belfry_missing_variables_total',
+    help: 'Messages that were written although the context lacked variables of theirs.',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(deps.missingVariables.total);
+    },
+  });
+
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none';
     requests.inc({ method: request.method, route, status: reply.statusCode });

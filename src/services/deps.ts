@@ -9,6 +9,7 @@ import type { Cipher } from '../lib/cipher.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
+import type { MissingVariables } from './missing-variables.ts';
 import type { Plans } from './plans.ts';
 
 export interface Deps {
@@ -21,6 +22,7 @@ export interface Deps {
   plans: Plans;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;
+  missingVariables: MissingVariables;
   /** For the few statements that change many rows at once. */
   pool: pg.Pool;
 }
