@@ -32,6 +32,15 @@ function anySigns(count: number, from: number): string {
   ).join('');
 }
 
+async function localeOf(username: string): Promise<string | null> {
+  const { locale } = await service.house.deps.db
+    .selectFrom('users')
+    .select('locale')
+    .where('username', '=', username)
+    .executeTakeFirstOrThrow();
+  return locale;
+}
+
 async function newUser(custom_fields?: unknown): Promise<string> {
   const answer = await create({ email: newEmail(), custom_fields });
   expect(answer.status, answer.text).toBe(201);
@@ -107,6 +116,23 @@ describe('creating a user', () => {
   test('custom fields may be 32 levels deep', async () => {
     const answer = await create({ email: newEmail(), custom_fields: nested(32) });
     expect([answer.status, answer.body.custom_fields]).toEqual([201, nested(32)]);
+  });
+
+  test.each([
+    ['pt-BR', 'pt-BR'],
+    ['PT-br', 'pt-BR'],
+    ['', null],
+    [null, null],
+    [undefined, null],
+  ])('a locale of %j is kept as %j, and the answer does not show it', async (locale, kept) => {
+    const answer = await create({ email: newEmail(), locale });
+    expect(answer.status, answer.text).toBe(201);
+    expect(answer.body).not.toHaveProperty('locale');
+    expect(await localeOf(answer.body.username)).toBe(kept);
+  });
+
+  test.each(['pt_BR!', 'x', 'e'.repeat(86), 7, ['en']])('a locale of %j is refused', async locale => {
+    expectProblem(await create({ email: newEmail(), locale }), 400, 'request.invalid', ['locale']);
   });
 
   test('an email in other letters than ASCII is one', async () => {
@@ -208,6 +234,25 @@ describe('updating a user', () => {
     expect((await update(username, { _mode, custom_fields: null })).body.custom_fields).toEqual({ a: 1 });
   });
 
+  test('the locale is set, stays where it is not given, and is taken away; the answer does not show it', async () => {
+    const username = await newUser();
+    const seen: unknown[] = [];
+    for (const body of [
+      { locale: 'de-at' },
+      { first_name: 'Ada' },
+      { locale: '' },
+      { locale: 'en' },
+      { locale: null },
+    ]) {
+      const answer = await update(username, body);
+      expect(answer.status, answer.text).toBe(200);
+      expect(answer.body).not.toHaveProperty('locale');
+      seen.push(await localeOf(username));
+    }
+    expect(seen).toEqual(['de-AT', 'de-AT', null, 'en', null]);
+    expectProblem(await update(username, { locale: 'no language' }), 400, 'request.invalid', ['locale']);
+  });
+
   test('a refused update changes nothing', async () => {
     const username = await newUser({ a: 1 });
     const bad = { first_name: 'New', custom_fields: { a: 2 }, _mode: 'REPLACE', locked: 'yes' };
@@ -265,6 +310,31 @@ describe('addresses', () => {
     expect((await addAddress('joe@acme.test', 'chat', anySigns(256, 0x20000))).status).toBe(200);
     const answer = await addAddress('joe@acme.test', anySigns(255, 0x20000), anySigns(257, 0x20000));
     expectProblem(answer, 400, 'request.invalid', ['value']);
+  });
+
+  test('a push subscription may be longer than other addresses, by the name that it has', async () => {
+    const subscription = (length: number) => {
+      const text = JSON.stringify({ endpoint: 'https://wns2-par02p.notify.windows.com/w/?token=', keys: {} });
+      return text.replace('token=', `token=${anySigns(length - text.length, 0x61)}`);
+    };
+    const username = await newUser();
+    for (const [name, length] of [
+      ['webpush', 2_048],
+      ['WebPush-phone', 2_048],
+      [`webpush-${anySigns(247, 0x61)}`, 2_048],
+    ] as const) {
+      const answer = await addAddress(username, name, subscription(length));
+      expect(answer.status, answer.text).toBe(200);
+    }
+    for (const [name, value] of [
+      ['webpush', subscription(2_049)],
+      ['push', subscription(513)],
+      ['chat', subscription(2_048)],
+      [`webpush${anySigns(248, 0x20000)}`, subscription(2_048)],
+      ['webpush', anySigns(2_048, 0x4e00)],
+    ] as const) {
+      expectProblem(await addAddress(username, name, value), 400, 'request.invalid', ['value']);
+    }
   });
 
   test('a custom kind takes any text', async () => {

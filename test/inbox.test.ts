@@ -148,6 +148,11 @@ describe('the inbox', () => {
       ['Order 2', 'Order 1'],
       ['Order 3'],
     ]);
+    const back = await tenant.post(`${inboxOf(tenant)}${ids[2]}/unarchive/`);
+    expect([back.status, back.body]).toEqual([200, expect.objectContaining({ id: ids[2], archived_at: null })]);
+    expect([await titles(''), await titles('?archived=true')]).toEqual([['Order 3', 'Order 2', 'Order 1'], []]);
+    expect((await tenant.post(`${inboxOf(tenant)}${ids[2]}/unarchive/`)).body).toMatchObject({ archived_at: null });
+    await tenant.post(`${inboxOf(tenant)}${ids[2]}/archive/`);
     expect((await tenant.post(`${inboxOf(tenant)}${ids[0]}/unread/`)).body).toMatchObject({ read_at: null });
     expect(await unread(tenant)).toEqual({ unread: 2 });
     expect((await tenant.post(`${inboxOf(tenant)}read/`)).body).toEqual({ read: 2 });
@@ -171,7 +176,7 @@ describe('the inbox', () => {
   test("is one user's: another's messages are not there", async () => {
     const tenant = await tenantWithInbox();
     const [id] = await fill(tenant, [1]);
-    for (const verb of ['read', 'unread', 'archive']) {
+    for (const verb of ['read', 'unread', 'archive', 'unarchive']) {
       expectProblem(await tenant.post(`${inboxOf(tenant, ben)}${id}/${verb}/`), 404, 'message.not_found');
     }
     expect(await listed(tenant, '', ben)).toEqual([]);

@@ -218,6 +218,40 @@ describe('upkeep', () => {
     ]);
   });
 
+  test('deletes what has been in an inbox past the retention of its organization, more than fits into one batch', async () => {
+    const { db } = house.deps;
+    for (const [slug, days] of [
+      ['brief', 7],
+      ['long', 90],
+    ] as const) {
+      const id = await organization(slug, days);
+      const user = await db
+        .insertInto('users')
+        .values({ organization_id: id, username: 'ann@x.test', email: 'ann@x.test' })
+        .returning('id')
+        .executeTakeFirstOrThrow();
+      await runSql(
+        house.url,
+        `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, created_at)
+         select ${id}, ${user.id}, n, '${uuidv7(now)}', 'T', 'B',
+           to_timestamp(${now / 1_000}) - make_interval(days => case when n <= 12000 then 8 else 6 end)
+         from generate_series(1, 12003) n`,
+      );
+    }
+    await keepUp(house.deps, now);
+    const left = await db
+      .selectFrom('inbox')
+      .innerJoin('organizations', 'organizations.id', 'inbox.organization_id')
+      .select(({ fn }) => ['organizations.slug', fn.countAll<number>().as('count')])
+      .groupBy('organizations.slug')
+      .orderBy('organizations.slug')
+      .execute();
+    expect(left).toEqual([
+      { slug: 'brief', count: 3 },
+      { slug: 'long', count: 12_003 },
+    ]);
+  });
+
   test('several processes may do it at once', async () => {
     await organization('acme', 30);
     await createPartitions(house.deps.db, at(2026, 1, 5));

@@ -3,7 +3,7 @@ import { isObject } from './json.ts';
 import { parseLayout } from './layout.ts';
 import { findTemplateMistakes, type LocalizedWords, type Words } from './render-compile.ts';
 import { TemplateError } from './template.ts';
-import { normalizeLocale } from './text.ts';
+import { normalizeLocale, notALocale } from './text.ts';
 
 export type Complain = (at: string, message: string) => void;
 
@@ -36,7 +36,7 @@ export function checkLayout(body: unknown, at: string, complain: Complain): void
 
 export function checkLocale(locale: unknown, at: string, complain: Complain): void {
   if (typeof locale !== 'string' || locale === '' || normalizeLocale(locale) !== undefined) return;
-  complain(at, 'is not a language such as en or pt-BR');
+  complain(at, notALocale);
 }
 
 function checkLocales(locales: unknown, at: string, complain: Complain): void {
@@ -45,7 +45,7 @@ function checkLocales(locales: unknown, at: string, complain: Complain): void {
   for (const locale of Object.keys(locales)) {
     const normal = normalizeLocale(locale);
     if (normal === undefined) {
-      complain(`${at}/${locale}`, 'is not a language such as en or pt-BR');
+      complain(`${at}/${locale}`, notALocale);
       continue;
     }
     const first = seen.get(normal);

@@ -88,7 +88,7 @@ const ChannelEntry = Type.Object(
 );
 
 const AddressEntry = Type.Object(
-  { name: Name, value: Type.String({ minLength: 1, maxLength: limits.address }) },
+  { name: Name, value: Type.String({ minLength: 1, maxLength: limits.subscription }) },
   closed,
 );
 

@@ -1,7 +1,19 @@
 /** The rules for names, slugs, emails and phone numbers, one place each. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
 
-export const limits = { name: 255, slug: 100, email: 254, address: 512, key: 255, locale: 85 } as const;
+export const limits = {
+  name: 255,
+  slug: 100,
+  email: 254,
+  address: 512,
+  /** Of an address whose name begins with `webpush`: a subscription in JSON. Edge's alone has some 600 characters. */
+  subscription: 2_048,
+  key: 255,
+  locale: 85,
+} as const;
+
+/** Name and value of an address stand together in an index of PostgreSQL, which takes a third of a page. */
+const mostAddressBytes = 2_600;
 
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
@@ -51,10 +63,16 @@ export function readAddress(name: string, value: string): { value: string } | { 
       if (phone !== undefined) return { value: phone };
       return { mistake: 'is not a phone number in international form, such as +15555550100' };
     }
-    default:
-      return value.length <= limits.address ? { value } : { mistake: `is longer than ${limits.address} characters` };
+    default: {
+      const most = fold(name).startsWith('webpush') ? limits.subscription : limits.address;
+      if (value.length > most) return { mistake: `is longer than ${most} characters` };
+      if (Buffer.byteLength(name + value) > mostAddressBytes) return { mistake: 'is too long together with its name' };
+      return { value };
+    }
   }
 }
+
+export const notALocale = 'is not a language such as en or pt-BR';
 
 /** A language tag as it is usually written (`pt-br` is `pt-BR`), or undefined when it is none. */
 export function normalizeLocale(text: string): string | undefined {

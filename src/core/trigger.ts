@@ -8,7 +8,7 @@ export const priorities = ['urgent', 'normal', 'bulk'] as const;
 export type Priority = (typeof priorities)[number];
 
 const names = (description: string) =>
-  Type.Array(Type.String({ minLength: 1, maxLength: limits.address }), { maxItems: 10_000, description });
+  Type.Array(Type.String({ minLength: 1, maxLength: limits.subscription }), { maxItems: 10_000, description });
 
 const TriggerOptions = Type.Object(
   {

@@ -89,6 +89,7 @@ const changes = {
   read: { read_at: sql<Date>`coalesce(read_at, now())` },
   unread: { read_at: null },
   archive: { archived_at: sql<Date>`coalesce(archived_at, now())` },
+  unarchive: { archived_at: null },
 };
 
 export type InboxChange = keyof typeof changes;

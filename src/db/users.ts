@@ -39,6 +39,7 @@ export interface NewUser {
   email: string;
   first_name?: string;
   last_name?: string;
+  locale?: string | null;
   custom_fields?: JsonObject;
 }
 
@@ -66,14 +67,10 @@ export async function createMissingUsers(db: Db, organizationId: number, users: 
 }
 
 /** Locks the row, so that a merge reads what it will replace. */
-export async function findUserForUpdate(
-  db: Db,
-  organizationId: number,
-  id: number,
-): Promise<(User & { custom_fields: JsonObject }) | undefined> {
+export async function findUserForUpdate(db: Db, organizationId: number, id: number): Promise<WholeUser | undefined> {
   const row = await db
     .selectFrom('users')
-    .select([...columns, 'custom_fields'])
+    .select([...columns, 'locale', 'custom_fields'])
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .forUpdate()
@@ -85,6 +82,8 @@ export interface UserChanges {
   first_name?: string;
   last_name?: string;
   locked?: boolean;
+  /** Null: none. */
+  locale?: string | null;
   custom_fields?: JsonObject;
 }
 
@@ -93,7 +92,7 @@ export async function updateUser(
   organizationId: number,
   id: number,
   { custom_fields, ...changes }: UserChanges,
-): Promise<User & { custom_fields: JsonObject }> {
+): Promise<WholeUser> {
   const row = await db
     .updateTable('users')
     .set({
@@ -103,7 +102,7 @@ export async function updateUser(
     })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .returning([...columns, 'custom_fields'])
+    .returning([...columns, 'locale', 'custom_fields'])
     .executeTakeFirstOrThrow();
   return { ...row, custom_fields: row.custom_fields as JsonObject };
 }

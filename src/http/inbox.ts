@@ -90,4 +90,5 @@ export const inboxRoutes: Route[] = [
   change('read', 'readMessage', 'Mark message as read', 'One that is read already keeps its time.'),
   change('unread', 'unreadMessage', 'Mark message as unread'),
   change('archive', 'archiveMessage', 'Archive message', 'It leaves the list, and the count of unread messages.'),
+  change('unarchive', 'unarchiveMessage', 'Unarchive message', 'It is back in the list, read or unread as it was.'),
 ];

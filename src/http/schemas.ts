@@ -69,6 +69,9 @@ const customFields = Type.Unsafe<Record<string, unknown>>({
   description: 'Free-form JSON.',
 });
 const personName = Type.String({ maxLength: limits.name });
+const locale = Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()], {
+  description: 'A language such as en or pt-BR, in which messages are written where they can be. Empty or null: none.',
+});
 
 const userFields = {
   id: Type.Integer(),
@@ -90,6 +93,7 @@ export const NewUser = Type.Object(
     email: Type.String({ format: 'email', maxLength: limits.email }),
     first_name: Type.Optional(personName),
     last_name: Type.Optional(personName),
+    locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
   },
   { $id: 'NewUser', ...closed },
@@ -100,6 +104,7 @@ export const UserUpdate = Type.Object(
     first_name: Type.Optional(personName),
     last_name: Type.Optional(personName),
     locked: Type.Optional(Type.Boolean()),
+    locale: Type.Optional(locale),
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
     _mode: Type.Optional(
       Type.String({
@@ -126,7 +131,11 @@ export const NewAddress = Type.Object(
       maxLength: limits.name,
       description: 'The kind: `email…` holds an email, `phone…` and `sms…` a phone number, others any text.',
     }),
-    value: Type.String({ minLength: 1, maxLength: limits.address }),
+    value: Type.String({
+      minLength: 1,
+      maxLength: limits.subscription,
+      description: `Up to ${limits.address} characters; where the name begins with \`webpush\`, ${limits.subscription}.`,
+    }),
   },
   { $id: 'NewAddress', ...closed },
 );

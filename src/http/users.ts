@@ -15,14 +15,17 @@ const update = (method: 'PUT' | 'PATCH', id: string) =>
     status: 200,
     body: UserUpdate,
     answer: UpdatedUser,
-    handle: ({ deps, organization, user, body: { first_name, last_name, locked, custom_fields, _mode = 'IGNORE' } }) =>
-      users.updateUser(deps, organization.id, user.id, {
+    handle: ({ deps, organization, user, body }) => {
+      const { first_name, last_name, locked, locale, custom_fields, _mode = 'IGNORE' } = body;
+      return users.updateUser(deps, organization.id, user.id, {
         first_name,
         last_name,
         locked,
+        locale,
         custom_fields: custom_fields as JsonObject | null | undefined,
         mode: _mode.toUpperCase() as users.CustomFieldsMode,
-      }),
+      });
+    },
   });
 
 export const userRoutes: Route[] = [

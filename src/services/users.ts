@@ -1,6 +1,6 @@
 import { AppError, invalid } from '../core/errors.ts';
 import { type JsonObject, mergePatch } from '../core/json.ts';
-import { fold, readAddress } from '../core/text.ts';
+import { fold, normalizeLocale, notALocale, readAddress } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
 import * as users from '../db/users.ts';
 import { differences, record } from './audit.ts';
@@ -17,6 +17,8 @@ export interface UserInput {
   email: string;
   first_name?: string;
   last_name?: string;
+  /** Empty or null: none. */
+  locale?: string | null;
   custom_fields?: JsonObject | null;
 }
 
@@ -28,15 +30,21 @@ export async function createUser(deps: Deps, organizationId: number, input: User
     last_name: input.last_name ?? '',
     custom_fields: input.custom_fields ?? {},
   };
+  const locale = readLocale(input.locale);
   return deps.db.transaction().execute(async trx => {
-    const id = await users.createUser(trx, organizationId, user);
+    const id = await users.createUser(trx, organizationId, { ...user, locale });
     if (id === undefined) {
       throw new AppError('user.exists', `there is a user ${user.username} in this organization already`, {
         fields: { email: ['belongs to a user of this organization already'] },
       });
     }
     await addresses.addAddress(trx, organizationId, id, { name: 'email', value: user.email });
-    await record(deps, trx, organizationId, { action: 'create', noun: 'user', path: user.username, after: user });
+    await record(deps, trx, organizationId, {
+      action: 'create',
+      noun: 'user',
+      path: user.username,
+      after: { ...user, locale },
+    });
     return { id, ...user };
   });
 }
@@ -47,22 +55,34 @@ export interface UserUpdate {
   first_name?: string;
   last_name?: string;
   locked?: boolean;
+  /** Empty or null: none. */
+  locale?: string | null;
   custom_fields?: JsonObject | null;
   mode: CustomFieldsMode;
 }
 
 export async function updateUser(deps: Deps, organizationId: number, id: number, update: UserUpdate) {
-  const { custom_fields: given, mode, ...changes } = update;
+  const { custom_fields: given, mode, locale: written, ...changes } = update;
+  const locale = written === undefined ? undefined : readLocale(written);
   return deps.db.transaction().execute(async trx => {
     const current = await users.findUserForUpdate(trx, organizationId, id);
     if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
     const custom_fields = given ? applyCustomFields(current.custom_fields, given, mode) : undefined;
-    const updated = await users.updateUser(trx, organizationId, id, { ...changes, custom_fields });
+    const updated = await users.updateUser(trx, organizationId, id, { ...changes, locale, custom_fields });
     const changed = differences(current, updated);
     const path = updated.username;
     if (changed) await record(deps, trx, organizationId, { action: 'update', noun: 'user', path, ...changed });
-    return updated;
+    const { locale: _, ...shown } = updated;
+    return shown;
   });
+}
+
+/** As it is kept: null for none. */
+function readLocale(text: string | null | undefined): string | null {
+  if (!text) return null;
+  const locale = normalizeLocale(text);
+  if (locale === undefined) throw invalid({ locale: [notALocale] });
+  return locale;
 }
 
 function applyCustomFields(current: JsonObject, given: JsonObject, mode: CustomFieldsMode): JsonObject | undefined {
