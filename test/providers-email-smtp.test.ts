@@ -1,5 +1,6 @@
 import { createHash, createVerify, generateKeyPairSync } from 'node:crypto';
 import { promises as dns } from 'node:dns';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Static } from 'typebox';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { shapeErrors } from '../src/core/declarative-shape.ts';
@@ -255,6 +256,88 @@ describe('a failure', () => {
       peer.fault = undefined;
       expect(await sender.send(exampleOutgoing()), `${fault}`).toMatchObject({ ok: true });
     }
+  });
+});
+
+describe('a server that trickles its replies, so that none is ever late', () => {
+  /** Talks SMTP by the book, but for one command whose reply never comes to an end. */
+  async function openTrickler(endless: string) {
+    const seen = { mails: 0, connections: 0, open: 0 };
+    let isSlow = true;
+    const server = createServer(socket => {
+      seen.connections++;
+      seen.open++;
+      let inData = false;
+      const trickle = (code: number) => {
+        const timer = setInterval(() => socket.write(`${code}-wait\r\n`), 20);
+        socket.once('close', () => clearInterval(timer));
+      };
+      const reply = (command: string, code: number, text: string) =>
+        command === endless && isSlow ? trickle(code) : socket.write(`${code} ${text}\r\n`);
+      socket.on('error', () => {}).on('close', () => seen.open--);
+      reply('', 220, 'hello');
+      let rest = '';
+      socket.on('data', chunk => {
+        const lines = (rest + chunk).split('\r\n');
+        rest = lines.pop()!;
+        for (const line of lines) {
+          if (inData && line !== '.') continue;
+          if (inData) {
+            inData = false;
+            seen.mails++;
+            reply('.', 250, 'taken');
+          } else if (line === 'DATA') {
+            inData = true;
+            reply('DATA', 354, 'go on');
+          } else reply(line.split(/[ :]/)[0]!, line.startsWith('QUIT') ? 221 : 250, 'fine');
+        }
+      });
+    });
+    const recover = () => {
+      isSlow = false;
+    };
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+    closing.push(async () => void server.close());
+    return { seen, port: (server.address() as AddressInfo).port, recover };
+  }
+
+  it.each([
+    ['EHLO', false],
+    ['MAIL', false],
+    ['RCPT', false],
+    ['DATA', false],
+    ['.', true],
+  ])('to "%s" is given up; that it may have been accepted: %s', async (endless, unknown) => {
+    const { seen, port, recover } = await openTrickler(endless);
+    const { sender } = await open({ host: '127.0.0.1', port, timeout_ms: 200, max_connections: 1 });
+    const began = performance.now();
+    const [first, second] = await Promise.all([
+      sender.send(exampleOutgoing()),
+      // Waits for the only connection, which is no fault of it.
+      new Promise(resolve => setTimeout(resolve, 300)).then(() => {
+        const sending = sender.send(exampleOutgoing({ id: 'second' }));
+        recover();
+        return sending;
+      }),
+    ]);
+    expect(first).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('1000 ms') });
+    expect('unknown' in first).toBe(unknown);
+    expect(performance.now() - began).toBeGreaterThan(990);
+    expect(second).toMatchObject({ ok: true });
+    // Nothing went out on the first connection after it was given up.
+    expect([seen.mails, seen.connections]).toEqual([unknown ? 2 : 1, 2]);
+    await vi.waitFor(() => expect(seen.open).toBe(1));
+  });
+
+  it('is like a name that is found too late: nothing is sent then', async () => {
+    const { seen, port } = await openTrickler('none');
+    const { sender } = await open({ host: 'mail.acme.test', port, timeout_ms: 100 });
+    vi.spyOn(dns, 'lookup').mockImplementation((async () => {
+      await new Promise(resolve => setTimeout(resolve, 1_000));
+      return [{ address: '127.0.0.1', family: 4 }];
+    }) as never);
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
+    await vi.waitFor(() => expect(seen).toEqual({ mails: 0, connections: 1, open: 0 }), 3_000);
   });
 });
 

@@ -75,7 +75,9 @@ export const SmtpSettings = settings(
       Type.Integer({
         minimum: 100,
         maximum: 600_000,
-        description: 'How long to wait for the connection and for each reply, in milliseconds. Absent: 30000.',
+        description:
+          'How long to wait for the connection and for each reply, in milliseconds; five times as long for a whole mail. ' +
+          'Absent: 30000.',
       }),
     ),
   },

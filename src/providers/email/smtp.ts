@@ -1,16 +1,23 @@
 /** Any mail server. Connections are kept and shared by all messages of one opened sender. */
 import { connect, type Socket } from 'node:net';
-import { createTransport } from 'nodemailer';
+import { createTransport, type SendMailOptions } from 'nodemailer';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../lib/outbound.ts';
 import { toBase64 } from '../http-outcome.ts';
 import type { Provider } from '../provider.ts';
 import type { Outcome, Outgoing } from '../sending.ts';
 import { bodies, messageId, toMailbox } from './message.ts';
+import { type Line, Lines } from './smtp-lines.ts';
 import { toFailure } from './smtp-outcome.ts';
 import { SmtpSettings } from './smtp-settings.ts';
 
+const usualTimeoutMs = 30_000;
+
 type Settings = Static<typeof SmtpSettings>;
+type Mail = SendMailOptions & { progress: { whole: boolean } };
+
+/** Of `timeout_ms`, which is for each reply: a server that trickles them would hold a message for ever. */
+const mostTimeouts = 5;
 
 export const smtp: Provider<typeof SmtpSettings> = {
   name: 'smtp',
@@ -20,7 +27,13 @@ export const smtp: Provider<typeof SmtpSettings> = {
   dedupes: false,
   open(settings, { outbound }) {
     const { from, reply_to, headers, user, password, dkim_private_key } = settings;
-    const transport = openTransport(settings, outbound);
+    const { timeout_ms = usualTimeoutMs, max_connections = 5, rate } = settings;
+    const lines = new Lines<Mail>({
+      open: () => openLine(settings, outbound),
+      most: max_connections,
+      rate,
+      deadlineMs: mostTimeouts * timeout_ms,
+    });
     const sender = toMailbox(from);
     const secrets = [password, password && toBase64(password), toBase64(`\0${user}\0${password}`), dkim_private_key];
     const underWay = new Set<Promise<Outcome>>();
@@ -29,7 +42,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
       const id = `<${messageId(outgoing, sender)}>`;
       const progress = { whole: false };
       try {
-        await transport.sendMail({
+        await lines.send({
           from: sender,
           // As a value, not as text, in which a comma would make two of one.
           to: { name: '', address: outgoing.address },
@@ -42,7 +55,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
           disableFileAccess: true,
           disableUrlAccess: true,
           progress,
-        } as Parameters<typeof transport.sendMail>[0]);
+        });
         return { ok: true, id };
       } catch (error) {
         return toFailure(error, progress.whole, secrets);
@@ -57,14 +70,16 @@ export const smtp: Provider<typeof SmtpSettings> = {
       },
       async close() {
         await Promise.allSettled(underWay);
-        transport.close();
+        lines.close();
       },
     };
   },
 };
 
-function openTransport(settings: Settings, outbound: Outbound) {
-  const { host, secure = false, user, password, ca, timeout_ms: timeoutMs = 30_000 } = settings;
+/** A pool of one. */
+function openLine(settings: Settings, outbound: Outbound): Line<Mail> {
+  const { host, secure = false, user, password, ca, timeout_ms: timeoutMs = usualTimeoutMs } = settings;
+  let ended = false;
   const port = settings.port ?? (secure ? 465 : 587);
   const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
   const transport = createTransport({
@@ -83,17 +98,20 @@ function openTransport(settings: Settings, outbound: Outbound) {
         privateKey: settings.dkim_private_key!,
       },
     }),
-    maxConnections: settings.max_connections ?? 5,
+    maxConnections: 1,
     // A message that found its connection closed before a byte of it had left goes to a new one, once.
     maxRequeues: 1,
-    ...(settings.rate && { rateLimit: settings.rate, rateDelta: 1000 }),
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
     // Every connection asks anew where the host is; its name stays the one on the certificate.
     getSocket(_: unknown, callback: (error: Error | null, socket?: { connection: Socket }) => void) {
       openSocket(outbound, host, port, timeoutMs).then(
-        connection => callback(null, { connection }),
+        connection => {
+          if (!ended) return callback(null, { connection });
+          connection.destroy();
+          callback(new Error('given up'));
+        },
         error => callback(error),
       );
     },
@@ -110,7 +128,14 @@ function openTransport(settings: Settings, outbound: Outbound) {
     };
     done();
   });
-  return transport;
+  return {
+    sendMail: mail => transport.sendMail(mail),
+    end() {
+      ended = true;
+      // Also what is in the middle of a message; the types do not know of it yet.
+      (transport.close as (options: { force: boolean }) => void)({ force: true });
+    },
+  };
 }
 
 async function openSocket(outbound: Outbound, host: string, port: number, timeoutMs: number): Promise<Socket> {
