@@ -357,6 +357,24 @@ CREATE TABLE missing_variables (
   CONSTRAINT missing_variables_organization_id_notification_id_fkey FOREIGN KEY (organization_id, notification_id) REFERENCES notifications(organization_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE audit (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  at timestamptz NOT NULL DEFAULT now(),
+  actor_kind text NOT NULL,
+  actor_id text,
+  actor_name text NOT NULL,
+  action text NOT NULL,
+  noun text NOT NULL,
+  path text NOT NULL,
+  before jsonb,
+  after jsonb,
+  origin text,
+  request_id text,
+  CONSTRAINT audit_pkey PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX audit_by_age ON audit (at);
+
 CREATE OR REPLACE FUNCTION announce_change()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -23,6 +23,7 @@ export const unaudited: Record<string, string> = {
   readMessage: 'a user reading: the message keeps its own times',
   unreadMessage: 'a user reading: the message keeps its own times',
   archiveMessage: 'a user reading: the message keeps its own times',
+  unarchiveMessage: 'a user reading: the message keeps its own times',
 };
 
 let count = 0;
