@@ -375,6 +375,81 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_by_age ON audit (at);
 
+CREATE TABLE accounts (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  email text NOT NULL,
+  email_verified boolean NOT NULL DEFAULT false,
+  name text NOT NULL DEFAULT '',
+  password_hash text,
+  admin boolean NOT NULL DEFAULT false,
+  oidc_issuer text,
+  oidc_subject text,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  last_seen_at timestamptz,
+  CONSTRAINT accounts_pkey PRIMARY KEY (id),
+  CONSTRAINT accounts_email_key UNIQUE (email),
+  CONSTRAINT accounts_oidc_issuer_oidc_subject_key UNIQUE (oidc_issuer, oidc_subject)
+);
+
+CREATE TABLE memberships (
+  organization_id bigint NOT NULL,
+  account_id bigint NOT NULL,
+  role text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT memberships_pkey PRIMARY KEY (organization_id, account_id),
+  CONSTRAINT memberships_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
+  CONSTRAINT memberships_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX memberships_by_account ON memberships (account_id);
+
+CREATE TABLE sessions (
+  token_hash bytea NOT NULL,
+  account_id bigint NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  last_used_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  user_agent text,
+  origin text,
+  CONSTRAINT sessions_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+CREATE INDEX sessions_by_account ON sessions (account_id);
+
+CREATE TABLE sign_in_attempts (
+  email_hash bytea NOT NULL,
+  attempts integer NOT NULL,
+  since timestamptz NOT NULL DEFAULT now(),
+  locked_until timestamptz,
+  CONSTRAINT sign_in_attempts_pkey PRIMARY KEY (email_hash)
+);
+
+CREATE TABLE invites (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  token_hash bytea NOT NULL,
+  email text NOT NULL,
+  role text NOT NULL,
+  invited_by text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT invites_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT invites_organization_id_email_key UNIQUE (organization_id, email),
+  CONSTRAINT invites_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX invites_by_email ON invites (email);
+CREATE INDEX invites_by_token ON invites (token_hash);
+
+CREATE OR REPLACE FUNCTION announce_account()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
+begin
+  perform pg_notify('belfry_changed', 'account ' || coalesce(changed ->> 'account_id', changed ->> 'id'));
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION announce_change()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -420,3 +495,9 @@ CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin ON accounts
+  FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER announce_account AFTER INSERT OR DELETE OR UPDATE ON memberships
+  FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER announce_account AFTER DELETE ON sessions
+  FOR EACH ROW EXECUTE FUNCTION announce_account();

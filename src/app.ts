@@ -19,6 +19,7 @@ import { Worker } from './engine/worker.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
 import { createOutbound } from './lib/outbound.ts';
+import { createSigner } from './lib/signer.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
@@ -27,6 +28,7 @@ import { KeyUse } from './services/keys.ts';
 import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
+import { createSignIn } from './services/sessions.ts';
 import { keepUp } from './services/upkeep.ts';
 import { Wordings } from './services/wordings.ts';
 import { version } from './version.ts';
@@ -75,7 +77,8 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
     const { db } = database;
     const directory = new Directory(db);
-    const cipher = createCipher(config.secretKey ?? (await loadSecretKey(config.dataDir)));
+    const secretKey = config.secretKey ?? (await loadSecretKey(config.dataDir));
+    const cipher = createCipher(secretKey);
     const deps: Deps = {
       db,
       directory,
@@ -84,6 +87,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
       missingVariables: new MissingVariables(),
+      signIn: createSignIn(createSigner(secretKey)),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
       actor: commandLine,
@@ -106,7 +110,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     channels: worker ? ['belfry_changed', 'belfry_work'] : ['belfry_changed'],
     onNotify: (channel, payload) => {
       if (channel === 'belfry_work') worker?.wake();
-      else directory.forget(Number(payload));
+      else directory.heard(payload);
     },
     onReady: () => directory.listening(),
     onLost: error => {
@@ -114,10 +118,14 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
     },
   });
+  const noteUse = async () => {
+    await deps.keyUse.flush(deps.db);
+    await deps.signIn.use.flush(deps.db);
+  };
   const noteMissing = () =>
     run(log, 'noting missing variables', () => deps.missingVariables.flush(deps.db, log, Date.now()));
   const timers = [
-    setInterval(() => run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db)), lastUseEveryMs),
+    setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
     setInterval(noteMissing, missingVariablesEveryMs),
     setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
   ];
@@ -143,7 +151,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     await deps.occurrences.drain();
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
     await Promise.race([worker?.stop(), sleep(graceMs, undefined, { ref: false })]);
-    await run(log, 'noting the last use of keys', () => deps.keyUse.flush(deps.db));
+    await run(log, 'noting the last use of keys and sessions', noteUse);
     await noteMissing();
     await listener.close();
     await house.close();

@@ -67,6 +67,9 @@ async function welcome({ address, house }: Service): Promise<void> {
   Belfry ${version} is running.
 
   Console     ${address}/
+  Sign in     ${demo.signIn.email}
+  Password    ${demo.signIn.password}
+              (shown this once; another with: npx belfry account reset-password --email ${demo.signIn.email})
   Reference   ${address}/docs
   API key     ${demo.key}
               (shown this once; more with: npx belfry key create --help)

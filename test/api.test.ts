@@ -7,6 +7,7 @@ import type { Service } from '../src/app.ts';
 import { routes } from '../src/http/routes.ts';
 import { type Ask, asker, expectProblem } from './support/api.ts';
 import { fill, parametersOf, pathValues } from './support/api-paths.ts';
+import { keyRoutes, publicRoutes, sessionOnlyRoutes } from './support/api-routes.ts';
 import { endpoints } from './support/api-table.ts';
 import { testService } from './support/database.ts';
 import { buildTenants, type Tenants } from './support/tenants.ts';
@@ -38,7 +39,7 @@ test('no two routes share an id, or a method and path', () => {
 
 const known = new Map(endpoints.map(endpoint => [`${endpoint.method} ${endpoint.path}`, endpoint]));
 
-describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))('$title', route => {
+describe.each(keyRoutes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))('$title', route => {
   const { method, path, permission, title } = route;
   const parameters = parametersOf(path);
   const takesBody = route.body !== undefined;
@@ -183,8 +184,41 @@ describe.each(routes.map(route => ({ ...route, title: `${route.method} ${route.p
   });
 });
 
+describe.each(sessionOnlyRoutes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))(
+  '$title, which is for people alone,',
+  ({ method, path, permission, body }) => {
+    const send = (key: string | undefined, headers = {}) =>
+      ask({ method, path: fill(path, values), key, headers, body: body && {} });
+
+    test('answers nobody, and no key whatever it may do', async () => {
+      const toNobody = permission === 'account' ? 'session.missing' : 'key.missing';
+      expectProblem(await send(undefined), 401, toNobody);
+      if (permission === 'account') expectProblem(await send(tenants.acme.keys.all), 401, 'session.missing');
+      else expectProblem(await send(tenants.acme.keys.all), 403, 'key.permission');
+    });
+
+    test('answers a cookie that is none with 401', async () => {
+      for (const token of ['', 'x', 'x'.repeat(43), 'x'.repeat(5_000)]) {
+        expectProblem(await send(undefined, { cookie: `belfry_session=${token}` }), 401);
+      }
+    });
+  },
+);
+
+describe.each(publicRoutes.map(route => ({ ...route, title: `${route.method} ${route.path}` })))(
+  '$title, which is for anybody,',
+  ({ method, path, body }) => {
+    test('asks for no key, and looks at none', async () => {
+      for (const headers of [{}, { authorization: 'Key nonsense' }] as Record<string, string>[]) {
+        const answer = await ask({ method, path: fill(path, values), headers, body: body && { nonsense: 1 } });
+        expect([401, 403, 500]).not.toContain(answer.status);
+      }
+    });
+  },
+);
+
 describe('a path that is none', () => {
-  test.each(['/api/', '/api', '/api/o/', '/api/o/acme/x/', '/api/system/', '/api/o/acme/u/jane@acme.test/x/'])(
+  test.each(['/api/', '/api', '/api/o/acme/x/', '/api/system/', '/api/o/acme/u/jane@acme.test/x/'])(
     '%s answers 404, key or no key',
     async path => {
       for (const key of [undefined, tenants.acme.keys.all]) {

@@ -137,6 +137,26 @@ const acrossTenants: Record<string, string> = {
   deleteOldIdempotencyKeysAcrossTenants: 'upkeep',
   listOrganizationsAcrossTenants: 'the command line exports all of them',
   createOrganizationAcrossTenants: 'there is no organization yet',
+  createAccountAcrossTenants: 'a person may be a member of several organizations',
+  createSessionAcrossTenants: 'a person signs in, whichever organizations they are a member of',
+  deleteAccountAcrossTenants: 'a person may be a member of several organizations',
+  deleteOldAttemptsAcrossTenants: 'upkeep',
+  deleteOldInvitesAcrossTenants: 'upkeep',
+  deleteOldSessionsAcrossTenants: 'upkeep',
+  deleteSessionAcrossTenants: 'a person signs out',
+  deleteSessionsAcrossTenants: 'a person signs out everywhere',
+  findAccountAcrossTenants: 'an email is given before anyone knows whose it is',
+  findAccountBySubjectAcrossTenants: 'an identity provider knows nothing of organizations',
+  findInviteAcrossTenants: 'the link of an invite names no organization',
+  findSessionAcrossTenants: 'a cookie is presented before anyone knows whose it is',
+  forgetAttemptsAcrossTenants: 'about an email, whoever it belongs to',
+  getAccountAcrossTenants: 'a person may be a member of several organizations',
+  listAccountsAcrossTenants: 'for the operator, at the command line',
+  listInvitesForAcrossTenants: 'whoever invited the owner of an email',
+  listReachedAcrossTenants: 'the organizations of one person',
+  takeAttemptAcrossTenants: 'about an email, whoever it belongs to',
+  touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
+  updateAccountAcrossTenants: 'a person may be a member of several organizations',
   describeServerAcrossTenants: 'about the database itself',
   describeQueueAcrossTenants: 'how many wait, whoever they belong to',
 };
@@ -200,8 +220,11 @@ describe('the schema', () => {
     return rows;
   }
 
-  /** What belongs to no tenant: the tenants themselves, and the processes that serve them. */
-  const withoutTenant = ['organizations', 'workers'];
+  /**
+   * What belongs to no tenant: the tenants themselves, the processes that serve them, and the people who work with one
+   * or several of them, with their sessions and their failures to sign in.
+   */
+  const withoutTenant = ['organizations', 'workers', 'accounts', 'sessions', 'sign_in_attempts'];
 
   test('every table is a tenant’s, or one of a few that are nobody’s', async () => {
     const { rows } = await sql<{ name: string }>`
@@ -233,8 +256,8 @@ describe('the schema', () => {
   test('foreign keys between tenant tables include the organization on both sides', async () => {
     const foreign = (await constraints()).filter(({ kind }) => kind === 'f');
     const wrong = foreign.filter(({ target, columns, target_columns: at }) =>
-      target === 'organizations'
-        ? columns[0] !== 'organization_id'
+      target === 'accounts' || target === 'organizations'
+        ? target === 'organizations' && columns[0] !== 'organization_id'
         : !at?.some((column, i) => column === 'organization_id' && columns[i] === 'organization_id'),
     );
     expect(wrong.map(({ table, name }) => `${table}.${name}`)).toEqual([]);

@@ -4,6 +4,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
+import { routes } from '../src/http/routes.ts';
 import { endpoints } from './support/api-table.ts';
 import { testService } from './support/database.ts';
 
@@ -57,6 +58,7 @@ function collect(value: unknown, key: string): unknown[] {
   return Object.entries(value).flatMap(([name, inner]) => [...(name === key ? [inner] : []), ...collect(inner, key)]);
 }
 
+const routeOf = ({ operationId }: Operation) => routes.find(route => route.id === operationId)!;
 const inBraces = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
 
 describe('the document', () => {
@@ -135,9 +137,15 @@ describe.each(operations)('$name', ({ path, operation }) => {
     expect(path).toMatch(/^\/api\/.*\/$/);
   });
 
-  test('names its permission', () => {
-    expect(operation.security).toEqual([{ ApiKeyAuthentication: [expect.stringMatching(/^[a-z]+:[a-z]+$/)] }]);
-    expect(operation.description).toContain(`\`${operation.security[0]?.ApiKeyAuthentication?.[0]}\``);
+  test('says who may call it', () => {
+    const { permission } = routeOf(operation);
+    const named = [permission];
+    if (permission === 'public') expect(operation.security).toEqual([]);
+    else if (permission === 'account') expect(operation.security).toEqual([{ SessionCookie: [] }]);
+    else if (permission === 'organization:create') expect(operation.security).toEqual([{ SessionCookie: named }]);
+    else expect(operation.security).toEqual([{ ApiKeyAuthentication: named }, { SessionCookie: named }]);
+    const words = { public: 'For anybody.', account: 'For people who are signed in.' };
+    expect(operation.description).toContain(words[permission as 'public'] ?? `\`${permission}\``);
   });
 
   test('has the parameters of its path, described', () => {
@@ -150,8 +158,7 @@ describe.each(operations)('$name', ({ path, operation }) => {
 
   test('tells its problems', () => {
     const expected = [
-      '401',
-      '403',
+      ...(operation.security.length > 0 ? ['401', '403'] : []),
       '429',
       ...(path.includes('{') ? ['404'] : []),
       ...(operation.requestBody ? ['400'] : []),
@@ -177,7 +184,7 @@ describe.each(endpoints)('$operation ($method)', ({ method, path, permission, st
   const operation = paths[inBraces(path)]?.[method.toLowerCase()];
 
   test('is there, with permission and body', () => {
-    expect(operation?.security).toEqual([{ ApiKeyAuthentication: [permission] }]);
+    expect(operation?.security).toEqual([{ ApiKeyAuthentication: [permission] }, { SessionCookie: [permission] }]);
     expect(operation?.requestBody !== undefined).toBe(body !== undefined);
   });
 

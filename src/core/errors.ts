@@ -32,6 +32,12 @@ const catalogue = {
   'key.permission': ['forbidden', 'The API key lacks a permission'],
   'key.name_taken': ['invalid', 'A key of that name exists'],
 
+  'session.missing': ['unauthorized', 'Nobody is signed in'],
+  'session.refused': ['unauthorized', 'The email or the password is wrong'],
+  'session.locked': ['rate_limited', 'Too many wrong passwords'],
+  'session.csrf': ['forbidden', 'The request does not come from the console'],
+  'role.permission': ['forbidden', 'Your role lacks a permission'],
+
   'path.not_found': ['not_found', 'There is nothing at this path'],
   'organization.not_found': ['not_found', 'No such organization'],
   'project.not_found': ['not_found', 'No such project'],
@@ -44,9 +50,12 @@ const catalogue = {
   'delivery.not_found': ['not_found', 'No such delivery'],
   'message.not_found': ['not_found', 'No such message'],
   'key.not_found': ['not_found', 'No such key'],
+  'account.not_found': ['not_found', 'No such account'],
+  'invite.not_found': ['not_found', 'No such invite'],
 
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
+  'account.last_owner': ['conflict', 'An organization keeps its last owner'],
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
   'event.inactive': ['invalid', 'The event is not active'],

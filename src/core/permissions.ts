@@ -1,33 +1,48 @@
-/** What a key may do. `*` on a key means all of them. */
+/** What a key or a person may do. `*` on a key means all of these. */
 export const permissions = [
-  'system:ping',
-  'organization:read',
-  'user:read',
-  'user:write',
+  'account:read',
+  'account:write',
+  'audit:read',
+  'channel:read',
+  'channel:write',
+  'configuration:read',
+  'configuration:write',
+  'distributionlist:read',
+  'distributionlist:write',
   'event:list',
   'event:trigger',
   'event:write',
-  'channel:write',
-  'distributionlist:read',
-  'distributionlist:write',
-  'occurrence:read',
-  'occurrence:write',
   'inbox:read',
   'inbox:write',
   'key:read',
   'key:write',
-  'audit:read',
-  'configuration:read',
-  'configuration:write',
+  'notification:read',
+  'notification:write',
+  'occurrence:read',
+  'occurrence:write',
+  'organization:delete',
+  'organization:read',
+  'organization:write',
+  'system:ping',
+  'template:read',
+  'template:write',
+  'user:read',
+  'user:write',
 ] as const;
 
-export type Permission = (typeof permissions)[number];
+/** Of admin accounts alone: a key belongs to one organization, and so does a role. */
+export const instancePermissions = ['organization:create'] as const;
+
+export type KeyPermission = (typeof permissions)[number];
+export type Permission = KeyPermission | (typeof instancePermissions)[number];
 export const everything = '*';
 
-export function isPermission(text: string): text is Permission | typeof everything {
+export function isPermission(text: string): text is KeyPermission | typeof everything {
   return text === everything || (permissions as readonly string[]).includes(text);
 }
 
 export function allows(granted: readonly string[], needed: Permission | typeof everything): boolean {
-  return granted.includes(needed) || granted.includes(everything);
+  if (granted.includes(needed)) return true;
+  if (needed === everything) return permissions.every(permission => granted.includes(permission));
+  return isPermission(needed) && granted.includes(everything);
 }

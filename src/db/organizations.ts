@@ -12,6 +12,14 @@ export async function listOrganizationsAcrossTenants(db: Db): Promise<Organizati
   return db.selectFrom('organizations').select(columns).orderBy('id').execute();
 }
 
+export async function getOrganization(db: Db, organizationId: number) {
+  return db
+    .selectFrom('organizations')
+    .select([...columns, 'created_at'])
+    .where('id', '=', organizationId)
+    .executeTakeFirst();
+}
+
 export interface OrganizationFields {
   name: string;
   /** Absent: as it is, or the usual ones. */

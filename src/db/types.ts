@@ -6,6 +6,19 @@ type JsonColumn = ColumnType<Json, string, string>;
 type GeneratedJson = ColumnType<Json, string | undefined, string>;
 type NullableJson = ColumnType<Json | null, string | null | undefined, string | null>;
 
+export interface Accounts {
+  id: Generated<number>;
+  email: string;
+  email_verified: Generated<boolean>;
+  name: Generated<string>;
+  password_hash: string | null;
+  admin: Generated<boolean>;
+  oidc_issuer: string | null;
+  oidc_subject: string | null;
+  created_at: Generated<Date>;
+  last_seen_at: Date | null;
+}
+
 export interface Addresses {
   organization_id: number;
   id: Generated<number>;
@@ -91,8 +104,6 @@ export interface Deliveries {
   due_at: Date;
   created_at: Generated<Date>;
   sent_at: Date | null;
-  wording: string | null;
-  user_version: number | null;
 }
 
 export interface DeliveryStats {
@@ -147,6 +158,17 @@ export interface Inbox {
   archived_at: Date | null;
 }
 
+export interface Invites {
+  organization_id: number;
+  id: Generated<number>;
+  token_hash: Buffer;
+  email: string;
+  role: string;
+  invited_by: string;
+  created_at: Generated<Date>;
+  expires_at: Date;
+}
+
 export interface Keys {
   organization_id: number;
   id: string;
@@ -182,22 +204,19 @@ export interface Members {
   created_at: Generated<Date>;
 }
 
+export interface Memberships {
+  organization_id: number;
+  account_id: number;
+  role: string;
+  created_at: Generated<Date>;
+}
+
 export interface Messages {
   organization_id: number;
   notification_id: number;
   version: number;
   content: JsonColumn;
   created_at: Generated<Date>;
-}
-
-export interface MissingVariables {
-  organization_id: number;
-  notification_id: number;
-  name: string;
-  count: number;
-  version: number;
-  first_at: Date;
-  last_at: Date;
 }
 
 export interface Notifications {
@@ -213,7 +232,6 @@ export interface Notifications {
   extra_context: GeneratedJson;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
-  priority: number | null;
 }
 
 export interface Occurrences {
@@ -263,18 +281,21 @@ export interface Projects {
   updated_at: Generated<Date>;
 }
 
-export interface UserHistory {
-  organization_id: number;
-  user_id: number;
-  version: number;
-  username: string;
-  email: string;
-  first_name: string;
-  last_name: string;
-  locked: boolean;
-  locale: string | null;
-  custom_fields: JsonColumn;
-  replaced_at: Generated<Date>;
+export interface Sessions {
+  token_hash: Buffer;
+  account_id: number;
+  created_at: Generated<Date>;
+  last_used_at: Generated<Date>;
+  expires_at: Date;
+  user_agent: string | null;
+  origin: string | null;
+}
+
+export interface SignInAttempts {
+  email_hash: Buffer;
+  attempts: number;
+  since: Generated<Date>;
+  locked_until: Date | null;
 }
 
 export interface Users {
@@ -289,17 +310,10 @@ export interface Users {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   locale: string | null;
-  version: Generated<number>;
-}
-
-export interface Wordings {
-  organization_id: number;
-  id: string;
-  content: JsonColumn;
-  used_at: Generated<Date>;
 }
 
 export interface Tables {
+  accounts: Accounts;
   addresses: Addresses;
   applications: Applications;
   audit: Audit;
@@ -311,16 +325,17 @@ export interface Tables {
   events: Events;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
+  invites: Invites;
   keys: Keys;
   layouts: Layouts;
   members: Members;
+  memberships: Memberships;
   messages: Messages;
-  missing_variables: MissingVariables;
   notifications: Notifications;
   occurrences: Occurrences;
   organizations: Organizations;
   projects: Projects;
-  user_history: UserHistory;
+  sessions: Sessions;
+  sign_in_attempts: SignInAttempts;
   users: Users;
-  wordings: Wordings;
 }

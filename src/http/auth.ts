@@ -1,11 +1,13 @@
 /**
  * Who asks, may they, and is there what they ask for: in this order, before a byte of the body is read. A caller
- * without the permission learns nothing about what exists, and what lies outside a key's reach does not exist for it.
+ * without the permission learns nothing about what exists, and what lies outside a caller's reach does not exist for it.
+ * A caller is a program with a key, or a person with the cookie of a session; both pass the same check.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
-import { allows } from '../core/permissions.ts';
+import { allows, type Permission } from '../core/permissions.ts';
+import { permissionsOf } from '../core/roles.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList } from '../services/distribution-lists.ts';
@@ -13,32 +15,89 @@ import { findChannel } from '../services/holds.ts';
 import { hasMessage } from '../services/inbox.ts';
 import { authenticate, type Key } from '../services/keys.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
+import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
 import { findUser } from '../services/users.ts';
-import type { Found, Route } from './route.ts';
+import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
+import type { Caller, Found, Route } from './route.ts';
 
 export interface Admission {
-  key: Key;
+  /** Undefined where anybody may call. */
+  caller?: Caller;
+  /** Of a person who is signed in. */
+  session?: Session;
   found: Found;
 }
+
+/** How far down the caller is narrowed. */
+type Reach = Pick<Key, 'organization_id' | 'project_id' | 'application_id'>;
 
 type Params = Partial<
   Record<'org' | 'prj' | 'app' | 'evt' | 'channel' | 'username' | 'pk' | 'identifier' | 'delivery' | 'message', string>
 >;
 
-export function createAdmission(deps: Deps) {
+export function createAdmission(deps: Deps, baseUrl: string | undefined) {
   const limit = createRateLimit();
 
   return async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<Admission> => {
+    const { permission } = route;
+    if (permission === 'public') {
+      refuseForeign(request, baseUrl);
+      return { found: {} as Found };
+    }
     const now = Date.now();
+    const params = request.params as Params;
+    if (permission === 'account' || isPerson(request)) {
+      const session = await requireSession(deps, request, now);
+      refuseForeign(request, baseUrl);
+      requireCsrfToken(deps, request, session);
+      return admitPerson(deps, session, permission, params);
+    }
     const authenticated = authenticate(deps, presentedKey(request), now);
     const key = authenticated instanceof Promise ? await authenticated : authenticated;
     limit(key, reply, now);
-    if (!allows(key.permissions, route.permission)) {
-      throw new AppError('key.permission', `the API key ${key.name} lacks the permission ${route.permission}`);
+    if (!allows(key.permissions, permission)) {
+      throw new AppError('key.permission', `the API key ${key.name} lacks the permission ${permission}`);
     }
-    const params = request.params as Params;
-    return { key, found: await find(deps, key, params) };
+    const { id, name, permissions } = key;
+    return { caller: { kind: 'key', id, name, permissions, reach: key }, found: await find(deps, key, params) };
   };
+}
+
+/** A key goes before a cookie: a program that has both is still a program. */
+function isPerson(request: FastifyRequest): boolean {
+  return !request.headers.authorization && readCookie(request) !== undefined;
+}
+
+async function requireSession(deps: Deps, request: FastifyRequest, now: number): Promise<Session> {
+  const token = readCookie(request);
+  const session = token && (await findSession(deps, token, now));
+  if (!session) throw new AppError('session.missing', 'nobody is signed in here, or no longer: sign in again');
+  return session;
+}
+
+/** A role is one of an organization: whether the person is a member of it comes before what members may do. */
+async function admitPerson(
+  deps: Deps,
+  session: Session,
+  permission: Permission | 'account',
+  params: Params,
+): Promise<Admission> {
+  const { account } = session;
+  const callerWith = (permissions: readonly string[], organizationId: number | null): Caller => {
+    if (permission !== 'account' && !allows(permissions, permission)) {
+      throw new AppError('role.permission', `your role lacks the permission ${permission}`);
+    }
+    const reach = { organization_id: organizationId, project_id: null, application_id: null };
+    return { kind: 'account', id: String(account.id), name: account.email, permissions, reach };
+  };
+  const { org } = params;
+  if (org === undefined)
+    return { session, caller: callerWith(instancePermissionsOf(session), null), found: {} as Found };
+  const place = isStorable(org) ? await deps.directory.findPlace({ org }) : undefined;
+  const role = place && roleIn(session, place.organization.id);
+  if (!role) throw notFound('organization.not_found', 'organization', org);
+  const caller = callerWith(permissionsOf(role), place.organization.id);
+  return { session, caller, found: await find(deps, caller.reach as Reach, params) };
 }
 
 function presentedKey(request: FastifyRequest): string {
@@ -51,7 +110,7 @@ function presentedKey(request: FastifyRequest): string {
   return text;
 }
 
-async function find(deps: Deps, key: Key, params: Params): Promise<Found> {
+async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
   const { org, prj, app, evt } = params;
   if (org === undefined) return {} as Found;
   for (const text of Object.values(params)) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
@@ -120,7 +179,7 @@ function isWithin(narrowedTo: number | null, place: { id: number } | undefined):
 }
 
 function notFound(code: ErrorCode, noun: string, name: string): AppError {
-  return new AppError(code, `there is no ${noun} ${JSON.stringify(name)} here, or this key does not reach it`);
+  return new AppError(code, `there is no ${noun} ${JSON.stringify(name)} here, or it is out of your reach`);
 }
 
 function isStorable(text: string): boolean {

@@ -18,7 +18,7 @@ export const eventRoutes: Route[] = [
     query: TriggerQuery,
     headers: TriggerHeaders,
     answer: Triggered,
-    handle: async ({ deps, key, body, query, request, organization, project, application, event }) => {
+    handle: async ({ deps, caller, body, query, request, organization, project, application, event }) => {
       const occurrence = await triggerEvent(
         deps,
         { organization, project, application, event },
@@ -27,7 +27,7 @@ export const eventRoutes: Route[] = [
           options: body.options,
           correlationId: query.cid,
           idempotencyKey: request.headers['idempotency-key'] as string | undefined,
-          keyId: key.id,
+          keyId: caller.kind === 'key' ? caller.id : `account:${caller.id}`,
         },
       );
       return { occurrence };

@@ -32,14 +32,14 @@ export const keyRoutes: Route[] = [
     permission: 'key:write',
     id: 'createKey',
     summary: 'Create key',
-    description: 'The key itself is in this answer and nowhere else. A key can grant only permissions that it has.',
+    description: 'The key itself is in this answer and nowhere else. Nobody can grant a permission that they lack.',
     tag,
     status: 201,
     body: NewKey,
     answer: CreatedKey,
-    handle: async ({ deps, organization, body, key: granter }) => {
+    handle: async ({ deps, organization, body, caller }) => {
       const input = { ...body, expires_at: body.expires_at ? new Date(body.expires_at) : null };
-      const { id, key } = await keys.createKey(deps, organization.slug, input, granter.permissions);
+      const { id, key } = await keys.createKey(deps, organization.slug, input, caller.permissions);
       return { id, name: body.name, key };
     },
   }),

@@ -21,6 +21,7 @@ interface Answer {
 }
 
 interface Operation {
+  security?: object[];
   parameters?: Parameter[];
   requestBody?: { required: boolean; content: Record<string, { schema: Schema }> };
   responses: Record<string, Answer>;
@@ -37,14 +38,14 @@ const problems: Record<string, Answer & { name: string }> = {
   400: { name: 'Invalid', description: 'The request is invalid; `errors` names the fields.' },
   401: {
     name: 'Unauthorized',
-    description: 'The API key is missing, unknown, revoked or expired.',
+    description: 'The API key is missing, unknown, revoked or expired, or nobody is signed in.',
     headers: { 'WWW-Authenticate': { description: 'How to send a key: `Key`.', schema: text } },
   },
-  403: { name: 'Forbidden', description: 'The API key lacks the permission.' },
-  404: { name: 'NotFound', description: 'Something that the path names does not exist for this key.' },
+  403: { name: 'Forbidden', description: 'The key or the role lacks the permission.' },
+  404: { name: 'NotFound', description: 'Something that the path names does not exist for this caller.' },
   429: {
     name: 'RateLimited',
-    description: 'More requests than this key may make.',
+    description: 'More requests than this caller may make.',
     headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } },
   },
 };
@@ -85,11 +86,11 @@ export function polish(document: OpenApiDocument): OpenApiDocument {
 function polishOperation(operation: Operation, schemas: Record<string, Schema>): Operation {
   const { parameters = [], requestBody, responses, ...rest } = operation;
   const has = (place: Parameter['in']) => parameters.some(parameter => parameter.in === place);
+  const isClosed = operation.security?.length !== 0;
   const isList = parameters.some(parameter => parameter.name === 'cursor');
   const statuses = [
     ...(requestBody || has('query') || has('header') ? [400] : []),
-    401,
-    403,
+    ...(isClosed || requestBody ? [401, 403] : []),
     ...(has('path') ? [404] : []),
     429,
   ];

@@ -2,6 +2,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import { type TSchema, Type } from 'typebox';
+import { isPermission } from '../core/permissions.ts';
 import { version } from '../version.ts';
 import { type OpenApiDocument, polish } from './openapi-document.ts';
 import type { Route } from './route.ts';
@@ -18,6 +19,9 @@ const parameters: Record<string, TSchema> = {
   identifier: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
   delivery: Type.Integer({ description: 'Id of the delivery.' }),
   message: Type.Integer({ description: 'Id of the message.' }),
+  account: Type.Integer({ description: 'Id of the account.' }),
+  invite: Type.Integer({ description: 'Id of the invite.' }),
+  token: Type.String({ description: 'What the link of an invite ends in.' }),
 };
 
 /** The chapters of the reference, in its order. */
@@ -31,6 +35,8 @@ const tags = [
   { name: 'Organizations', description: 'Tenants, their projects and applications.' },
   { name: 'Configuration', description: 'A whole organization as one document.' },
   { name: 'Keys', description: 'What lets programs in.' },
+  { name: 'Accounts', description: 'The people who work with an organization, and what each may do.' },
+  { name: 'Session', description: 'Signing in and out, for the console.' },
   { name: 'Audit', description: 'Who changed what.' },
   { name: 'System', description: 'Is it there?' },
 ];
@@ -57,6 +63,14 @@ export async function registerOpenApi(app: FastifyInstance): Promise<void> {
             name: 'Authorization',
             description: '`Key <API_KEY>`; `Bearer <API_KEY>` works too.',
           },
+          SessionCookie: {
+            type: 'apiKey',
+            in: 'cookie',
+            name: 'belfry_session',
+            description:
+              'Of a person who is signed in. Whatever changes something needs the `csrf_token` of `GET /api/session/` ' +
+              'in the header `x-csrf-token` too.',
+          },
         },
       },
       tags,
@@ -76,18 +90,33 @@ export function schemaOf(route: Route): object {
   const schema = {
     operationId: route.id,
     summary: route.summary,
-    description: [route.description, `Permission: \`${route.permission}\`.`].filter(Boolean).join('\n\n'),
+    description: [route.description, whoMay(route)].filter(Boolean).join('\n\n'),
     tags: [route.tag],
-    // OpenAPI 3.1 lets the roles that an operation needs stand here.
-    security: [{ ApiKeyAuthentication: [route.permission] }],
+    security: securityOf(route),
     params: names.length ? Type.Object(Object.fromEntries(names.map(name => [name, parameters[name]!]))) : undefined,
     querystring: 'list' in route ? listQuery(route.query) : route.query,
     headers: route.headers,
     body: route.body && reference(route.body),
     // Errors are the same everywhere: openapi-document.ts adds them.
-    response: { [route.status]: { description: route.status === 201 ? 'Created.' : 'OK.', ...answer } },
+    response: { [route.status]: { description: outcomes[route.status], ...answer } },
   };
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
+}
+
+const outcomes = { 200: 'OK.', 201: 'Created.', 302: 'Go on there.' };
+
+/** OpenAPI 3.1 lets the permissions that an operation needs stand here. */
+function securityOf({ permission }: Route): Record<string, string[]>[] {
+  if (permission === 'public') return [];
+  if (permission === 'account') return [{ SessionCookie: [] }];
+  const person = { SessionCookie: [permission] };
+  return isPermission(permission) ? [{ ApiKeyAuthentication: [permission] }, person] : [person];
+}
+
+function whoMay({ permission }: Route): string {
+  if (permission === 'public') return 'For anybody.';
+  if (permission === 'account') return 'For people who are signed in.';
+  return `Permission: \`${permission}\`.`;
 }
 
 /** Paging, and the filters of this list. */

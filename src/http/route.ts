@@ -5,7 +5,7 @@ import { invalid } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
-import type { Key } from '../services/keys.ts';
+import type { Session } from '../services/sessions.ts';
 
 interface Named {
   id: number;
@@ -43,9 +43,24 @@ export function pathOf({ project, application, event, channel }: Partial<Found>)
   return [project, application, event, channel].flatMap(place => place?.slug ?? []).join('/');
 }
 
+/** Who calls: a program with its key, or a person who is signed in. */
+export interface Caller {
+  kind: 'key' | 'account';
+  id: string;
+  /** Of the key, or the email of the account. */
+  name: string;
+  /** In the organization that the path names; of a person where it names none, on the instance. */
+  permissions: readonly string[];
+  /** How far down it is narrowed; the organization is null for a person where the path names none. */
+  reach: { organization_id: number | null; project_id: number | null; application_id: number | null };
+}
+
 export interface Call {
   deps: Deps;
-  key: Key;
+  /** Not there on public routes. */
+  caller: Caller;
+  /** Of a person who is signed in; always there on routes of accounts. */
+  session: Session | undefined;
   /** An absolute address on this server. */
   link: (path: string) => string;
   request: FastifyRequest;
@@ -61,13 +76,14 @@ export interface Page<After = number> {
 interface RouteBase {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  permission: Permission;
+  /** `public`: anybody. `account`: whoever is signed in, but no key. */
+  permission: Permission | 'public' | 'account';
   /** operationId in the OpenAPI document, and the name that tests and metrics use. */
   id: string;
   summary: string;
   description?: string;
   tag: string;
-  status: 200 | 201;
+  status: 200 | 201 | 302;
   body?: TSchema;
   bodyLimit?: number;
   query?: TSchema;

@@ -1,21 +1,26 @@
 /** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
+import { accountRoutes } from './accounts.ts';
 import { auditRoutes } from './audit.ts';
 import { configurationRoutes } from './configuration.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
 import { holdingRoutes } from './holds.ts';
 import { inboxRoutes } from './inbox.ts';
+import { instanceRoutes } from './instance.ts';
 import { keyRoutes } from './keys.ts';
 import { messageRoutes } from './messages.ts';
 import { occurrenceRoutes } from './occurrences.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { Route } from './route.ts';
+import { sessionRoutes } from './sessions.ts';
 import { simulationRoutes } from './simulation.ts';
 import { systemRoutes } from './system.ts';
 import { userRoutes } from './users.ts';
 
 export const routes: readonly Route[] = [
   ...systemRoutes,
+  ...sessionRoutes,
+  ...instanceRoutes,
   ...organizationRoutes,
   ...userRoutes,
   ...inboxRoutes,
@@ -27,5 +32,6 @@ export const routes: readonly Route[] = [
   ...distributionListRoutes,
   ...keyRoutes,
   ...configurationRoutes,
+  ...accountRoutes,
   ...auditRoutes,
 ];

@@ -1,6 +1,7 @@
 /** Makes the route table work: one Fastify instance with admission, validation, errors, logs, metrics and documents. */
 import { randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
+import cookie from '@fastify/cookie';
 import cors from '@fastify/cors';
 import Fastify, {
   type FastifyBaseLogger,
@@ -17,7 +18,7 @@ import { sendList } from './lists.ts';
 import { registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
-import type { Call, Found, Route } from './route.ts';
+import type { Call, Caller, Found, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { registerService } from './service.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody } from './validation.ts';
@@ -95,9 +96,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   }
   registerService(app, deps);
   if (withApi) {
+    // Cookies are read where a person calls, not for every trigger.
+    await app.register(cookie, { hook: false });
     await registerOpenApi(app);
     registerPages(app);
-    const admit = createAdmission(deps);
+    const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
       return (path: string) => origin + path;
@@ -122,9 +125,10 @@ function addRoute(
   linkFor: (request: FastifyRequest) => (path: string) => string,
 ): void {
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Found => {
-    const { key, found } = request.admission!;
-    const actor = { kind: 'key' as const, id: key.id, name: key.name, origin: request.ip, requestId: request.id };
-    return { ...found, deps: { ...deps, actor }, key, link: linkFor(request), request, reply };
+    const { caller = nobody, session, found } = request.admission!;
+    const { kind, id, name } = caller;
+    const actor = { kind, id, name, origin: request.ip, requestId: request.id };
+    return { ...found, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
   };
   app.route({
     method: route.method,
@@ -160,6 +164,15 @@ function addRoute(
     },
   });
 }
+
+/** On a public route. */
+const nobody: Caller = {
+  kind: 'account',
+  id: '',
+  name: 'nobody',
+  permissions: [],
+  reach: { organization_id: null, project_id: null, application_id: null },
+};
 
 function notUtf8(): AppError {
   return new AppError('request.malformed', 'the body is not valid UTF-8');
@@ -203,7 +216,7 @@ function logRequests(app: FastifyInstance): void {
       route: request.routeOptions.url ?? 'none',
       status: reply.statusCode,
       ms: Math.round(reply.elapsedTime * 100) / 100,
-      key: request.admission?.key.name,
+      [request.admission?.caller?.kind ?? 'key']: request.admission?.caller?.name,
     };
     if (reply.statusCode >= 500) request.log.error(line, 'request');
     else request.log.info(line, 'request');

@@ -12,6 +12,6 @@ export const systemRoutes: Route[] = [
     tag: 'System',
     status: 200,
     answer: Ping,
-    handle: ({ key }) => ({ token: key.name }),
+    handle: ({ caller }) => ({ token: caller.name }),
   }),
 ];

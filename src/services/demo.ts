@@ -2,6 +2,7 @@
 import type { Document } from '../core/declarative.ts';
 import { everything } from '../core/permissions.ts';
 import { listOrganizationsAcrossTenants } from '../db/organizations.ts';
+import { createAccount } from './accounts.ts';
 import { applyConfiguration } from './declarative.ts';
 import type { Deps } from './deps.ts';
 import { createKey } from './keys.ts';
@@ -53,6 +54,8 @@ const demo: Document = {
 
 export interface Demo {
   key: string;
+  /** For the console. */
+  signIn: { email: string; password: string };
   triggerPath: string;
   /** JSON without a quote that a shell would take for its own. */
   body: string;
@@ -63,8 +66,12 @@ export async function createDemo(deps: Deps): Promise<Demo | undefined> {
   if ((await listOrganizationsAcrossTenants(deps.db)).length > 0) return undefined;
   await applyConfiguration(deps, demo, { prune: false });
   const { key } = await createKey(deps, 'demo', { name: 'demo', permissions: [everything] });
+  const email = 'admin@demo.test';
+  const membership = { organization: 'demo', role: 'owner' } as const;
+  const { password } = await createAccount(deps, { email, name: 'Admin', admin: true, membership });
   return {
     key,
+    signIn: { email, password },
     triggerPath: '/api/o/demo/p/shop/a/web/e/order-paid/trigger/',
     body: JSON.stringify({ context: { order: 'A-1', amount: '12 EUR' } }),
   };

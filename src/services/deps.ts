@@ -11,6 +11,7 @@ import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
 import type { MissingVariables } from './missing-variables.ts';
 import type { Plans } from './plans.ts';
+import type { SignIn } from './sessions.ts';
 
 export interface Deps {
   db: Db;
@@ -19,6 +20,7 @@ export interface Deps {
   providers: Providers;
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
+  signIn: SignIn;
   plans: Plans;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;

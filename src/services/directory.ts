@@ -1,18 +1,22 @@
 /**
- * What requests ask again and again (keys, the places that paths name, channels), kept in memory and true: every change
- * in the database is announced with its organization, and what was read before the announcement is not believed after
- * it. While nobody listens for announcements, nothing is kept.
+ * What requests ask again and again (keys, sessions, the places that paths name, channels), kept in memory and true:
+ * every change in the database is announced with its organization or account, and what was read before the announcement
+ * is not believed after it. While nobody listens for announcements, nothing is kept.
  */
 import { type Channel, listAllChannels } from '../db/channels.ts';
 import { findKeyAcrossTenants, type Key } from '../db/keys.ts';
 import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
+import { findSessionAcrossTenants, type Session } from '../db/sessions.ts';
 
 export type Known<T> = Map<string, Entry<T>>;
 
+/** What an announcement is about: the id of an organization, or an account. */
+export type Scope = number | `account ${number}`;
+
 interface Entry<T> {
   value: T;
-  organizationId: number;
+  scope: Scope;
   /** The announcement that had been heard when reading began. */
   readAt: number;
   expiresAt: number;
@@ -25,9 +29,10 @@ const mostEntries = 100_000;
 export class Directory {
   readonly #db: Db;
   readonly #keys = new Map<string, Entry<Key>>();
+  readonly #sessions = new Map<string, Entry<Session>>();
   readonly #places = new Map<string, Entry<Place>>();
   readonly #channels = new Map<string, Entry<Channel[]>>();
-  readonly #forgotten = new Map<number, number>();
+  readonly #forgotten = new Map<Scope, number>();
   #heard = 0;
   #everythingForgotten = 0;
   #listening = false;
@@ -49,8 +54,13 @@ export class Directory {
     this.#listening = false;
   }
 
-  forget(organizationId: number): void {
-    this.#forgotten.set(organizationId, ++this.#heard);
+  forget(scope: Scope): void {
+    this.#forgotten.set(scope, ++this.#heard);
+  }
+
+  /** What the database announced. */
+  heard(payload: string): void {
+    this.forget(payload.startsWith('account ') ? (payload as Scope) : Number(payload));
   }
 
   findKey(id: string): Key | undefined | Promise<Key | undefined> {
@@ -59,6 +69,15 @@ export class Directory {
       id,
       () => findKeyAcrossTenants(this.#db, id),
       key => key.organization_id,
+    );
+  }
+
+  findSession(tokenHash: Buffer): Session | undefined | Promise<Session | undefined> {
+    return this.recall(
+      this.#sessions,
+      tokenHash.toString('base64'),
+      () => findSessionAcrossTenants(this.#db, tokenHash),
+      session => `account ${session.account.id}`,
     );
   }
 
@@ -97,7 +116,7 @@ export class Directory {
     known: Known<T>,
     name: string,
     read: () => Promise<T | undefined>,
-    organizationOf: (value: T) => number,
+    scopeOf: (value: T) => Scope,
     worthKeeping: (value: T) => unknown = () => true,
   ): T | undefined | Promise<T | undefined> {
     const entry = known.get(name);
@@ -109,7 +128,7 @@ export class Directory {
         return value;
       }
       if (known.size >= mostEntries) known.clear();
-      known.set(name, { value, organizationId: organizationOf(value), readAt, expiresAt: Date.now() + lifeMs });
+      known.set(name, { value, scope: scopeOf(value), readAt, expiresAt: Date.now() + lifeMs });
       return value;
     });
   }
@@ -118,7 +137,7 @@ export class Directory {
     return (
       this.#listening &&
       entry.readAt >= this.#everythingForgotten &&
-      entry.readAt >= (this.#forgotten.get(entry.organizationId) ?? 0) &&
+      entry.readAt >= (this.#forgotten.get(entry.scope) ?? 0) &&
       entry.expiresAt > Date.now()
     );
   }

@@ -75,7 +75,7 @@ export async function createKey(
   const beyond = input.permissions.filter(name => isPermission(name) && !allows(granter, name));
   if (unknown.length > 0)
     errors.permissions = [`unknown: ${unknown.join(', ')} (there are *, ${permissions.join(', ')})`];
-  else if (beyond.length > 0) errors.permissions = [`the key in use lacks ${beyond.join(', ')} and cannot grant it`];
+  else if (beyond.length > 0) errors.permissions = [`you lack ${beyond.join(', ')} and cannot grant it`];
   if (Object.keys(errors).length > 0) throw invalid(errors);
 
   const { id, key, secretHash } = generateKey();

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { generateKey } from '../../src/core/keys.ts';
-import { type Permission, permissions } from '../../src/core/permissions.ts';
+import { type KeyPermission, permissions } from '../../src/core/permissions.ts';
 import type { Db } from '../../src/db/pool.ts';
 import type { Deps } from '../../src/services/deps.ts';
 import { createKey, type KeyInput } from '../../src/services/keys.ts';
@@ -33,9 +33,9 @@ export interface Tenant {
 export interface TenantKeys {
   all: string;
   /** Each with this permission alone. */
-  only: Record<Permission, string>;
+  only: Record<KeyPermission, string>;
   /** Each with every permission but this one. */
-  without: Record<Permission, string>;
+  without: Record<KeyPermission, string>;
   onProject: string;
   onOtherProject: string;
   onApplication: string;
@@ -141,12 +141,12 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
 async function buildKeys(deps: Deps, slug: string): Promise<TenantKeys> {
   const make = async (name: string, input: Partial<KeyInput> = {}) =>
     (await createKey(deps, slug, { name: `${slug} ${name}`, permissions: ['*'], ...input })).key;
-  const each = async (what: string, granted: (one: Permission) => Permission[]) =>
+  const each = async (what: string, granted: (one: KeyPermission) => KeyPermission[]) =>
     Object.fromEntries(
       await Promise.all(
         permissions.map(async one => [one, await make(`${what} ${one}`, { permissions: granted(one) })]),
       ),
-    ) as Record<Permission, string>;
+    ) as Record<KeyPermission, string>;
   return {
     all: await make('all'),
     only: await each('only', one => [one]),

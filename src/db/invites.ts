@@ -1,0 +1,92 @@
+import type { Role } from '../core/roles.ts';
+import type { PageRequest } from './page.ts';
+import type { Db } from './pool.ts';
+
+export interface NewInvite {
+  token_hash: Buffer;
+  email: string;
+  role: Role;
+  invited_by: string;
+  expires_at: Date;
+}
+
+/** Takes the place of an earlier one for the same email, whose link then leads nowhere. */
+export async function createInvite(db: Db, organizationId: number, invite: NewInvite): Promise<number> {
+  await db
+    .deleteFrom('invites')
+    .where('organization_id', '=', organizationId)
+    .where('email', '=', invite.email)
+    .execute();
+  const row = await db
+    .insertInto('invites')
+    .values({ organization_id: organizationId, ...invite })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+export async function listInvites(db: Db, organizationId: number, { after, limit }: PageRequest) {
+  return db
+    .selectFrom('invites')
+    .select(['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at'])
+    .where('organization_id', '=', organizationId)
+    .where('expires_at', '>', new Date())
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+export async function findInvite(db: Db, organizationId: number, id: number) {
+  return db
+    .selectFrom('invites')
+    .select(['id', 'email', 'role'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** False when somebody else was faster. */
+export async function deleteInvite(db: Db, organizationId: number, id: number): Promise<boolean> {
+  const result = await db
+    .deleteFrom('invites')
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return result.numDeletedRows === 1n;
+}
+
+export interface Invite {
+  organization_id: number;
+  id: number;
+  email: string;
+  role: Role;
+  expires_at: Date;
+  organization: { slug: string; name: string };
+}
+
+/** A link names no organization. Those whose time is over lead nowhere. */
+export async function findInviteAcrossTenants(db: Db, tokenHash: Buffer): Promise<Invite | undefined> {
+  const [invite] = await pending(db).where('i.token_hash', '=', tokenHash).execute();
+  return invite && shape(invite);
+}
+
+export async function listInvitesForAcrossTenants(db: Db, email: string): Promise<Invite[]> {
+  return (await pending(db).where('i.email', '=', email).execute()).map(shape);
+}
+
+const pending = (db: Db) =>
+  db
+    .selectFrom('invites as i')
+    .innerJoin('organizations as o', 'o.id', 'i.organization_id')
+    .select(['i.organization_id', 'i.id', 'i.email', 'i.role', 'i.expires_at', 'o.slug', 'o.name'])
+    .where('i.expires_at', '>', new Date());
+
+function shape(row: Omit<Invite, 'organization' | 'role'> & { slug: string; name: string; role: string }): Invite {
+  const { slug, name, role, ...invite } = row;
+  return { ...invite, role: role as Role, organization: { slug, name } };
+}
+
+export async function deleteOldInvitesAcrossTenants(db: Db, now: Date): Promise<void> {
+  await db.deleteFrom('invites').where('expires_at', '<', now).execute();
+}

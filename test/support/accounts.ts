@@ -1,0 +1,55 @@
+/** People for tests: accounts with a role, and a browser that keeps its cookie. */
+import { type AccountInput, createAccount } from '../../src/services/accounts.ts';
+import type { Deps } from '../../src/services/deps.ts';
+import { type Answer, type Asked, ask } from './api.ts';
+
+export const password = 'correct horse battery';
+
+let count = 0;
+
+export async function newAccount(deps: Deps, input: Partial<AccountInput> = {}) {
+  const email = `person-${++count}@people.test`;
+  const { id } = await createAccount(deps, { email, name: 'A person', password, ...input });
+  return { id, email: input.email ?? email };
+}
+
+/** What a browser does: keeps the cookie, and sends the CSRF token that it was told. */
+export class Browser {
+  readonly #address: string;
+  cookie = '';
+  csrf = '';
+
+  constructor(address: string) {
+    this.#address = address;
+  }
+
+  async ask({ headers = {}, ...asked }: Asked): Promise<Answer> {
+    const own = {
+      ...(this.cookie && { cookie: this.cookie }),
+      ...(this.csrf && { 'x-csrf-token': this.csrf }),
+    };
+    const answer = await ask(this.#address, { ...asked, headers: { ...own, ...headers } });
+    const [set] = ([answer.headers['set-cookie']] as (string | string[] | undefined)[]).flat();
+    const session = set && /^(belfry_session=[^;]*)/.exec(set)?.[1];
+    if (session) this.cookie = session;
+    if (answer.body?.csrf_token) this.csrf = answer.body.csrf_token;
+    return answer;
+  }
+
+  signIn(email: string, given = password): Promise<Answer> {
+    return this.ask({ method: 'POST', path: '/api/session/', body: { email, password: given } });
+  }
+}
+
+/** Somebody with this role who has signed in. */
+export async function signedIn(
+  address: string,
+  deps: Deps,
+  input: Partial<AccountInput> = {},
+): Promise<Browser & { email: string; id: number }> {
+  const { id, email } = await newAccount(deps, input);
+  const browser = new Browser(address);
+  const answer = await browser.signIn(email);
+  if (answer.status !== 200) throw new Error(`could not sign in: ${answer.text}`);
+  return Object.assign(browser, { email, id });
+}
