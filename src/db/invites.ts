@@ -25,10 +25,13 @@ export async function createInvite(db: Db, organizationId: number, invite: NewIn
   return row.id;
 }
 
+const listed = ['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at'] as const;
+export type ListedInvite = Awaited<ReturnType<typeof listInvites>>[number];
+
 export async function listInvites(db: Db, organizationId: number, { after, limit }: PageRequest) {
   return db
     .selectFrom('invites')
-    .select(['id', 'email', 'role', 'invited_by', 'created_at', 'expires_at'])
+    .select(listed)
     .where('organization_id', '=', organizationId)
     .where('expires_at', '>', new Date())
     .where('id', '>', after)
@@ -40,7 +43,7 @@ export async function listInvites(db: Db, organizationId: number, { after, limit
 export async function findInvite(db: Db, organizationId: number, id: number) {
   return db
     .selectFrom('invites')
-    .select(['id', 'email', 'role'])
+    .select(listed)
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .executeTakeFirst();

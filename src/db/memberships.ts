@@ -15,6 +15,10 @@ export async function findMember(db: Db, organizationId: number, accountId: numb
   return row && { ...row, role: row.role as Role };
 }
 
+export async function isMember(db: Db, organizationId: number, email: string): Promise<boolean> {
+  return (await members(db, organizationId).where('a.email', '=', email).executeTakeFirst()) !== undefined;
+}
+
 const members = (db: Db, organizationId: number) =>
   db
     .selectFrom('memberships as m')

@@ -9,10 +9,12 @@ import { isUuid } from '../core/ids.ts';
 import { allows, type Permission } from '../core/permissions.ts';
 import { permissionsOf } from '../core/roles.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
+import { findMember } from '../services/accounts.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList } from '../services/distribution-lists.ts';
 import { findChannel } from '../services/holds.ts';
 import { hasMessage } from '../services/inbox.ts';
+import { findInvite } from '../services/invites.ts';
 import { authenticate, type Key } from '../services/keys.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
@@ -32,7 +34,21 @@ export interface Admission {
 type Reach = Pick<Key, 'organization_id' | 'project_id' | 'application_id'>;
 
 type Params = Partial<
-  Record<'org' | 'prj' | 'app' | 'evt' | 'channel' | 'username' | 'pk' | 'identifier' | 'delivery' | 'message', string>
+  Record<
+    | 'org'
+    | 'prj'
+    | 'app'
+    | 'evt'
+    | 'channel'
+    | 'username'
+    | 'pk'
+    | 'identifier'
+    | 'delivery'
+    | 'message'
+    | 'account'
+    | 'invite',
+    string
+  >
 >;
 
 export function createAdmission(deps: Deps, baseUrl: string | undefined) {
@@ -164,6 +180,17 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
     const known = id !== undefined && (await hasMessage(deps, place.organization.id, extra.user!.id, id));
     if (!known) throw notFound('message.not_found', 'message', params.message);
     extra.message = { id };
+  }
+  if (params.account !== undefined) {
+    const id = parseId(params.account);
+    const known = id !== undefined && (await findMember(deps.db, place.organization.id, id));
+    if (!known) throw notFound('account.not_found', 'account', params.account);
+    extra.account = { id };
+  }
+  if (params.invite !== undefined) {
+    const id = parseId(params.invite);
+    extra.invite = id === undefined ? undefined : await findInvite(deps.db, place.organization.id, id);
+    if (!extra.invite) throw notFound('invite.not_found', 'invite', params.invite);
   }
   return { ...place, ...extra } as Found;
 }

@@ -25,6 +25,8 @@ export interface Found {
   channel: { id: number; slug: string };
   delivery: { id: number };
   message: { id: number };
+  account: { id: number };
+  invite: { id: number };
 }
 
 /** The parts of `Found` that a path with these parameters has. */
@@ -36,7 +38,9 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
   (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
   (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
-  (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown);
+  (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown) &
+  (Path extends `${string}:account/${string}` ? Pick<Found, 'account'> : unknown) &
+  (Path extends `${string}:invite/${string}` ? Pick<Found, 'invite'> : unknown);
 
 /** What a path names, below the organization: shop/web/order-paid. */
 export function pathOf({ project, application, event, channel }: Partial<Found>): string {

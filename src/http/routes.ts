@@ -7,6 +7,7 @@ import { eventRoutes } from './events.ts';
 import { holdingRoutes } from './holds.ts';
 import { inboxRoutes } from './inbox.ts';
 import { instanceRoutes } from './instance.ts';
+import { inviteRoutes } from './invites.ts';
 import { keyRoutes } from './keys.ts';
 import { messageRoutes } from './messages.ts';
 import { occurrenceRoutes } from './occurrences.ts';
@@ -20,6 +21,7 @@ import { userRoutes } from './users.ts';
 export const routes: readonly Route[] = [
   ...systemRoutes,
   ...sessionRoutes,
+  ...inviteRoutes,
   ...instanceRoutes,
   ...organizationRoutes,
   ...userRoutes,

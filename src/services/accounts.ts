@@ -103,17 +103,19 @@ async function mustNotBeLast(
   throw new AppError('account.last_owner', `${email} is the last owner of ${what}: make somebody else an owner first`);
 }
 
-/** `own` is what the caller may do. */
+/** `own` is what the caller may do; `check` looks at what is there now, and may refuse. */
 export async function changeRole(
   deps: Deps,
   organizationId: number,
   { id }: { id: number },
   role: Role,
   own: readonly string[],
+  check: (current: Member) => void,
 ): Promise<Member> {
   return deps.db.transaction().execute(async trx => {
     await memberships.lockOwners(trx, organizationId);
     const member = await requireMember(trx, organizationId, id);
+    check(member);
     mustMatch(own, member.role);
     mustMatch(own, role);
     if (role === member.role) return member;
@@ -131,10 +133,12 @@ export async function removeMember(
   organizationId: number,
   { id }: { id: number },
   own: readonly string[],
+  check: (current: Member) => void,
 ): Promise<void> {
   await deps.db.transaction().execute(async trx => {
     await memberships.lockOwners(trx, organizationId);
     const member = await requireMember(trx, organizationId, id);
+    check(member);
     mustMatch(own, member.role);
     if (member.role === 'owner') await mustNotBeLast(trx, organizationId, member);
     await memberships.removeMember(trx, organizationId, id);

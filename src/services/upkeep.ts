@@ -1,7 +1,9 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
 import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
+import { deleteOldAttemptsAcrossTenants } from '../db/accounts.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
+import { deleteOldInvitesAcrossTenants } from '../db/invites.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
 import type { Db } from '../db/pool.ts';
 import {
@@ -12,7 +14,9 @@ import {
   listRetentionsAcrossTenants,
   listShorterRetentionsAcrossTenants,
 } from '../db/retention.ts';
+import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import type { Deps } from './deps.ts';
+import { sessionLife } from './sessions.ts';
 
 /** Promised are 24 hours. */
 const rememberedMs = 48 * 3_600_000;
@@ -28,6 +32,9 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteShorterKept(db, now);
   await deleteOutgrown(db, now);
   await deleteOldStatisticsAcrossTenants(db, new Date(now));
+  await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLife.idleMs));
+  await deleteOldInvitesAcrossTenants(db, new Date(now));
+  await deleteOldAttemptsAcrossTenants(db);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

@@ -36,6 +36,17 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: [acme.messageIds[1], ...rival.messageIds].map(String),
       code: 'message.not_found',
     },
+    account: {
+      there: String(acme.accountIds[0]),
+      elsewhere: rival.accountIds.map(String),
+      code: 'account.not_found',
+    },
+    invite: {
+      there: String(acme.inviteIds[0]),
+      elsewhere: rival.inviteIds.map(String),
+      code: 'invite.not_found',
+    },
+    token: { there: 'x'.repeat(43), elsewhere: [], code: 'invite.not_found' },
   };
 }
 

@@ -2,6 +2,7 @@
  * Two complete tenants whose slugs are the same below the organization: what leaks from one to the other is then found,
  * because the path is right and only the tenant is wrong.
  */
+import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { generateKey } from '../../src/core/keys.ts';
@@ -27,6 +28,9 @@ export interface Tenant {
   occurrences: { id: string; deliveryId: number }[];
   /** In the inbox of jane, and of joe. */
   messageIds: number[];
+  /** A viewer, and the only owner. */
+  accountIds: [number, number];
+  inviteIds: number[];
   keys: TenantKeys;
 }
 
@@ -122,6 +126,22 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     messageIds.push((await insert(db, 'inbox', { ...own, user_id, id: ++messages, ...message })).id);
   }
 
+  const accountIds: number[] = [];
+  for (const role of ['viewer', 'owner']) {
+    const account = await insert(db, 'accounts', { email: `${role}@${slug}.test`, name: role });
+    await db
+      .insertInto('memberships')
+      .values({ ...own, account_id: account.id, role })
+      .execute();
+    accountIds.push(account.id);
+  }
+  const expires_at = new Date(Date.now() + 86_400_000);
+  const inviteIds: number[] = [];
+  for (const name of ['ann', 'bob']) {
+    const invite = { email: `${name}@${slug}.test`, role: 'viewer', invited_by: 'somebody', expires_at };
+    inviteIds.push((await insert(db, 'invites', { ...own, ...invite, token_hash: randomBytes(32) })).id);
+  }
+
   return {
     id,
     slug,
@@ -134,6 +154,8 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     username: `jane@${slug}.test`,
     occurrences,
     messageIds,
+    accountIds: accountIds as [number, number],
+    inviteIds,
     keys: await buildKeys(deps, slug),
   };
 }

@@ -1,0 +1,72 @@
+/** An invite, for the one who follows its link. */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { roles } from '../core/roles.ts';
+import type { Deps } from '../services/deps.ts';
+import { acceptInvite, readInvite } from '../services/invites.ts';
+import { describeSession, findSession, forgetSession, type Session as OpenSession } from '../services/sessions.ts';
+import { readCookie, requireCsrfToken, setSession, visitorOf } from './cookie.ts';
+import { plain, type Route } from './route.ts';
+import { password, personName, Session } from './sessions.ts';
+
+const tag = 'Session';
+
+const tokenOf = (request: FastifyRequest) => (request.params as { token: string }).token;
+
+/** Whoever is signed in here, if anybody is; then the request must be meant by them. */
+async function currentSession(deps: Deps, request: FastifyRequest): Promise<OpenSession | undefined> {
+  const cookie = readCookie(request);
+  const session = cookie ? await findSession(deps, cookie, Date.now()) : undefined;
+  if (session) requireCsrfToken(deps, request, session);
+  return session;
+}
+
+export const inviteRoutes: Route[] = [
+  plain({
+    method: 'GET',
+    path: '/api/invite/:token/',
+    permission: 'public',
+    id: 'retrieveInvite',
+    summary: 'Retrieve invite',
+    tag,
+    status: 200,
+    answer: Type.Object(
+      {
+        organization: Type.Object({ slug: Type.String(), name: Type.String() }),
+        email: Type.String(),
+        role: Type.Enum([...roles]),
+        expires_at: Type.String({ format: 'date-time' }),
+      },
+      { $id: 'PendingInvite' },
+    ),
+    handle: async ({ deps, request }) => {
+      const { organization, email, role, expires_at } = await readInvite(deps, tokenOf(request));
+      return { organization, email, role, expires_at: expires_at.toISOString() };
+    },
+  }),
+  plain({
+    method: 'POST',
+    path: '/api/invite/:token/',
+    permission: 'public',
+    id: 'acceptInvite',
+    summary: 'Accept invite',
+    description:
+      'With a name and a password for a new account, with the password of an existing one, or with nothing for ' +
+      'whoever is signed in with that email. Signs in.',
+    tag,
+    status: 201,
+    body: Type.Object(
+      { name: Type.Optional(personName), password: Type.Optional(password) },
+      { $id: 'InviteAcceptance', additionalProperties: false },
+    ),
+    answer: Session,
+    handle: async call => {
+      const { deps, request, body } = call;
+      const before = await currentSession(deps, request);
+      const opened = await acceptInvite(deps, tokenOf(request), body, visitorOf(request), before);
+      if (before) await forgetSession(deps, readCookie(request)!);
+      setSession(call, opened);
+      return describeSession(deps, opened.session);
+    },
+  }),
+];
