@@ -18,6 +18,7 @@ import { Senders } from './engine/senders.ts';
 import { Worker } from './engine/worker.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
+import { Oidc } from './lib/oidc.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
 import { providers } from './providers/index.ts';
@@ -87,7 +88,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
       missingVariables: new MissingVariables(),
-      signIn: createSignIn(createSigner(secretKey)),
+      signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
       actor: commandLine,

@@ -21,6 +21,8 @@ export interface Config {
   /** Undefined: generated once and kept in the data folder. */
   readonly secretKey: string | undefined;
   readonly role: Role;
+  /** An identity provider that people may sign in by. */
+  readonly oidc: { issuer: string; clientId: string; clientSecret: string; name: string } | undefined;
   readonly outboundAllow: readonly string[];
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
@@ -41,6 +43,10 @@ export const settings = {
   BELFRY_DATA_DIR: './data',
   BELFRY_SECRET_KEY: '',
   BELFRY_ROLE: 'all',
+  OIDC_ISSUER: '',
+  OIDC_CLIENT_ID: '',
+  OIDC_CLIENT_SECRET: '',
+  OIDC_NAME: 'SSO',
   BELFRY_OUTBOUND_ALLOW: '',
   LOG_LEVEL: 'info',
   BELFRY_URL: '',
@@ -104,6 +110,20 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     complain('BELFRY_SECRET_KEY', `must have at least ${shortestSecret} characters`);
   }
 
+  const issuer = url('OIDC_ISSUER', ['https:', 'http:']);
+  if (issuer?.startsWith('http:') && URL.canParse(issuer) && !isLoopback(new URL(issuer).hostname)) {
+    complain('OIDC_ISSUER', 'must start with https://');
+  }
+  const clientId = read('OIDC_CLIENT_ID');
+  const providerName = read('OIDC_NAME');
+  const clientSecret = read('OIDC_CLIENT_SECRET');
+  const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret };
+  if (Object.values(given).some(Boolean)) {
+    for (const [name, value] of Object.entries(given)) {
+      if (!value) complain(name, 'is missing: OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET go together');
+    }
+  }
+
   const outbound = list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8');
   const config: Config = {
     host,
@@ -113,6 +133,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     dataDir: read('BELFRY_DATA_DIR'),
     secretKey,
     role: oneOf('BELFRY_ROLE', roles),
+    oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     outboundAllow: outbound.length === 0 && isLoopback(host) ? loopback : outbound,
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),

@@ -43,6 +43,7 @@ describe('an empty environment', () => {
         trustProxy: [],
         corsOrigins: [],
         logLevel: 'info',
+        oidc: undefined,
       }),
     );
   });
@@ -124,6 +125,21 @@ describe('settings', () => {
       'DATABASE_URL',
     ]);
     expect(Object.keys(problemsOf({ DATABASE_URL: postgres }))).toEqual(['BELFRY_SECRET_KEY']);
+  });
+
+  test('an identity provider needs an address that nobody can listen to, an id and a secret', () => {
+    const OIDC_ISSUER = 'https://id.example.com';
+    const rest = { OIDC_CLIENT_ID: 'belfry', OIDC_CLIENT_SECRET: 'hush' };
+    expect(loadConfig({ OIDC_ISSUER, ...rest, OIDC_NAME: 'Example' }).oidc).toEqual({
+      issuer: OIDC_ISSUER,
+      clientId: 'belfry',
+      clientSecret: 'hush',
+      name: 'Example',
+    });
+    expect(Object.keys(problemsOf({ OIDC_ISSUER }))).toEqual(['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']);
+    expect(Object.keys(problemsOf(rest))).toEqual(['OIDC_ISSUER']);
+    expect(Object.keys(problemsOf({ OIDC_ISSUER: 'http://id.example.com', ...rest }))).toEqual(['OIDC_ISSUER']);
+    expect(problemsOf({ OIDC_ISSUER: 'http://127.0.0.1:9000', ...rest })).toEqual({});
   });
 
   test('that are wrong are all told at once', () => {

@@ -41,6 +41,26 @@ describe('one data folder', () => {
     expect((await service.end('SIGINT')).code).toBe(0);
   });
 
+  test('the first start prints a sign-in that is the owner of the demo and an admin of the instance', async () => {
+    const own = await mkdtemp(path.join(tmpdir(), 'belfry-welcome-'));
+    const service = await startBelfry({ BELFRY_DATA_DIR: own });
+    await waitFor('the curl line', () => /^curl .*$/m.exec(service.output()));
+    const [, email] = /^ {2}Sign in +(\S+)$/m.exec(service.output())!;
+    const [, password] = /^ {2}Password +(\S+)$/m.exec(service.output())!;
+    const response = await fetch(`${service.address}/api/session/`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email, password }),
+    });
+    expect(response.status).toBe(200);
+    expect(await response.json()).toMatchObject({
+      account: { email, admin: true },
+      organizations: [{ slug: 'demo', role: 'owner' }],
+    });
+    await service.end('SIGTERM');
+    await rm(own, { recursive: true, force: true });
+  });
+
   test('a later start is ready within three seconds and prints no key', async () => {
     // The best of several: other tests share this machine.
     let service: Running;

@@ -1,4 +1,5 @@
 /** Every command, in the order of the help. */
+import { account } from './account.ts';
 import { apply } from './apply.ts';
 import type { Command } from './command.ts';
 import { doctor } from './doctor.ts';
@@ -17,6 +18,7 @@ export const commands: readonly Command[] = [
   plan,
   exportCommand,
   key,
+  account,
   trigger,
   simulate,
   doctor,

@@ -36,6 +36,10 @@ const catalogue = {
   'session.refused': ['unauthorized', 'The email or the password is wrong'],
   'session.locked': ['rate_limited', 'Too many wrong passwords'],
   'session.csrf': ['forbidden', 'The request does not come from the console'],
+  'oidc.unavailable': ['unavailable', 'The identity provider cannot be reached'],
+  'oidc.failed': ['unauthorized', 'The identity provider did not sign you in'],
+  'oidc.unverified': ['forbidden', 'The identity provider does not vouch for your email'],
+  'oidc.unknown': ['forbidden', 'There is neither an account nor an invite for your email'],
   'role.permission': ['forbidden', 'Your role lacks a permission'],
 
   'path.not_found': ['not_found', 'There is nothing at this path'],

@@ -11,9 +11,11 @@ export interface Account {
   name: string;
   password_hash: string | null;
   admin: boolean;
+  /** Who this is to the identity provider. */
+  oidc_subject: string | null;
 }
 
-const columns = ['id', 'email', 'email_verified', 'name', 'password_hash', 'admin'] as const;
+const columns = ['id', 'email', 'email_verified', 'name', 'password_hash', 'admin', 'oidc_subject'] as const;
 
 export async function findAccountAcrossTenants(db: Db, email: string): Promise<Account | undefined> {
   return db.selectFrom('accounts').select(columns).where('email', '=', email).executeTakeFirst();
@@ -37,7 +39,7 @@ export async function findAccountBySubjectAcrossTenants(
     .executeTakeFirst();
 }
 
-export type NewAccount = Omit<Account, 'id'>;
+export type NewAccount = Omit<Account, 'id' | 'oidc_subject'> & { oidc_issuer?: string; oidc_subject?: string };
 
 /** Undefined when there is an account with this email. */
 export async function createAccountAcrossTenants(db: Db, account: NewAccount): Promise<number | undefined> {

@@ -11,6 +11,7 @@ import { inviteRoutes } from './invites.ts';
 import { keyRoutes } from './keys.ts';
 import { messageRoutes } from './messages.ts';
 import { occurrenceRoutes } from './occurrences.ts';
+import { oidcRoutes } from './oidc.ts';
 import { organizationRoutes } from './organizations.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
@@ -21,6 +22,7 @@ import { userRoutes } from './users.ts';
 export const routes: readonly Route[] = [
   ...systemRoutes,
   ...sessionRoutes,
+  ...oidcRoutes,
   ...inviteRoutes,
   ...instanceRoutes,
   ...organizationRoutes,

@@ -53,7 +53,11 @@ export const sessionRoutes: Route[] = [
       },
       { $id: 'SessionOptions' },
     ),
-    handle: () => ({ password: true, oidc: null, version }),
+    handle: ({ deps: { signIn } }) => ({
+      password: true,
+      oidc: signIn.oidc ? { name: signIn.oidc.name } : null,
+      version,
+    }),
   }),
   plain({
     method: 'POST',

@@ -11,6 +11,7 @@ import * as accounts from '../db/accounts.ts';
 import type { Db } from '../db/pool.ts';
 import * as sessions from '../db/sessions.ts';
 import { FailureCount } from '../lib/failure-count.ts';
+import type { Oidc } from '../lib/oidc.ts';
 import { Passwords, TooManyPasswords } from '../lib/passwords.ts';
 import type { Signer } from '../lib/signer.ts';
 import { record } from './audit.ts';
@@ -35,11 +36,13 @@ export interface SignIn {
   /** By network address. */
   failures: FailureCount;
   use: SessionUse;
+  /** If there is an identity provider. */
+  oidc: Oidc | undefined;
 }
 
-export function createSignIn(signer: Signer): SignIn {
+export function createSignIn(signer: Signer, oidc?: Oidc): SignIn {
   const failures = new FailureCount(failuresOfAddress, failureWindowMs);
-  return { signer, passwords: new Passwords(), failures, use: new SessionUse() };
+  return { signer, passwords: new Passwords(), failures, use: new SessionUse(), oidc };
 }
 
 /** Remembers which sessions were used when, and writes it down now and then instead of on every request. */

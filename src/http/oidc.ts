@@ -1,0 +1,67 @@
+/** To the identity provider and back, for a browser. */
+import { type TSchema, Type } from 'typebox';
+import { AppError } from '../core/errors.ts';
+import { beginOidc, finishOidc, oidcSeconds } from '../services/oidc.ts';
+import { readCookie, setCookie, setSession, visitorOf } from './cookie.ts';
+import { type Call, plain, type Route } from './route.ts';
+
+const tag = 'Session';
+const cookie = { name: 'belfry_oidc', path: '/api/session/oidc/' };
+const callback = '/api/session/oidc/callback/';
+
+/** The browser goes on there; there is nothing to read. */
+const nothing: TSchema = Type.Null();
+
+/** A person is in front of it: what went wrong becomes a page, not a document. */
+async function redirect(call: Call, where: () => Promise<string>): Promise<never> {
+  let to: string;
+  try {
+    to = await where();
+  } catch (error) {
+    if (!(error instanceof AppError) || !error.code.startsWith('oidc.')) throw error;
+    call.request.log.warn({ err: error, request_id: call.request.id }, 'sign-in by the identity provider refused');
+    to = `/sign-in?error=${error.code}`;
+  }
+  return call.reply.redirect(to) as never;
+}
+
+export const oidcRoutes: Route[] = [
+  plain({
+    method: 'GET',
+    path: '/api/session/oidc/',
+    permission: 'public',
+    id: 'beginOidc',
+    summary: 'Sign in by the identity provider',
+    description: 'Leads to the provider. 404 when there is none.',
+    tag,
+    status: 302,
+    answer: nothing,
+    handle: call =>
+      redirect(call, async () => {
+        const { url, sealed } = await beginOidc(call.deps, call.link(callback));
+        setCookie(call, { ...cookie, value: sealed, seconds: oidcSeconds });
+        return url;
+      }),
+  }),
+  plain({
+    method: 'GET',
+    path: callback,
+    permission: 'public',
+    id: 'finishOidc',
+    summary: 'Come back from the identity provider',
+    description:
+      'Leads to the console, or to `/sign-in?error=` with a code. Only people who are known or invited come in.',
+    tag,
+    status: 302,
+    answer: nothing,
+    handle: call =>
+      redirect(call, async () => {
+        const { deps, request, link } = call;
+        const answered = new URL(link(callback) + (/\?.*/.exec(request.url)?.[0] ?? ''));
+        const opened = await finishOidc(deps, answered, readCookie(request, cookie.name), visitorOf(request));
+        setCookie(call, { ...cookie, value: '', seconds: 0 });
+        setSession(call, opened);
+        return '/';
+      }),
+  }),
+];

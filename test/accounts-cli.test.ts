@@ -1,0 +1,91 @@
+/** Accounts at the command line, for the operator. */
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { type Service, startService } from '../src/app.ts';
+import { Browser } from './support/accounts.ts';
+import { eventually, expectProblem } from './support/api.ts';
+import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
+import { belfry } from './support/process.ts';
+import { buildTenants } from './support/tenants.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+const NODE_COMPILE_CACHE = path.join(tmpdir(), 'belfry-test-compiled');
+
+let database: TestDatabase;
+let service: Service;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  service = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
+  await buildTenants(service.house.deps);
+});
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const account = (args: string[], input = '', env = {}) =>
+  belfry(
+    ['account', ...args],
+    { DATABASE_URL: database.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', NODE_COMPILE_CACHE, ...env },
+    input,
+  );
+
+test('an account is created, listed, gets a new password and is removed while the server runs', async () => {
+  const email = 'operator@people.test';
+  const created = await account(['create', '--email', 'Operator@people.test', '--name', 'Op', '--admin']);
+  expect([created.code, created.stderr]).toEqual([0, '']);
+  expect(created.stdout).toMatch(/^[a-z]{4}(-[a-z]{4}){4}\n$/);
+  const browser = new Browser(service.address);
+  expect((await browser.signIn(email, created.stdout.trim())).body.account).toMatchObject({ name: 'Op', admin: true });
+
+  const again = await account(['create', '--email', email]);
+  expect([again.code, again.stdout]).toEqual([1, '']);
+  expect(again.stderr).toContain('there is an account operator@people.test already');
+
+  expect((await account(['list'])).stdout).toMatch(/^operator@people\.test +Op +yes +\d{4}-/m);
+  const reset = await account(['reset-password', '--email', email]);
+  expect(reset.code).toBe(0);
+  await eventually(async () => expectProblem(await browser.ask({ path: '/api/session/' }), 401), 1_000);
+  expect((await browser.signIn(email, reset.stdout.trim())).status).toBe(200);
+
+  expect((await account(['remove', '--email', email])).code).toBe(0);
+  await eventually(async () => expectProblem(await browser.ask({ path: '/api/session/' }), 401), 1_000);
+  expect(JSON.parse((await account(['list', '--json'])).stdout)).not.toContainEqual(expect.objectContaining({ email }));
+});
+
+test('a member is created with a password from standard input', async () => {
+  const email = 'member@people.test';
+  const args = ['create', '--email', email, '--org', 'acme', '--role', 'editor', '--password-stdin'];
+  const { code, stdout } = await account(args, 'given by the operator\n');
+  expect([code, stdout]).toEqual([0, `Created ${email}.\n`]);
+  const { body } = await new Browser(service.address).signIn(email, 'given by the operator');
+  expect(body.organizations).toMatchObject([{ slug: 'acme', role: 'editor' }]);
+});
+
+test.each([
+  [[], 2, 'say account create, list, reset-password or remove'],
+  [['create'], 2, '--email is missing'],
+  [['create', '--email', 'x@people.test', '--org', 'acme'], 2, '--org and --role go together'],
+  [['create', '--email', 'x@people.test', '--org', 'acme', '--role', 'king'], 2, '--role must be one of'],
+  [
+    ['create', '--email', 'x@people.test', '--org', 'nowhere', '--role', 'owner'],
+    1,
+    'there is no organization nowhere',
+  ],
+  [['create', '--email', 'nobody'], 1, 'is not a valid email address'],
+  [['remove', '--email', 'nobody@people.test'], 1, 'there is no account nobody@people.test'],
+  [['remove', '--email', 'owner@acme.test'], 1, 'the last owner of the organization acme'],
+])('%j ends with %i and says why', async (args, code, words) => {
+  const result = await account(args);
+  expect([result.code, result.stdout]).toEqual([code, '']);
+  expect(result.stderr).toContain(words);
+});
+
+test('a weak password is refused, and a server is no place for this', async () => {
+  const weak = await account(['create', '--email', 'x@people.test', '--password-stdin'], 'password123\n');
+  expect([weak.code, weak.stderr]).toEqual([1, expect.stringContaining('everybody tries first')]);
+  const remote = await account(['list'], '', { BELFRY_URL: service.address, BELFRY_KEY: 'bf_x' });
+  expect([remote.code, remote.stderr]).toEqual([2, expect.stringContaining('unset BELFRY_URL')]);
+});

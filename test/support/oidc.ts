@@ -1,0 +1,113 @@
+/** A real OpenID Connect provider on the loopback, and a browser that follows where it is sent. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+// @ts-expect-error: comes without types
+import Provider from 'oidc-provider';
+
+export interface Claims {
+  email?: string;
+  email_verified?: boolean;
+  name?: string;
+}
+
+export interface TestProvider {
+  issuer: string;
+  /** By subject; who is not here refuses to sign in. */
+  people: Map<string, Claims>;
+  /** Who sits in front of the browser. */
+  subject: string;
+  /** Has to be known before people come back. */
+  allowRedirect(uri: string): void;
+  stop(): Promise<void>;
+}
+
+export const client = { id: 'belfry', secret: 'a secret for tests only' };
+
+export async function startProvider(): Promise<TestProvider> {
+  let handle: (request: IncomingMessage, response: ServerResponse) => void = () => {};
+  const server = createServer((request, response) => handle(request, response));
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const people = new Map<string, Claims>();
+  const told: TestProvider = {
+    issuer,
+    people,
+    subject: '',
+    allowRedirect: uri => {
+      const provider = build(issuer, uri, told);
+      const answer = provider.callback();
+      handle = (request, response) => {
+        if (!request.url!.startsWith('/interaction/')) return answer(request, response);
+        const known = people.has(told.subject);
+        const result = known ? { login: { accountId: told.subject } } : { error: 'access_denied' };
+        provider.interactionFinished(request, response, result).catch((error: Error) => response.end(String(error)));
+      };
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise(resolve => server.close(resolve));
+    },
+  };
+  return told;
+}
+
+function build(issuer: string, redirectUri: string, { people }: TestProvider) {
+  const provider = new Provider(issuer, {
+    clients: [{ client_id: client.id, client_secret: client.secret, redirect_uris: [redirectUri] }],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_: unknown, interaction: { uid: string }) => `/interaction/${interaction.uid}` },
+    cookies: { keys: ['only for tests'] },
+    ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
+    pkce: { required: () => true },
+    findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, ...people.get(id) }) }),
+    // Nobody is asked whether Belfry may know their email.
+    loadExistingGrant: async ({ oidc }: { oidc: GrantContext }) => {
+      const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
+      grant.addOIDCScope('openid email profile');
+      await grant.save();
+      return grant;
+    },
+  });
+  return provider;
+}
+
+interface GrantContext {
+  client: { clientId: string };
+  session: { accountId: string };
+}
+
+/** Keeps the cookies of every host, and goes where it is sent until a page comes. */
+export class Wanderer {
+  readonly #cookies = new Map<string, string>();
+  /** Every address that it was sent to. */
+  readonly seen: string[] = [];
+
+  async get(url: string): Promise<Response> {
+    const { host } = new URL(url);
+    const own = [...this.#cookies].flatMap(([name, value]) => (name.startsWith(`${host} `) ? [value] : []));
+    const response = await fetch(url, { redirect: 'manual', headers: { cookie: own.join('; ') } });
+    for (const line of response.headers.getSetCookie()) {
+      const [pair = ''] = line.split(';');
+      this.#cookies.set(`${host} ${pair.split('=')[0]}`, pair);
+    }
+    return response;
+  }
+
+  /** Follows redirects; answers with the first address that is none, or that `until` holds for. */
+  async follow(url: string, until: (url: string) => boolean = () => false): Promise<string> {
+    for (let at = url, i = 0; i < 15; i++) {
+      this.seen.push(at);
+      if (until(at)) return at;
+      const response = await this.get(at);
+      const location = response.headers.get('location');
+      if (!location) return at;
+      at = new URL(location, at).href;
+    }
+    throw new Error(`sent around in circles: ${this.seen.join(' ')}`);
+  }
+
+  cookie(address: string, name: string): string | undefined {
+    return this.#cookies.get(`${new URL(address).host} ${name}`);
+  }
+}
