@@ -104,6 +104,8 @@ export interface Deliveries {
   due_at: Date;
   created_at: Generated<Date>;
   sent_at: Date | null;
+  wording: string | null;
+  user_version: number | null;
 }
 
 export interface DeliveryStats {
@@ -219,6 +221,16 @@ export interface Messages {
   created_at: Generated<Date>;
 }
 
+export interface MissingVariables {
+  organization_id: number;
+  notification_id: number;
+  name: string;
+  count: number;
+  version: number;
+  first_at: Date;
+  last_at: Date;
+}
+
 export interface Notifications {
   organization_id: number;
   id: Generated<number>;
@@ -232,6 +244,7 @@ export interface Notifications {
   extra_context: GeneratedJson;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  priority: number | null;
 }
 
 export interface Occurrences {
@@ -298,6 +311,20 @@ export interface SignInAttempts {
   locked_until: Date | null;
 }
 
+export interface UserHistory {
+  organization_id: number;
+  user_id: number;
+  version: number;
+  username: string;
+  email: string;
+  first_name: string;
+  last_name: string;
+  locked: boolean;
+  locale: string | null;
+  custom_fields: JsonColumn;
+  replaced_at: Generated<Date>;
+}
+
 export interface Users {
   organization_id: number;
   id: Generated<number>;
@@ -310,6 +337,14 @@ export interface Users {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   locale: string | null;
+  version: Generated<number>;
+}
+
+export interface Wordings {
+  organization_id: number;
+  id: string;
+  content: JsonColumn;
+  used_at: Generated<Date>;
 }
 
 export interface Tables {
@@ -331,11 +366,14 @@ export interface Tables {
   members: Members;
   memberships: Memberships;
   messages: Messages;
+  missing_variables: MissingVariables;
   notifications: Notifications;
   occurrences: Occurrences;
   organizations: Organizations;
   projects: Projects;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
+  user_history: UserHistory;
   users: Users;
+  wordings: Wordings;
 }
