@@ -1,9 +1,11 @@
 /**
  * The API's types for the console, from openapi.json: one JSON Schema in the shape of openapi-fetch's `paths`, which
- * json-schema-to-typescript writes down. Generated with every build, never committed.
+ * json-schema-to-typescript writes down. With them go the words for the codes of reasons. Generated with every build,
+ * never committed.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { reasons } from '../src/core/decide.ts';
 
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
@@ -33,7 +35,8 @@ export async function writeConsoleTypes(): Promise<void> {
   });
   // The root is named by its title alone, and openapi-fetch looks for statuses as numbers.
   const named = text.replace(/export interface Paths\b/, 'export interface paths').replaceAll(/"(2\d\d)":/g, '$1:');
-  await writeFile(new URL('console/src/api-types.ts', root), named);
+  const words = `export const reasons: Record<string, string> = ${JSON.stringify(reasons, null, 2)};\n`;
+  await writeFile(new URL('console/src/api-types.ts', root), `${named}\n${words}`);
 }
 
 function pathsSchema({ paths, components }: Document): JSONSchema {

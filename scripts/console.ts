@@ -40,7 +40,8 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const files = [...own.map(name => `console/${name}`), 'openapi.json', 'package-lock.json', 'scripts/console.ts'];
+  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts'];
+  const files = [...own.map(name => `console/${name}`), ...others, 'src/core/decide.ts'];
   const hash = createHash('sha256');
   for (const name of files) hash.update(`${name}\0`).update(await readFile(path.join(root, name)));
   return hash.digest('hex');

@@ -11,8 +11,9 @@ export const to = {
   occurrences: (org: string, prj?: string) =>
     at(org, 'occurrences') + (prj ? `?project=${encodeURIComponent(prj)}` : ''),
   occurrence: (org: string, identifier: string) => at(org, 'occurrences', identifier),
-  delivery: (org: string, identifier: string, delivery: number) =>
-    `${at(org, 'occurrences', identifier)}?delivery=${delivery}`,
+  /** `user` is what finds the delivery among very many. */
+  delivery: (org: string, identifier: string, delivery: number, user: string | null) =>
+    `${at(org, 'occurrences', identifier)}?${new URLSearchParams({ delivery: String(delivery), ...(user && { of: user }) })}`,
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
   channel: (org: string, channel: string, prj?: string) =>
     prj ? at(org, 'p', prj, 'channels', channel) : at(org, 'channels', channel),

@@ -9,7 +9,11 @@ type Module = { default: React.ComponentType };
 const page = (load: () => Promise<Module>) => async () => ({ Component: (await load()).default });
 
 /** Below /o/:org/. With `p/:prj/` in front where the page is a project's. */
-const organizationPages = [{ index: true, lazy: page(() => import('./pages/overview.tsx')) }];
+const organizationPages = [
+  { index: true, lazy: page(() => import('./pages/overview.tsx')) },
+  { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
+  { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
+];
 
 export const router = createBrowserRouter([
   {
@@ -17,6 +21,7 @@ export const router = createBrowserRouter([
     HydrateFallback: Waiting,
     children: [
       { path: '/sign-in', lazy: page(() => import('./pages/sign-in.tsx')) },
+      { path: '/invite/:token', lazy: page(() => import('./pages/invite.tsx')) },
       {
         element: (
           <RequireSession>

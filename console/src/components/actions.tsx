@@ -11,6 +11,7 @@ interface GuardedButtonProps extends ButtonProps {
   permission: string;
   onClick?: MouseEventHandler<HTMLButtonElement>;
   type?: 'button' | 'submit';
+  'aria-label'?: string;
   children: ReactNode;
 }
 

@@ -27,12 +27,14 @@ interface DataTableProps<Row> {
   /** Makes the first cell a link that covers the row. */
   rowTo?: (row: Row) => string;
   empty: ReactNode;
+  /** More rows only when asked for: for tables with other things below them. */
+  byHand?: boolean;
 }
 
-export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty }: DataTableProps<Row>) {
+export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byHand = false }: DataTableProps<Row>) {
   const { ref, entry } = useIntersection({ rootMargin: '400px' });
   const { rows, loading, error, retry, hasMore = false, loadingMore = false, loadMore } = list;
-  const atEnd = entry?.isIntersecting ?? false;
+  const atEnd = !byHand && (entry?.isIntersecting ?? false);
   useEffect(() => {
     if (atEnd && hasMore && !loadingMore) loadMore?.();
   }, [atEnd, hasMore, loadingMore, loadMore]);

@@ -10,12 +10,10 @@ import { api, take } from '../api.ts';
 import { navEntries } from '../nav.ts';
 import { to, useOrg, useProject } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
-import { useProjects } from './switchers.tsx';
+import { useEvents } from './use-events.ts';
 
 const searchDelayMs = 180;
 const shownOfAKind = 6;
-/** Organizations with very many projects are found by their pages. */
-const projectsLookedInto = 20;
 const icon = { size: 17, stroke: 1.6 };
 
 export default function Palette({ wanted }: { wanted: number }) {
@@ -136,26 +134,7 @@ function useFound(query: string) {
   const org = useOrg();
   const can = useCan();
   const [asked] = useDebouncedValue(query, searchDelayMs);
-  const { data: projects } = useProjects();
-  const configured = useQuery({
-    queryKey: [org, 'palette', projects?.map(project => project.slug)],
-    enabled: projects !== undefined,
-    staleTime: 60_000,
-    queryFn: async ({ signal }) => {
-      const slugs = (projects ?? []).slice(0, projectsLookedInto).map(project => project.slug);
-      const [channels, ...inProjects] = await Promise.all([
-        take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
-        ...slugs.map(prj => inProject(org, prj, can('event:list'), signal)),
-      ]);
-      return {
-        events: inProjects.flatMap(project => project.events),
-        channels: [
-          ...channels.map(channel => ({ ...channel, prj: undefined as string | undefined })),
-          ...inProjects.flatMap(project => project.channels),
-        ],
-      };
-    },
-  });
+  const configured = useEvents();
   const users = useQuery({
     queryKey: [org, 'palette-users', asked],
     enabled: asked.length > 1 && can('user:read'),
@@ -185,21 +164,4 @@ function useFound(query: string) {
     occurrences: occurrences.data ?? [],
     searching: users.isFetching || occurrences.isFetching || asked !== query,
   };
-}
-
-async function inProject(org: string, prj: string, withEvents: boolean, signal: AbortSignal) {
-  const path = { org, prj };
-  const [channels, applications] = await Promise.all([
-    take(api.GET('/api/o/{org}/p/{prj}/c/', { params: { path }, signal })),
-    take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path }, signal })),
-  ]);
-  const events = await Promise.all(
-    (withEvents ? applications : []).map(async ({ slug: app }) => {
-      const rows = await take(
-        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path: { ...path, app } }, signal }),
-      );
-      return rows.map(event => ({ ...event, prj, app, path: `${prj}/${app}/${event.slug}` }));
-    }),
-  );
-  return { channels: channels.map(channel => ({ ...channel, prj })), events: events.flat() };
 }

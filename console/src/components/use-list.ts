@@ -2,7 +2,7 @@
 import { keepPreviousData, type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
 import { takePage } from '../api.ts';
 
-const pageSize = 50;
+const usualPage = 50;
 /** Reading again what was read already costs a request a page: past this many, a list stands still. */
 const livePages = 2;
 export const liveMs = 3_000;
@@ -16,10 +16,11 @@ interface ListOptions<Row> {
   ) => Promise<{ data?: Row[]; response: Response }>;
   /** Looks again every few seconds while the page is visible. */
   live?: boolean;
+  pageSize?: number;
   enabled?: boolean;
 }
 
-export function useList<Row>({ key, fetch, live = false, enabled = true }: ListOptions<Row>) {
+export function useList<Row>({ key, fetch, live = false, pageSize = usualPage, enabled = true }: ListOptions<Row>) {
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) =>
