@@ -1,9 +1,7 @@
-/** What a browser is shown. */
+/** What a browser is shown besides the console. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { errorCodes } from '../src/core/errors.ts';
-import { createDemo } from '../src/services/demo.ts';
-import { version } from '../src/version.ts';
 import { testService } from './support/database.ts';
 
 let service: Service;
@@ -17,7 +15,7 @@ const get = (path: string, headers: Record<string, string> = {}) => fetch(servic
 /** Every address of this server that a page names. */
 const addressesIn = (html: string) => [...html.matchAll(/(?:href|src)="(\/[^"#]*)/g)].map(([, path]) => path!);
 
-describe.each(['/', '/docs', '/docs/', '/docs/problems', '/docs/problems/'])('%s', path => {
+describe.each(['/docs', '/docs/', '/docs/problems', '/docs/problems/'])('%s', path => {
   test('is a page that may speak to this server only', async () => {
     const answer = await get(path);
     expect(answer.status).toBe(200);
@@ -51,23 +49,6 @@ describe.each(['/', '/docs', '/docs/', '/docs/problems', '/docs/problems/'])('%s
     const changed = await get(path, { 'if-none-match': '"other"' });
     expect(changed.status).toBe(200);
   });
-});
-
-test('the front page says what runs and how to trigger the demo event', async () => {
-  const html = await (await get('/')).text();
-  const shown = html
-    .replaceAll(/<[^>]+>/g, '')
-    .replaceAll('&lt;', '<')
-    .replaceAll('&gt;', '>');
-  const demo = await createDemo(service.house.deps);
-  expect(shown).toContain(version);
-  expect(shown).toContain(demo?.triggerPath);
-  expect(shown).toContain(demo?.body);
-  expect(shown).toContain("-H 'Authorization: Key <API_KEY>'");
-  expect(shown).toContain('npx belfry key create');
-  for (const path of ['/docs', '/openapi.json', '/metrics', '/healthz', '/readyz']) {
-    expect(addressesIn(html)).toContain(path);
-  }
 });
 
 test('the reference has its script here, and travels once', async () => {

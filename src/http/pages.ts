@@ -1,12 +1,11 @@
 /**
- * What a browser is shown: the front page, the API reference and the list of error codes. All of it comes from here;
- * the Content-Security-Policy lets no page speak to another host.
+ * What a browser is shown besides the console: the API reference and the list of error codes. All of it comes from
+ * here; the Content-Security-Policy lets no page speak to another host.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ErrorCode, type ErrorKind, errorList } from '../core/errors.ts';
-import { version } from '../version.ts';
 import { statuses } from './errors.ts';
 import { scalarScript } from './pages/scalar.ts';
 
@@ -19,7 +18,7 @@ interface Document {
 const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' };
 type Extension = keyof typeof types;
 
-const assets = ['belfry.svg', 'docs.css', 'docs.js', 'home.js', 'page.css'];
+const assets = ['belfry.svg', 'docs.css', 'docs.js', 'page.css'];
 
 const policy = {
   'default-src': "'none'",
@@ -39,13 +38,6 @@ const referencePolicy = {
   'font-src': 'data:',
 };
 
-/** As `services/demo.ts` makes it on an empty embedded database; a test compares. */
-const demo = {
-  org: 'demo',
-  triggerPath: '/api/o/demo/p/shop/a/web/e/order-paid/trigger/',
-  triggerBody: '{"context":{"order":"A-1","amount":"12 EUR"}}',
-};
-
 export function registerPages(app: FastifyInstance): void {
   const serve = (path: string, document: Document | (() => Promise<Document>), rules = policy) => {
     const handler = async (request: FastifyRequest, reply: FastifyReply) =>
@@ -53,7 +45,6 @@ export function registerPages(app: FastifyInstance): void {
     app.get(path, { schema: { hide: true } }, handler);
   };
 
-  serve('/', page('home.html', { version, ...demo }));
   serve('/docs', page('docs.html'), referencePolicy);
   let script: Document | undefined;
   serve('/docs/js/scalar.js', async () => (script ??= toDocument('js', await scalarScript())));

@@ -13,6 +13,7 @@ import Fastify, {
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Admission, createAdmission } from './auth.ts';
+import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
 import { sendList } from './lists.ts';
 import { registerMetrics } from './metrics.ts';
@@ -71,7 +72,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   for (const schema of schemas) app.addSchema(schema);
   app.setValidatorCompiler(createValidator(schemas));
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler(request => {
+  const page = withApi ? registerConsole(app) : undefined;
+  app.setNotFoundHandler((request, reply) => {
+    const shown = page?.(request, reply);
+    if (shown) return shown;
     throw new AppError('path.not_found', `there is nothing at ${request.url.split('?')[0]}: see /docs`);
   });
   app.removeContentTypeParser('text/plain');

@@ -1,0 +1,53 @@
+import { ActionIcon, Menu, Text } from '@mantine/core';
+import { IconBook2, IconKeyboard, IconLogout, IconUserCircle } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from 'react-router';
+import { api } from '../api.ts';
+import { useSession } from '../session.tsx';
+import { tellFailure } from './actions.tsx';
+import { openShortcutHelp } from './shortcuts.tsx';
+
+export function AccountMenu() {
+  const { account } = useSession();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const signOut = async () => {
+    try {
+      await api.DELETE('/api/session/');
+      queries.clear();
+      navigate('/sign-in', { replace: true });
+    } catch (error) {
+      tellFailure(error);
+    }
+  };
+  return (
+    <Menu position="bottom-end" width={220} shadow="md" keepMounted={false}>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={`Account: ${account.email}`}>
+          <IconUserCircle size={19} stroke={1.6} />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Label>
+          <Text component="span" display="block" size="sm" fw={600} c="var(--mantine-color-text)" truncate>
+            {account.name || account.email}
+          </Text>
+          <Text component="span" display="block" size="xs" c="dimmed" truncate>
+            {account.email}
+          </Text>
+        </Menu.Label>
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconKeyboard size={15} stroke={1.6} />} onClick={openShortcutHelp}>
+          Keyboard shortcuts
+        </Menu.Item>
+        <Menu.Item leftSection={<IconBook2 size={15} stroke={1.6} />} component="a" href="/docs">
+          API reference
+        </Menu.Item>
+        <Menu.Divider />
+        <Menu.Item leftSection={<IconLogout size={15} stroke={1.6} />} onClick={() => void signOut()}>
+          Sign out
+        </Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,34 @@
+/** Asks before something that cannot be taken back. */
+import { Text } from '@mantine/core';
+import { modals } from '@mantine/modals';
+import type { ReactNode } from 'react';
+
+interface Question {
+  title: string;
+  children: ReactNode;
+  /** What the button does, as a verb: "Cancel occurrence". */
+  action: string;
+  danger?: boolean;
+}
+
+export function confirm({ title, children, action, danger = false }: Question): Promise<boolean> {
+  return new Promise(resolve => {
+    modals.openConfirmModal({
+      title: (
+        <Text component="span" fw={600}>
+          {title}
+        </Text>
+      ),
+      children: (
+        <Text component="div" size="sm">
+          {children}
+        </Text>
+      ),
+      labels: { confirm: action, cancel: 'Go back' },
+      confirmProps: danger ? { color: 'red.8' } : {},
+      onConfirm: () => resolve(true),
+      onCancel: () => resolve(false),
+      onClose: () => resolve(false),
+    });
+  });
+}

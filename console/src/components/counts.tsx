@@ -1,0 +1,83 @@
+/** How many deliveries stand where: a bar in the colours of the statuses, and the numbers. */
+import { Box, Group, Text, Tooltip } from '@mantine/core';
+import { lookOf, statusOrder } from './status.tsx';
+
+export type Counts = Partial<Record<string, number>>;
+
+const number = new Intl.NumberFormat('en');
+const short = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function count(value: number): string {
+  return number.format(value);
+}
+
+export function compact(value: number): string {
+  return value < 10_000 ? number.format(value) : short.format(value);
+}
+
+export function entriesOf(counts: Counts): [status: string, count: number][] {
+  return statusOrder.map((status): [string, number] => [status, counts[status] ?? 0]).filter(([, n]) => n > 0);
+}
+
+export function totalOf(counts: Counts): number {
+  return Object.values(counts).reduce<number>((sum, n) => sum + (n ?? 0), 0);
+}
+
+export function fillOf(status: string): string {
+  const [name, shade] = lookOf(status).fill.split('.');
+  return `var(--mantine-color-${name}-${shade})`;
+}
+
+export function describe(counts: Counts): string {
+  const entries = entriesOf(counts);
+  return entries.length > 0 ? entries.map(([status, n]) => `${count(n)} ${status}`).join(', ') : 'no deliveries';
+}
+
+/** Grows by its height alone; never says more than `describe`. */
+export function CountsBar({ counts, height = 6 }: { counts: Counts; height?: number }) {
+  const total = totalOf(counts);
+  return (
+    <Tooltip label={describe(counts)}>
+      <Box
+        role="img"
+        aria-label={describe(counts)}
+        h={height}
+        w="100%"
+        display="flex"
+        style={{ borderRadius: height, overflow: 'hidden', gap: 1, background: 'var(--line)' }}
+      >
+        {entriesOf(counts).map(([status, n]) => (
+          <span
+            key={status}
+            style={{
+              width: `${(n / total) * 100}%`,
+              minWidth: 2,
+              background: fillOf(status),
+              transition: 'width 0.4s',
+            }}
+          />
+        ))}
+      </Box>
+    </Tooltip>
+  );
+}
+
+export function CountsLegend({ counts }: { counts: Counts }) {
+  return (
+    <Group gap="4px 16px">
+      {entriesOf(counts).map(([status, n]) => (
+        <Group key={status} gap={6} wrap="nowrap">
+          <span className="dot" style={{ '--dot': fillOf(status) } as React.CSSProperties} />
+          <Text size="sm">
+            <span className="numbers" style={{ fontWeight: 600 }}>
+              {count(n)}
+            </span>{' '}
+            <Text component="span" c="dimmed" inherit>
+              {status}
+            </Text>
+          </Text>
+        </Group>
+      ))}
+    </Group>
+  );
+}

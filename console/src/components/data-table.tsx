@@ -1,0 +1,96 @@
+/** The table of a list: skeleton, empty, failed, rows, and more of them when its end comes into view. */
+import { Box, Button, Center, Skeleton, Table, VisuallyHidden } from '@mantine/core';
+import { useIntersection } from '@mantine/hooks';
+import { type ReactNode, useEffect } from 'react';
+import { Link } from 'react-router';
+import { Failure } from './states.tsx';
+import type { List } from './use-list.ts';
+
+export interface Column<Row> {
+  /** The head of the column; also its key. */
+  head: string;
+  cell: (row: Row) => ReactNode;
+  align?: 'left' | 'right';
+  width?: number | string;
+  /** Left out on small screens. */
+  from?: 'xs' | 'sm' | 'md' | 'lg';
+  /** The head is read out only: for columns of buttons. */
+  quiet?: boolean;
+}
+
+interface DataTableProps<Row> {
+  /** Read out in place of a visible caption. */
+  label: string;
+  list: Pick<List<Row>, 'rows' | 'loading' | 'error'> & Partial<List<Row>>;
+  columns: Column<Row>[];
+  rowKey: (row: Row) => string | number;
+  /** Makes the first cell a link that covers the row. */
+  rowTo?: (row: Row) => string;
+  empty: ReactNode;
+  /** More rows only when asked for: for tables with other things below them. */
+  byHand?: boolean;
+}
+
+export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byHand = false }: DataTableProps<Row>) {
+  const { ref, entry } = useIntersection({ rootMargin: '400px' });
+  const { rows, loading, error, retry, hasMore = false, loadingMore = false, loadMore } = list;
+  const atEnd = !byHand && (entry?.isIntersecting ?? false);
+  useEffect(() => {
+    if (atEnd && hasMore && !loadingMore) loadMore?.();
+  }, [atEnd, hasMore, loadingMore, loadMore]);
+
+  if (error) return <Failure error={error} retry={retry} />;
+  if (!loading && rows.length === 0) return empty;
+  return (
+    <Box style={{ overflowX: 'auto' }} aria-busy={loading}>
+      <Table className="table" layout={columns.some(column => column.width) ? 'auto' : undefined}>
+        <caption hidden>{label}</caption>
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map(({ head, align, width, from, quiet }) => (
+              <Table.Th key={head} w={width} ta={align} visibleFrom={from} scope="col">
+                {quiet ? <VisuallyHidden>{head}</VisuallyHidden> : head}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {loading
+            ? skeletonRows.map(row => (
+                <Table.Tr key={row}>
+                  {columns.map(({ head, from }) => (
+                    <Table.Td key={head} visibleFrom={from}>
+                      <Skeleton height={10} my={5} width={`${45 + ((row * 17 + head.length * 7) % 45)}%`} />
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              ))
+            : rows.map(row => (
+                <Table.Tr key={rowKey(row)} className={rowTo && 'linked'}>
+                  {columns.map(({ head, cell, align, from }, i) => (
+                    <Table.Td key={head} ta={align} visibleFrom={from}>
+                      {i === 0 && rowTo ? (
+                        <Link to={rowTo(row)} className="rowlink">
+                          {cell(row)}
+                        </Link>
+                      ) : (
+                        cell(row)
+                      )}
+                    </Table.Td>
+                  ))}
+                </Table.Tr>
+              ))}
+        </Table.Tbody>
+      </Table>
+      {hasMore && (
+        <Center ref={ref} py="sm">
+          <Button variant="subtle" loading={loadingMore} onClick={() => loadMore?.()}>
+            Load more
+          </Button>
+        </Center>
+      )}
+    </Box>
+  );
+}
+
+const skeletonRows = [0, 1, 2, 3, 4, 5, 6, 7];

@@ -1,0 +1,84 @@
+/** What stands where data would: waiting, nothing there yet, something went wrong. */
+import { Anchor, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
+import { IconAlertTriangle } from '@tabler/icons-react';
+import type { ReactNode } from 'react';
+import { ApiError, explain } from '../api.ts';
+
+export function Waiting({ label = 'Loading' }: { label?: string }) {
+  return (
+    <Center mih="60vh" role="status" aria-label={label}>
+      <Loader size="sm" type="dots" aria-hidden />
+    </Center>
+  );
+}
+
+interface EmptyProps {
+  icon?: ReactNode;
+  title: string;
+  /** What this is for and what to do first. */
+  children?: ReactNode;
+  action?: ReactNode;
+}
+
+export function Empty({ icon, title, children, action }: EmptyProps) {
+  return (
+    <Stack align="center" gap="xs" py={48} px="md" ta="center">
+      {icon && (
+        <Text component="span" c="dimmed" lh={0} mb={4} aria-hidden>
+          {icon}
+        </Text>
+      )}
+      <Text fw={600}>{title}</Text>
+      {children && (
+        <Text component="div" c="dimmed" size="sm" maw={520}>
+          {children}
+        </Text>
+      )}
+      {action && <Group mt="xs">{action}</Group>}
+    </Stack>
+  );
+}
+
+/** Says what failed in the service's words, and which request it was, so that the log can be asked. */
+export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
+  const requestId = error instanceof ApiError ? error.requestId : undefined;
+  const title = error instanceof ApiError ? error.title : 'This did not work';
+  return (
+    <Stack align="center" gap="xs" py={40} px="md" ta="center" role="alert">
+      <Text component="span" c="var(--mantine-color-error)" lh={0} aria-hidden>
+        <IconAlertTriangle size={22} stroke={1.6} />
+      </Text>
+      <Text fw={600}>{title}</Text>
+      <Text c="dimmed" size="sm" maw={560}>
+        {explain(error)}
+      </Text>
+      {requestId && (
+        <Text c="dimmed" size="xs">
+          Request <Code fz="xs">{requestId}</Code>
+        </Text>
+      )}
+      {retry && (
+        <Button variant="default" mt="xs" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </Stack>
+  );
+}
+
+/** For where there is no frame around it. */
+export function FullPage({ error, retry }: { error: unknown; retry?: () => void }) {
+  return (
+    <Center mih="100vh" component="main">
+      <Stack align="center" gap={0}>
+        <Title order={1} size="h2">
+          Belfry
+        </Title>
+        <Failure error={error} retry={retry} />
+        <Anchor href="/" size="sm">
+          Back to the start
+        </Anchor>
+      </Stack>
+    </Center>
+  );
+}

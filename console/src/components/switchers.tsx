@@ -1,0 +1,91 @@
+/** Which organization, and which of its projects. */
+import { Group, Menu, Text, UnstyledButton } from '@mantine/core';
+import { IconCheck, IconSelector } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useLocation, useNavigate } from 'react-router';
+import { api, take } from '../api.ts';
+import { entryAt } from '../nav.ts';
+import { to, useOrg, useProject } from '../places.ts';
+import { useOrganization, useSession } from '../session.tsx';
+
+interface SwitcherProps {
+  label: string;
+  value: string;
+  /** Text of the second rank. */
+  quiet?: boolean;
+  options: { key: string; name: string; chosen: boolean; choose: () => void }[];
+}
+
+function Switcher({ label, value, quiet = false, options }: SwitcherProps) {
+  return (
+    <Menu position="bottom-start" width={230} shadow="md" keepMounted={false}>
+      <Menu.Target>
+        <UnstyledButton px={8} h={30} miw={0} aria-label={`${label}: ${value}`}>
+          <Group gap={4} wrap="nowrap">
+            <Text
+              size="sm"
+              fw={quiet ? 400 : 600}
+              c={quiet ? 'dimmed' : undefined}
+              truncate
+              maw={{ base: 96, sm: 180 }}
+            >
+              {value}
+            </Text>
+            <IconSelector size={14} stroke={1.6} color="var(--soft)" aria-hidden />
+          </Group>
+        </UnstyledButton>
+      </Menu.Target>
+      <Menu.Dropdown mah={420} style={{ overflowY: 'auto' }}>
+        <Menu.Label>{label}</Menu.Label>
+        {options.map(({ key, name, chosen, choose }) => (
+          <Menu.Item key={key} onClick={choose} rightSection={chosen && <IconCheck size={14} aria-label="chosen" />}>
+            {name}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+export function OrganizationSwitcher() {
+  const { organizations } = useSession();
+  const navigate = useNavigate();
+  const current = useOrganization();
+  const options = organizations.map(({ slug, name }) => ({
+    key: slug,
+    name,
+    chosen: slug === current?.slug,
+    choose: () => void navigate(to.overview(slug)),
+  }));
+  return <Switcher label="Organization" value={current?.name ?? 'Organizations'} options={options} />;
+}
+
+export function useProjects() {
+  const org = useOrg();
+  return useQuery({
+    queryKey: [org, 'projects'],
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/', { params: { path: { org } }, signal })),
+    staleTime: 30_000,
+  });
+}
+
+export function ProjectSwitcher() {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const { pathname } = useLocation();
+  const [project, choose] = useProject();
+  const { data: projects = [] } = useProjects();
+  const entry = entryAt(pathname, org);
+  const option = (slug: string | undefined, name: string) => ({
+    key: slug ?? '',
+    name,
+    chosen: slug === project,
+    choose: () => {
+      choose(slug);
+      if (entry) navigate(entry.path(org, slug));
+    },
+  });
+  const options = [option(undefined, 'All projects'), ...projects.map(({ slug, name }) => option(slug, name))];
+  const value = options.find(({ chosen }) => chosen)?.name ?? project ?? 'All projects';
+  return <Switcher label="Project" value={value} quiet options={options} />;
+}

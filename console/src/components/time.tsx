@@ -1,0 +1,79 @@
+/** Moments in words, with the exact time at hand. */
+import { Text, Tooltip } from '@mantine/core';
+import { useSyncExternalStore } from 'react';
+
+/** One clock for all: a page with a thousand moments has one timer. */
+const tickMs = 5_000;
+const listeners = new Set<() => void>();
+let now = Date.now();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Date.now();
+    for (const tell of listeners) tell();
+  }, tickMs);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' });
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'long' });
+
+const units = [
+  ['year', 365 * 24 * 3600],
+  ['month', 30 * 24 * 3600],
+  ['day', 24 * 3600],
+  ['hour', 3600],
+  ['minute', 60],
+] as const;
+
+export function timeAgo(moment: string, at = Date.now()): string {
+  const seconds = Math.round((Date.parse(moment) - at) / 1000);
+  for (const [unit, length] of units) {
+    if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
+  }
+  if (Math.abs(seconds) < 5) return 'just now';
+  return relative.format(seconds, 'second');
+}
+
+export function exactTime(moment: string): string {
+  return exact.format(new Date(moment));
+}
+
+export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; prefix?: string }) {
+  const current = useSyncExternalStore(subscribe, () => now);
+  if (!at)
+    return (
+      <Text component="span" inherit c="dimmed" aria-label="never">
+        –
+      </Text>
+    );
+  return (
+    <Tooltip label={exactTime(at)}>
+      <time dateTime={at} className="numbers" style={{ whiteSpace: 'nowrap' }}>
+        {prefix}
+        {timeAgo(at, Math.max(current, Date.parse(at)) === Date.parse(at) ? Date.now() : current)}
+      </time>
+    </Tooltip>
+  );
+}
+
+export function milliseconds(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return '–';
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  return duration(ms / 1_000);
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}

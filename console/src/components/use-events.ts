@@ -1,0 +1,51 @@
+/** All events and channels of an organization: few, read once and kept for a minute. */
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../api.ts';
+import { useOrg } from '../places.ts';
+import { useCan } from '../session.tsx';
+import { useProjects } from './switchers.tsx';
+
+/** Organizations with very many projects are found by their pages. */
+const projectsLookedInto = 20;
+
+export function useEvents() {
+  const org = useOrg();
+  const can = useCan();
+  const { data: projects } = useProjects();
+  return useQuery({
+    queryKey: [org, 'everything', projects?.map(project => project.slug)],
+    enabled: projects !== undefined,
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const slugs = (projects ?? []).slice(0, projectsLookedInto).map(project => project.slug);
+      const [channels, ...inProjects] = await Promise.all([
+        take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
+        ...slugs.map(prj => readProject(org, prj, can('event:list'), signal)),
+      ]);
+      return {
+        events: inProjects.flatMap(project => project.events),
+        channels: [
+          ...channels.map(channel => ({ ...channel, prj: undefined as string | undefined })),
+          ...inProjects.flatMap(project => project.channels),
+        ],
+      };
+    },
+  });
+}
+
+async function readProject(org: string, prj: string, withEvents: boolean, signal: AbortSignal) {
+  const path = { org, prj };
+  const [channels, applications] = await Promise.all([
+    take(api.GET('/api/o/{org}/p/{prj}/c/', { params: { path }, signal })),
+    take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path }, signal })),
+  ]);
+  const events = await Promise.all(
+    (withEvents ? applications : []).map(async ({ slug: app }) => {
+      const rows = await take(
+        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path: { ...path, app } }, signal }),
+      );
+      return rows.map(event => ({ ...event, prj, app, path: `${prj}/${app}/${event.slug}` }));
+    }),
+  );
+  return { channels: channels.map(channel => ({ ...channel, prj })), events: events.flat() };
+}

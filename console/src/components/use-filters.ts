@@ -1,0 +1,31 @@
+/** Filters that live in the address, so that a view can be sent to somebody and the back button undoes. */
+import { useCallback, useMemo } from 'react';
+import { useSearchParams } from 'react-router';
+
+export function useFilters<Name extends string>(
+  names: readonly Name[],
+): [values: Partial<Record<Name, string>>, set: (changes: Partial<Record<Name, string | null>>) => void] {
+  const [search, setSearch] = useSearchParams();
+  const text = search.toString();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the names are written down once
+  const values = useMemo(() => {
+    const found = new URLSearchParams(text);
+    return Object.fromEntries(names.flatMap(name => (found.get(name) ? [[name, found.get(name)]] : [])));
+  }, [text]) as Partial<Record<Name, string>>;
+  const set = useCallback(
+    (changes: Partial<Record<Name, string | null>>) =>
+      setSearch(
+        before => {
+          const after = new URLSearchParams(before);
+          for (const [name, value] of Object.entries<string | null | undefined>(changes)) {
+            if (value) after.set(name, value);
+            else after.delete(name);
+          }
+          return after;
+        },
+        { replace: true, preventScrollReset: true },
+      ),
+    [setSearch],
+  );
+  return [values, set];
+}

@@ -1,0 +1,169 @@
+/** What stands around every page: header, navigation, palette, shortcuts. */
+import { ActionIcon, Anchor, AppShell, Box, Burger, Group, Kbd, Text, Tooltip, UnstyledButton } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { IconSearch } from '@tabler/icons-react';
+import { lazy, Suspense, useEffect, useState } from 'react';
+import { Link, Outlet, ScrollRestoration, useLocation } from 'react-router';
+import { AccountMenu } from './components/account-menu.tsx';
+import { Page } from './components/page.tsx';
+import { SchemeToggle } from './components/scheme-toggle.tsx';
+import { useShortcuts } from './components/shortcuts.tsx';
+
+import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.tsx';
+import { entryAt, navigation } from './nav.ts';
+import { to, useOrg, useProject } from './places.ts';
+import { useCan, useOrganization, useSession } from './session.tsx';
+
+const Palette = lazy(() => import('./components/palette.tsx'));
+const mod = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';
+
+export default function Frame() {
+  const [opened, { toggle, close }] = useDisclosure();
+  const { pathname } = useLocation();
+  const org = useOrg();
+  const organization = useOrganization();
+  // Loaded when it is first wanted, and then kept.
+  const [palette, setPalette] = useState(0);
+  const search = () => setPalette(count => count + 1);
+  useShortcuts({ search });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the phone's navigation closes on arrival
+  useEffect(close, [pathname]);
+
+  return (
+    <AppShell header={{ height: 50 }} navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !opened } }}>
+      <a href="#main" className="skip">
+        Skip to content
+      </a>
+      <AppShell.Header bg="var(--ground)">
+        <Group h="100%" px="md" gap="xs" wrap="nowrap">
+          <Burger
+            opened={opened}
+            onClick={toggle}
+            hiddenFrom="sm"
+            size="sm"
+            aria-label="Navigation"
+            aria-expanded={opened}
+          />
+          <UnstyledButton
+            component={Link}
+            to={organization ? to.overview(org) : '/'}
+            aria-label="Belfry, to the overview"
+          >
+            <img src="/belfry.svg" alt="" width={24} height={24} style={{ display: 'block' }} />
+          </UnstyledButton>
+          <Group gap={2} wrap="nowrap" miw={0} ml={4}>
+            <OrganizationSwitcher />
+            {organization && (
+              <Box visibleFrom="sm">
+                <ProjectSwitcher />
+              </Box>
+            )}
+          </Group>
+          <Group ml="auto" gap={6} wrap="nowrap">
+            {organization && <SearchButton search={search} />}
+            <SchemeToggle />
+            <AccountMenu />
+          </Group>
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar bg="var(--ground)" p="xs" aria-label="Pages">
+        {organization && (
+          <Box hiddenFrom="sm" mb="xs">
+            <ProjectSwitcher />
+          </Box>
+        )}
+        {organization && <Navigation />}
+      </AppShell.Navbar>
+      <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
+        <Box p={{ base: 'md', md: 'lg' }} pb={64}>
+          {organization || !org ? <Outlet /> : <NoAccess org={org} />}
+        </Box>
+      </AppShell.Main>
+      <ScrollRestoration getKey={location => location.pathname} />
+      <Suspense>{palette > 0 && organization && <Palette key={org} wanted={palette} />}</Suspense>
+    </AppShell>
+  );
+}
+
+function Navigation() {
+  const org = useOrg();
+  const can = useCan();
+  const { pathname } = useLocation();
+  const [project] = useProject();
+  const current = entryAt(pathname, org);
+  return (
+    <Box style={{ overflowY: 'auto' }} flex={1}>
+      {navigation.map(({ title, entries }) => {
+        const allowed = entries.filter(entry => can(entry.permission));
+        if (allowed.length === 0) return null;
+        return (
+          <Box key={title ?? ''} mb="md">
+            {title && (
+              <Text size="xs" c="dimmed" px={10} mb={4} fw={500}>
+                {title}
+              </Text>
+            )}
+            {allowed.map(entry => (
+              <Link
+                key={entry.label}
+                to={entry.path(org, project)}
+                className="navlink"
+                aria-current={entry === current ? 'page' : undefined}
+              >
+                <entry.icon size={17} stroke={1.6} aria-hidden />
+                {entry.label}
+              </Link>
+            ))}
+          </Box>
+        );
+      })}
+    </Box>
+  );
+}
+
+function SearchButton({ search }: { search: () => void }) {
+  return (
+    <>
+      <UnstyledButton
+        className="card"
+        onClick={search}
+        visibleFrom="sm"
+        px="xs"
+        h={30}
+        w={220}
+        aria-keyshortcuts="Control+K Meta+K"
+      >
+        <Group gap={8} wrap="nowrap" c="dimmed">
+          <IconSearch size={14} stroke={1.8} aria-hidden />
+          <Text size="sm" flex={1} inherit>
+            Search
+          </Text>
+          <Kbd size="xs">{mod} K</Kbd>
+        </Group>
+      </UnstyledButton>
+      <Tooltip label="Search">
+        <ActionIcon variant="subtle" color="gray" onClick={search} hiddenFrom="sm" aria-label="Search">
+          <IconSearch size={18} stroke={1.6} />
+        </ActionIcon>
+      </Tooltip>
+    </>
+  );
+}
+
+function NoAccess({ org }: { org: string }) {
+  const { organizations } = useSession();
+  return (
+    <Page
+      title={`There is no organization ${org} for you`}
+      description="It does not exist, or your account is not a member of it."
+    >
+      {organizations.map(({ slug, name }) => (
+        <div key={slug}>
+          <Anchor component={Link} to={to.overview(slug)}>
+            {name}
+          </Anchor>
+        </div>
+      ))}
+    </Page>
+  );
+}

@@ -1,0 +1,39 @@
+/** The pages of the side navigation, in its order: one line each. The palette and the shortcuts read the same list. */
+import type { Icon } from '@tabler/icons-react';
+import { IconActivityHeartbeat, IconBellRinging } from '@tabler/icons-react';
+import { to } from './places.ts';
+
+export interface NavEntry {
+  label: string;
+  icon: Icon;
+  /** Whose absence hides the entry. */
+  permission: string;
+  /** With a project chosen, the page of that project where there is one. */
+  path: (org: string, prj?: string) => string;
+  /** The second key of "g …"; each its own. */
+  key: string;
+}
+
+export const navigation: { title?: string; entries: NavEntry[] }[] = [
+  {
+    entries: [
+      { label: 'Overview', icon: IconActivityHeartbeat, permission: 'occurrence:read', path: to.overview, key: 'o' },
+      { label: 'Occurrences', icon: IconBellRinging, permission: 'occurrence:read', path: to.occurrences, key: 'c' },
+    ],
+  },
+];
+
+export const navEntries = navigation.flatMap(group => group.entries);
+
+/** The entry of the page one is on: the one with the longest path that the address begins with. */
+export function entryAt(pathname: string, org: string): NavEntry | undefined {
+  const lengthOf = (entry: NavEntry) => {
+    // With and without a project: /o/acme/p/shop/events belongs to Events as /o/acme/events does.
+    const plain = pathname.replace(/^(\/o\/[^/]+)\/p\/[^/]+/, '$1');
+    const own = entry.path(org).split('?')[0]!;
+    const root = own === to.overview(org);
+    return plain === own || (!root && plain.startsWith(`${own}/`)) ? own.length : 0;
+  };
+  const found = navEntries.map(entry => ({ entry, length: lengthOf(entry) })).sort((a, b) => b.length - a.length)[0];
+  return found && found.length > 0 ? found.entry : undefined;
+}

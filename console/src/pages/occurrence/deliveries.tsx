@@ -1,0 +1,141 @@
+/** One row for each recipient and channel. */
+import { Box, Group, Select, Text } from '@mantine/core';
+import { IconMailForward } from '@tabler/icons-react';
+import { useSearchParams } from 'react-router';
+import { api } from '../../api.ts';
+import type { Delivery } from '../../api-types.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Section } from '../../components/page.tsx';
+import { Reason } from '../../components/reason.tsx';
+import { SearchInput } from '../../components/search-input.tsx';
+import { Empty } from '../../components/states.tsx';
+import { StatusBadge, statusOrder } from '../../components/status.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useEvents } from '../../components/use-events.ts';
+import { useFilters } from '../../components/use-filters.ts';
+import { useList } from '../../components/use-list.ts';
+import { useOrg } from '../../places.ts';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
+
+const columns: Column<Delivery>[] = [
+  {
+    head: 'Recipient',
+    cell: ({ user, address }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+          {user ?? 'Deleted user'}
+        </Text>
+        {address && address !== user && (
+          <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {address}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  {
+    head: 'Channel',
+    from: 'xs',
+    cell: ({ channel, notification }) => (
+      <>
+        <Text size="sm">{channel ?? '–'}</Text>
+        <Text size="xs" c="dimmed">
+          {notification}
+        </Text>
+      </>
+    ),
+  },
+  { head: 'Status', cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+  { head: 'Reason', from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  {
+    head: 'When',
+    align: 'right',
+    width: 110,
+    from: 'xs',
+    cell: ({ sent_at, next_attempt_at, created_at }) => <TimeAgo at={sent_at ?? next_attempt_at ?? created_at} />,
+  },
+];
+
+export function Deliveries({ identifier, live }: { identifier: string; live: boolean }) {
+  const org = useOrg();
+  const [filters, setFilters] = useFilters(['status', 'user', 'channel']);
+  const [search] = useSearchParams();
+  const { data: known } = useEvents();
+  const list = useList<Delivery>({
+    key: [org, 'deliveries', identifier, filters],
+    live,
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
+        params: {
+          path: { org, identifier },
+          query: {
+            ...page,
+            ...(filters.status && { status: filters.status as Delivery['status'] }),
+            ...(filters.user && { user: filters.user }),
+            ...(filters.channel && { channel: filters.channel }),
+          },
+        },
+        signal,
+      }),
+  });
+  const rowTo = ({ id, user }: Delivery) => {
+    const params = new URLSearchParams(search);
+    params.set('delivery', String(id));
+    if (user) params.set('of', user);
+    else params.delete('of');
+    return `?${params}`;
+  };
+  const filtered = Object.keys(filters).length > 0;
+
+  return (
+    <Section title="Deliveries" padded={false}>
+      <Group px="md" pb="sm" gap="xs" role="search" aria-label="Filter deliveries">
+        <SearchInput
+          label="Username"
+          value={filters.user ?? ''}
+          onChange={value => setFilters({ user: value })}
+          flex={1}
+          miw={160}
+        />
+        <Select
+          size="xs"
+          aria-label="Delivery status"
+          placeholder="Any status"
+          clearable
+          w={140}
+          data={statusOrder}
+          value={filters.status ?? null}
+          onChange={value => setFilters({ status: value })}
+        />
+        <Select
+          size="xs"
+          aria-label="Channel"
+          placeholder="Any channel"
+          clearable
+          w={150}
+          data={[...new Set(known?.channels.map(({ slug }) => slug))]}
+          value={filters.channel ?? null}
+          onChange={value => setFilters({ channel: value })}
+        />
+      </Group>
+      <Box style={{ borderTop: '1px solid var(--line)' }}>
+        <DataTable
+          label="Deliveries"
+          list={list}
+          columns={columns}
+          rowKey={row => row.id}
+          rowTo={rowTo}
+          empty={
+            <Empty
+              icon={<IconMailForward size={24} stroke={1.4} />}
+              title={filtered ? 'No delivery matches' : 'No deliveries'}
+            >
+              {!filtered && live && 'Recipients are being worked out.'}
+            </Empty>
+          }
+        />
+      </Box>
+      <DeliveryDrawer identifier={identifier} rows={list.rows} />
+    </Section>
+  );
+}

@@ -1,0 +1,163 @@
+/** One delivery: where it stands and why, and the message itself. In the address, so that it can be sent on. */
+import { Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { IconRefresh } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { ApiError, api, take } from '../../api.ts';
+import type { Delivery } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { MessageView } from '../../components/message-view.tsx';
+import { Reason } from '../../components/reason.tsx';
+import { Failure, Waiting } from '../../components/states.tsx';
+import { StatusBadge } from '../../components/status.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useFilters } from '../../components/use-filters.ts';
+import { to, useOrg } from '../../places.ts';
+
+export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows: Delivery[] }) {
+  const org = useOrg();
+  const [{ delivery, of: user }, setFilters] = useFilters(['delivery', 'of']);
+  const id = Number(delivery);
+  const shown = rows.find(row => row.id === id);
+  // It may be far down the list: the user finds it.
+  const found = useQuery({
+    queryKey: [org, 'deliveries', identifier, 'of', user ?? ''],
+    enabled: id > 0 && !shown,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
+          params: { path: { org, identifier }, query: { limit: 200, ...(user && { user }) } },
+          signal,
+        }),
+      ),
+  });
+  const row = shown ?? found.data?.find(each => each.id === id);
+  return (
+    <Drawer
+      opened={id > 0}
+      onClose={() => setFilters({ delivery: null, of: null })}
+      size="lg"
+      title={
+        <Text component="span" fw={600}>
+          Delivery {delivery}
+        </Text>
+      }
+    >
+      {row ? (
+        <Details identifier={identifier} delivery={row} />
+      ) : found.error ? (
+        <Failure error={found.error} />
+      ) : found.isFetched ? (
+        <Text c="dimmed">There is no such delivery in this occurrence.</Text>
+      ) : (
+        id > 0 && <Waiting />
+      )}
+    </Drawer>
+  );
+}
+
+function Details({ identifier, delivery }: { identifier: string; delivery: Delivery }) {
+  const org = useOrg();
+  const path = { org, identifier, delivery: delivery.id };
+  const { status, user } = delivery;
+  const message = useQuery({
+    queryKey: [org, 'message', identifier, delivery.id],
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', { params: { path }, signal }),
+      ),
+    staleTime: 60_000,
+  });
+  const retry = useAction({
+    run: () =>
+      take(api.POST('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', { params: { path } })),
+    done: 'It is sent again.',
+    refresh: [
+      [org, 'deliveries', identifier],
+      [org, 'occurrence', identifier],
+    ],
+  });
+  return (
+    <Stack gap="lg">
+      <Group justify="space-between">
+        <StatusBadge status={status} />
+        {(status === 'failed' || status === 'unknown') && (
+          <GuardedButton
+            permission="occurrence:write"
+            variant="default"
+            leftSection={<IconRefresh size={14} stroke={1.6} />}
+            loading={retry.isPending}
+            onClick={() => retry.mutate(undefined)}
+          >
+            Retry
+          </GuardedButton>
+        )}
+      </Group>
+      <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label="Facts">
+        <Table.Tbody>
+          <Fact name="Recipient">
+            {user ? <Link to={to.person(org, user)}>{user}</Link> : <Text c="dimmed">Deleted user</Text>}
+          </Fact>
+          <Fact name="Address">{delivery.address ? <CopyText value={delivery.address} /> : '–'}</Fact>
+          <Fact name="Channel">{delivery.channel ?? '–'}</Fact>
+          <Fact name="Notification">{delivery.notification ?? '–'}</Fact>
+          {(delivery.reason || delivery.detail) && (
+            <Fact name="Reason">
+              <Reason reason={delivery.reason} />
+            </Fact>
+          )}
+          {delivery.detail && (
+            <Fact name="Provider said">
+              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+                {delivery.detail}
+              </Text>
+            </Fact>
+          )}
+          <Fact name="Attempts">
+            {delivery.attempts}
+            {delivery.provider && `, by ${delivery.provider}`}
+          </Fact>
+          <Fact name="Created">
+            <TimeAgo at={delivery.created_at} />
+          </Fact>
+          {delivery.sent_at && (
+            <Fact name="Sent">
+              <TimeAgo at={delivery.sent_at} />
+            </Fact>
+          )}
+          {delivery.next_attempt_at && status !== 'sent' && (
+            <Fact name="Next attempt">
+              <TimeAgo at={delivery.next_attempt_at} />
+            </Fact>
+          )}
+        </Table.Tbody>
+      </Table>
+      <Stack gap="xs">
+        <Title order={3}>Message</Title>
+        {message.data && <MessageView message={message.data} />}
+        {message.isPending && <Waiting label="Writing the message" />}
+        {message.error &&
+          (message.error instanceof ApiError && message.error.status === 404 ? (
+            <Text size="sm" c="dimmed">
+              {message.error.message}
+            </Text>
+          ) : (
+            <Failure error={message.error} retry={() => void message.refetch()} />
+          ))}
+      </Stack>
+    </Stack>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <Table.Tr>
+      <Table.Th scope="row" w={130} fw={400} fz="sm" c="dimmed" pl={0} bg="transparent">
+        {name}
+      </Table.Th>
+      <Table.Td fz="sm">{children}</Table.Td>
+    </Table.Tr>
+  );
+}

@@ -1,0 +1,188 @@
+/** Every trigger and what became of it, the newest first. */
+import { Box, Group, Select, Text } from '@mantine/core';
+import { IconBellRinging } from '@tabler/icons-react';
+import { api } from '../api.ts';
+import type { OccurrenceSummary } from '../api-types.ts';
+import { CountsBar, compact, totalOf } from '../components/counts.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { Page } from '../components/page.tsx';
+import { SearchInput } from '../components/search-input.tsx';
+import { Empty } from '../components/states.tsx';
+import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
+import { useProjects } from '../components/switchers.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { TriggerHint } from '../components/trigger-hint.tsx';
+import { useEvents } from '../components/use-events.ts';
+import { useFilters } from '../components/use-filters.ts';
+import { useList } from '../components/use-list.ts';
+import { to, useOrg } from '../places.ts';
+
+const periods = [
+  { value: '1', label: 'Last hour' },
+  { value: '24', label: 'Last 24 hours' },
+  { value: '168', label: 'Last 7 days' },
+  { value: '720', label: 'Last 30 days' },
+];
+
+const columns: Column<OccurrenceSummary>[] = [
+  {
+    head: 'Event',
+    cell: ({ event, identifier }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+          {event ?? 'Deleted event'}
+        </Text>
+        <Text component="span" display="block" size="xs" c="dimmed" className="mono">
+          {identifier.slice(0, 13)}…
+        </Text>
+      </>
+    ),
+  },
+  { head: 'Status', cell: ({ status }) => <StatusBadge status={status} looks={occurrenceLooks} />, width: 130 },
+  {
+    head: 'Deliveries',
+    width: 220,
+    from: 'sm',
+    cell: ({ counts }) => {
+      const total = totalOf(counts);
+      if (total === 0)
+        return (
+          <Text size="sm" c="dimmed">
+            None
+          </Text>
+        );
+      return (
+        <Group gap="sm" wrap="nowrap">
+          <Text size="sm" className="numbers" w={52} ta="right">
+            {compact(total)}
+          </Text>
+          <Box flex={1} miw={60}>
+            <CountsBar counts={counts} />
+          </Box>
+        </Group>
+      );
+    },
+  },
+  {
+    head: 'Correlation id',
+    from: 'lg',
+    cell: ({ correlation_id }) => (
+      <Text size="sm" c="dimmed" className="mono" truncate maw={220}>
+        {correlation_id ?? '–'}
+      </Text>
+    ),
+  },
+  { head: 'Triggered', align: 'right', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
+];
+
+/** Rounded to the minute, so that looking again asks the same question and not a new one each time. */
+function sinceOf(hours: string): string {
+  return new Date(Math.floor(Date.now() / 60_000) * 60_000 - Number(hours) * 3_600_000).toISOString();
+}
+
+export default function Occurrences() {
+  const org = useOrg();
+  const [filters, setFilters] = useFilters(['search', 'project', 'application', 'event', 'status', 'hours']);
+  const { search, project, application, event, status, hours } = filters;
+  const list = useList<OccurrenceSummary>({
+    key: [org, 'occurrences', filters],
+    live: true,
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/occurrence/', {
+        params: {
+          path: { org },
+          query: {
+            ...page,
+            ...(search && { search }),
+            ...(project && { project }),
+            ...(application && { application }),
+            ...(event && { event }),
+            ...(status && { status: status as OccurrenceSummary['status'] }),
+            ...(hours && /^\d+$/.test(hours) && { since: sinceOf(hours) }),
+          },
+        },
+        signal,
+      }),
+  });
+  const { data: projects = [] } = useProjects();
+  const { data: known } = useEvents();
+  const eventPath = [project, application, event].every(Boolean) ? `${project}/${application}/${event}` : null;
+  const filtered = Object.keys(filters).length > 0;
+
+  return (
+    <Page title="Occurrences" description="Every accepted trigger, what became of it, and for each recipient why.">
+      <Box className="card">
+        <Group p="sm" gap="xs" role="search" aria-label="Filter occurrences">
+          <SearchInput
+            label="Identifier or correlation id"
+            value={search ?? ''}
+            onChange={value => setFilters({ search: value })}
+            flex={1}
+            miw={220}
+          />
+          <Select
+            size="xs"
+            aria-label="Project"
+            placeholder="Any project"
+            clearable
+            w={150}
+            data={projects.map(({ slug, name }) => ({ value: slug, label: name }))}
+            value={project ?? null}
+            onChange={value => setFilters({ project: value, application: null, event: null })}
+          />
+          <Select
+            size="xs"
+            aria-label="Event"
+            placeholder="Any event"
+            clearable
+            searchable
+            w={200}
+            comboboxProps={{ width: 'max-content', position: 'bottom-end' }}
+            data={(known?.events ?? []).filter(({ prj }) => !project || prj === project).map(({ path }) => path)}
+            value={eventPath}
+            onChange={path => {
+              const [prj = null, app = null, evt = null] = path?.split('/') ?? [project ?? null];
+              setFilters({ project: prj, application: app, event: evt });
+            }}
+          />
+          <Select
+            size="xs"
+            aria-label="Status"
+            placeholder="Any status"
+            clearable
+            w={130}
+            data={Object.keys(occurrenceLooks)}
+            value={status ?? null}
+            onChange={value => setFilters({ status: value })}
+          />
+          <Select
+            size="xs"
+            aria-label="Period"
+            placeholder="Any time"
+            clearable
+            w={140}
+            data={periods}
+            value={hours ?? null}
+            onChange={value => setFilters({ hours: value })}
+          />
+        </Group>
+        <DataTable
+          label="Occurrences"
+          list={list}
+          columns={columns}
+          rowKey={row => row.identifier}
+          rowTo={row => to.occurrence(org, row.identifier)}
+          empty={
+            filtered ? (
+              <Empty icon={<IconBellRinging size={24} stroke={1.4} />} title="Nothing matches">
+                Take away a filter, or look further back.
+              </Empty>
+            ) : (
+              <TriggerHint />
+            )
+          }
+        />
+      </Box>
+    </Page>
+  );
+}

@@ -1,0 +1,62 @@
+import '@mantine/charts/styles.css';
+import { BarChart } from '@mantine/charts';
+import type { Statistics } from '../../api-soon.ts';
+import { compact } from '../../components/counts.tsx';
+import { deliveryLooks, statusOrder } from '../../components/status.tsx';
+
+/** More bars than this and they become hairs: days instead of hours. */
+const mostHours = 48;
+
+const hourName = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const dayName = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
+
+interface Bar {
+  [status: string]: string | number;
+  at: string;
+  triggers: number;
+}
+
+function barsOf(hours: Statistics['hours']): Bar[] {
+  const name = hours.length > mostHours ? dayName : hourName;
+  const bars = new Map<string, Bar>();
+  for (const { hour, triggers, by_status } of hours) {
+    const at = name.format(new Date(hour));
+    const bar = bars.get(at) ?? { at, triggers: 0 };
+    bar.triggers += triggers;
+    for (const [status, n] of Object.entries(by_status)) bar[status] = Number(bar[status] ?? 0) + n;
+    bars.set(at, bar);
+  }
+  return [...bars.values()];
+}
+
+export default function Chart({ hours, show }: { hours: Statistics['hours']; show: 'deliveries' | 'triggers' }) {
+  const bars = barsOf(hours);
+  const present = statusOrder.filter(status => bars.some(bar => Number(bar[status] ?? 0) > 0));
+  const statuses = present.length > 0 ? present : ['sent'];
+  const series =
+    show === 'triggers'
+      ? [{ name: 'triggers', color: 'copper.6' }]
+      : statuses.map(name => ({ name, color: deliveryLooks[name]!.fill }));
+  const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
+  return (
+    <figure style={{ margin: 0 }} aria-label={`${show} over time; ${compact(total)} triggers in all`}>
+      <BarChart
+        h={260}
+        data={bars}
+        dataKey="at"
+        type="stacked"
+        series={series}
+        withLegend={show === 'deliveries' && statuses.length > 1}
+        legendProps={{ verticalAlign: 'bottom', height: 32 }}
+        gridAxis="y"
+        strokeDasharray="0"
+        tickLine="none"
+        barProps={{ isAnimationActive: false, maxBarSize: 28 }}
+        xAxisProps={{ minTickGap: 28 }}
+        yAxisProps={{ width: 44, allowDecimals: false, tickFormatter: (value: number) => compact(value) }}
+        valueFormatter={compact}
+        tooltipAnimationDuration={0}
+      />
+    </figure>
+  );
+}

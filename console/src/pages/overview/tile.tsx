@@ -1,0 +1,33 @@
+import { Box, Skeleton, Text } from '@mantine/core';
+
+interface TileProps {
+  label: string;
+  /** Undefined while it is not known yet. */
+  value: string | undefined;
+  note?: string | undefined;
+  tone?: 'bad' | 'warn' | undefined;
+}
+
+const tones = { bad: 'var(--mantine-color-error)', warn: 'light-dark(#8a5a00, #f0c36b)' };
+
+export function Tile({ label, value, note, tone }: TileProps) {
+  return (
+    <Box className="card" px="md" py="sm" component="dl" m={0}>
+      <Text component="dt" size="xs" c="dimmed">
+        {label}
+      </Text>
+      <Box component="dd" m={0}>
+        {value === undefined ? (
+          <Skeleton height={22} width={64} my={6} />
+        ) : (
+          <Text className="numbers" fz={24} fw={600} lh={1.35} c={tone && tones[tone]}>
+            {value}
+          </Text>
+        )}
+        <Text size="xs" c="dimmed" className="numbers">
+          {note ?? '\u00a0'}
+        </Text>
+      </Box>
+    </Box>
+  );
+}

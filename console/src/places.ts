@@ -1,0 +1,49 @@
+/** Addresses inside the console, and where one is. */
+import { useLocalStorage } from '@mantine/hooks';
+import { useCallback } from 'react';
+import { useParams, useSearchParams } from 'react-router';
+
+const at = (org: string, ...rest: (string | number)[]) => `/o/${[org, ...rest].map(encodeURIComponent).join('/')}`;
+
+/** Every page of the console by its noun; pages link by these and never by a string of their own. */
+export const to = {
+  overview: (org: string) => at(org),
+  occurrences: (org: string, prj?: string) =>
+    at(org, 'occurrences') + (prj ? `?project=${encodeURIComponent(prj)}` : ''),
+  occurrence: (org: string, identifier: string) => at(org, 'occurrences', identifier),
+  /** `user` is what finds the delivery among very many. */
+  delivery: (org: string, identifier: string, delivery: number, user: string | null) =>
+    `${at(org, 'occurrences', identifier)}?${new URLSearchParams({ delivery: String(delivery), ...(user && { of: user }) })}`,
+  event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
+  channel: (org: string, channel: string, prj?: string) =>
+    prj ? at(org, 'p', prj, 'channels', channel) : at(org, 'channels', channel),
+  person: (org: string, username: string) => at(org, 'people', username),
+};
+
+/** `shop/web/order-paid`, as occurrences name their event. */
+export function eventTo(org: string, path: string): string | undefined {
+  const [prj, app, evt] = path.split('/');
+  return prj && app && evt ? to.event(org, prj, app, evt) : undefined;
+}
+
+/** The organization of the address; only pages below /o/:org ask. */
+export function useOrg(): string {
+  return useParams().org ?? '';
+}
+
+/** The project of the address, else the one that was chosen last in this organization. */
+export function useProject(): [project: string | undefined, choose: (project: string | undefined) => void] {
+  const { org = '', prj } = useParams();
+  const [search] = useSearchParams();
+  const [remembered, remember] = useLocalStorage<Record<string, string>>({
+    key: 'belfry-projects',
+    defaultValue: {},
+    getInitialValueInEffect: false,
+  });
+  const choose = useCallback(
+    (project: string | undefined) =>
+      remember(({ [org]: _, ...others }) => (project ? { ...others, [org]: project } : others)),
+    [org, remember],
+  );
+  return [prj ?? search.get('project') ?? remembered[org], choose];
+}

@@ -1,0 +1,63 @@
+/** Every address of the console. A page is loaded when it is first opened; what it is called is in places.ts. */
+import { createBrowserRouter, Navigate, Outlet } from 'react-router';
+import { NotFound, RouteError } from './components/route-error.tsx';
+import { Empty, Waiting } from './components/states.tsx';
+import { to } from './places.ts';
+import { RequireSession, useSession } from './session.tsx';
+
+type Module = { default: React.ComponentType };
+const page = (load: () => Promise<Module>) => async () => ({ Component: (await load()).default });
+
+/** Below /o/:org/. With `p/:prj/` in front where the page is a project's. */
+const organizationPages = [
+  { index: true, lazy: page(() => import('./pages/overview.tsx')) },
+  { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
+  { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
+];
+
+export const router = createBrowserRouter([
+  {
+    ErrorBoundary: RouteError,
+    HydrateFallback: Waiting,
+    children: [
+      { path: '/sign-in', lazy: page(() => import('./pages/sign-in.tsx')) },
+      { path: '/invite/:token', lazy: page(() => import('./pages/invite.tsx')) },
+      {
+        element: (
+          <RequireSession>
+            <Outlet />
+          </RequireSession>
+        ),
+        children: [
+          { path: '/', element: <Start /> },
+          {
+            lazy: page(() => import('./frame.tsx')),
+            children: [
+              {
+                // In the frame, so that the way out is at hand.
+                ErrorBoundary: RouteError,
+                children: [
+                  { path: '/o/:org', children: organizationPages },
+                  { path: '*', Component: NotFound },
+                ],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  },
+]);
+
+/** The organization that was looked at last, else the first. */
+function Start() {
+  const { organizations } = useSession();
+  const last = localStorage.getItem('belfry-organization');
+  const organization = organizations.find(({ slug }) => slug === last) ?? organizations[0];
+  if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
+  return (
+    <Empty title="You are signed in, but a member of no organization">
+      Ask somebody who is an owner or admin of one for an invitation.
+    </Empty>
+  );
+}

@@ -1,0 +1,21 @@
+import react from '@vitejs/plugin-react';
+import { defineConfig } from 'vite';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  plugins: [react()],
+  // The server puts a fresh one in its place with every answer.
+  html: { cspNonce: '{{nonce}}' },
+  build: {
+    outDir: 'dist',
+    manifest: 'manifest.json',
+    // Files of their own are cached and need no exception in the Content-Security-Policy.
+    assetsInlineLimit: 0,
+    // Where `light-dark()` is known; rewritten for older ones, it would no longer follow the chosen look.
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    reportCompressedSize: false,
+    chunkSizeWarningLimit: 1_000,
+  },
+  // With `npm run console:dev`, beside a service that runs as usual.
+  server: { proxy: { '/api': 'http://127.0.0.1:8000', '/pages': 'http://127.0.0.1:8000' } },
+});

@@ -1,0 +1,80 @@
+/**
+ * Builds the web console into console/dist, when what it is made of changed since the last time. Runs after `npm ci`
+ * and before `npm start`. Without the development packages there is nothing to build with: what is built already stays.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+const folder = path.join(root, 'console');
+const dist = path.join(folder, 'dist');
+/** Below this, compressing saves no packet. */
+const worthCompressing = 1_000;
+
+/** Says whether it built; false when the console was up to date. */
+export async function buildConsole(): Promise<boolean> {
+  const hash = await hashSources();
+  const built = await readFile(path.join(dist, 'sources.txt'), 'utf8').catch(() => '');
+  if (built === hash) return false;
+  const { build } = await import('vite');
+  const { writeConsoleTypes } = await import('./console-types.ts');
+  await writeConsoleTypes();
+  // Beside the old one until it is whole: a server that is running goes on serving that.
+  const fresh = path.join(folder, `dist-${process.pid}`);
+  try {
+    await build({ configFile: path.join(folder, 'vite.config.ts'), logLevel: 'warn', build: { outDir: fresh } });
+    await compress(fresh);
+    await writeFile(path.join(fresh, 'sources.txt'), hash);
+    await rm(dist, { recursive: true, force: true });
+    await rename(fresh, dist);
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+  return true;
+}
+
+async function hashSources(): Promise<string> {
+  const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
+  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts'];
+  const files = [...own.map(name => `console/${name}`), ...others, 'src/core/decide.ts'];
+  const hash = createHash('sha256');
+  for (const name of files) hash.update(`${name}\0`).update(await readFile(path.join(root, name)));
+  return hash.digest('hex');
+}
+
+/** Once here rather than with every answer: a `.br` and a `.gz` beside each file. */
+async function compress(target: string): Promise<void> {
+  const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
+  const names = (await filesIn(target)).filter(name => /\.(js|css|svg)$/.test(name));
+  await Promise.all(
+    names.map(async name => {
+      const file = path.join(target, name);
+      const bytes = await readFile(file);
+      if (bytes.length < worthCompressing) return;
+      await writeFile(`${file}.br`, await promisify(brotliCompress)(bytes, brotli));
+      await writeFile(`${file}.gz`, await promisify(gzip)(bytes, { level: 9 }));
+    }),
+  );
+}
+
+async function filesIn(target: string): Promise<string[]> {
+  const entries = await readdir(target, { recursive: true, withFileTypes: true });
+  return entries
+    .filter(entry => entry.isFile())
+    .map(entry => path.relative(target, path.join(entry.parentPath, entry.name)).replaceAll(path.sep, '/'))
+    .sort();
+}
+
+if (import.meta.main) {
+  if (existsSync(path.join(root, 'node_modules/vite'))) {
+    const start = performance.now();
+    if (await buildConsole()) console.log(`Built the console in ${Math.round(performance.now() - start)} ms.`);
+  } else if (!existsSync(dist)) {
+    console.warn('The console is not built: its packages are development packages. The API works without it.');
+  }
+}
