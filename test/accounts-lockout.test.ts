@@ -98,6 +98,11 @@ test('a network address that fails a hundred times is refused, and others are no
   expectProblem(await attempt('a@people.test', 'wrong password', '192.0.2.99'), 401);
   expectProblem(await attempt('b@people.test', 'wrong password', '192.0.2.99'), 429, 'session.locked');
   expectProblem(await attempt('b@people.test', 'wrong password', '192.0.2.98'), 401);
+  for (let i = 0; i < 100; i++) failures.note('2001:db8:0:0', Date.now());
+  for (const of of ['2001:db8::1', '2001:db8:0:0:5::6', '2001:db8::7:8:9:a']) {
+    expectProblem(await attempt('c@people.test', 'wrong password', of), 429, 'session.locked');
+  }
+  expectProblem(await attempt('c@people.test', 'wrong password', '2001:db8:0:1::1'), 401);
 });
 
 test('a password is kept as Argon2id, and hashed again when the parameters have risen', async () => {

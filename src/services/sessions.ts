@@ -139,7 +139,10 @@ function locked(waitMs: number): AppError {
 
 /** What one customer of a network provider can have many of counts as one. */
 function networkOf(origin: string): string {
-  return isIPv6(origin) && !origin.startsWith('::ffff:') ? origin.split(':').slice(0, 4).join(':') : origin;
+  if (!isIPv6(origin) || origin.startsWith('::ffff:')) return origin;
+  const [before = [], after = []] = origin.split('::').map(part => part.split(':').filter(Boolean));
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].slice(0, 4).join(':');
 }
 
 async function patiently<T>(work: Promise<T>): Promise<T> {
