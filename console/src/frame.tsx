@@ -11,7 +11,7 @@ import { useShortcuts } from './components/shortcuts.tsx';
 
 import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.tsx';
 import { entryAt, navigation } from './nav.ts';
-import { to, useOrg, useProject } from './places.ts';
+import { lastOrganization, to, useOrg, useProject } from './places.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
 
 const Palette = lazy(() => import('./components/palette.tsx'));
@@ -26,6 +26,10 @@ export default function Frame() {
   const [palette, setPalette] = useState(0);
   const search = () => setPalette(count => count + 1);
   useShortcuts({ search });
+  const slug = organization?.slug;
+  useEffect(() => {
+    if (slug) localStorage.setItem(lastOrganization, slug);
+  }, [slug]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the phone's navigation closes on arrival
   useEffect(close, [pathname]);
 

@@ -20,6 +20,9 @@ export const to = {
   person: (org: string, username: string) => at(org, 'people', username),
 };
 
+/** Where the browser keeps which organization was looked at last. */
+export const lastOrganization = 'belfry-organization';
+
 /** `shop/web/order-paid`, as occurrences name their event. */
 export function eventTo(org: string, path: string): string | undefined {
   const [prj, app, evt] = path.split('/');

@@ -1,8 +1,10 @@
 /** Every address of the console. A page is loaded when it is first opened; what it is called is in places.ts. */
+import { Text } from '@mantine/core';
 import { createBrowserRouter, Navigate, Outlet } from 'react-router';
+import { Front } from './components/front.tsx';
 import { NotFound, RouteError } from './components/route-error.tsx';
-import { Empty, Waiting } from './components/states.tsx';
-import { to } from './places.ts';
+import { Waiting } from './components/states.tsx';
+import { lastOrganization, to } from './places.ts';
 import { RequireSession, useSession } from './session.tsx';
 
 type Module = { default: React.ComponentType };
@@ -52,12 +54,14 @@ export const router = createBrowserRouter([
 /** The organization that was looked at last, else the first. */
 function Start() {
   const { organizations } = useSession();
-  const last = localStorage.getItem('belfry-organization');
+  const last = localStorage.getItem(lastOrganization);
   const organization = organizations.find(({ slug }) => slug === last) ?? organizations[0];
   if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
   return (
-    <Empty title="You are signed in, but a member of no organization">
-      Ask somebody who is an owner or admin of one for an invitation.
-    </Empty>
+    <Front title="No organization yet">
+      <Text size="sm">
+        You are signed in, but a member of no organization. Ask somebody who is an owner or admin of one to invite you.
+      </Text>
+    </Front>
   );
 }

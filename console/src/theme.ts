@@ -54,7 +54,7 @@ export const fontMonospace = 'ui-monospace, "SF Mono", SFMono-Regular, Menlo, Co
 
 export const theme = createTheme({
   primaryColor: 'copper',
-  primaryShade: { light: 7, dark: 4 },
+  primaryShade: { light: 7, dark: 6 },
   autoContrast: true,
   colors: { copper, gray, dark },
   black: gray[9],

@@ -37,7 +37,7 @@ export function CopyBlock({ value, label = 'Copy' }: { value: string; label?: st
         className="card mono"
         tabIndex={0}
         aria-label={label}
-        role="region"
+        role="group"
         m={0}
         p="sm"
         pr={44}
@@ -47,7 +47,7 @@ export function CopyBlock({ value, label = 'Copy' }: { value: string; label?: st
       >
         {value}
       </Box>
-      <Box pos="absolute" top={8} right={8}>
+      <Box pos="absolute" top={7} right={7} bg="var(--card)">
         <CopyIcon value={value} label={label} />
       </Box>
     </Box>

@@ -21,7 +21,7 @@ export function JsonView({ value, label, maxHeight = 420 }: { value: unknown; la
         className="mono"
         // Long ones scroll, and what scrolls must be reachable by the keyboard.
         tabIndex={0}
-        role="region"
+        role="group"
         aria-label={label}
         m={0}
         pr={32}

@@ -63,7 +63,7 @@ function Plain({ text, label }: { text: string; label: string }) {
       m={0}
       fz="sm"
       tabIndex={0}
-      role="region"
+      role="group"
       aria-label={label}
       style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere', fontFamily: 'inherit' }}
     >

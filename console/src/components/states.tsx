@@ -30,7 +30,7 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
       )}
       <Text fw={600}>{title}</Text>
       {children && (
-        <Text component="div" c="dimmed" size="sm" maw={520}>
+        <Text component="div" c="dimmed" size="sm" maw={600}>
           {children}
         </Text>
       )}

@@ -11,11 +11,11 @@ interface Look {
 }
 
 export const deliveryLooks: Record<string, Look> = {
-  sent: { color: 'teal', fill: 'teal.6', meaning: 'The provider took it.' },
+  sent: { color: 'teal', fill: 'teal.7', meaning: 'The provider took it.' },
   pending: { color: 'gray', fill: 'gray.4', meaning: 'Waits for its turn.', moving: true },
   sending: { color: 'blue', fill: 'blue.5', meaning: 'Is being handed to the provider.', moving: true },
   retrying: { color: 'yellow', fill: 'yellow.5', meaning: 'Failed for now and is tried again.', moving: true },
-  failed: { color: 'red', fill: 'red.6', meaning: 'Given up, with the reason.' },
+  failed: { color: 'red', fill: 'red.7', meaning: 'Given up, with the reason.' },
   unknown: { color: 'orange', fill: 'orange.5', meaning: 'May have been sent: nobody can tell.' },
   suppressed: { color: 'gray', fill: 'gray.5', meaning: 'Deliberately not sent, with the reason.' },
   cancelled: { color: 'gray', fill: 'gray.6', meaning: 'Stopped by somebody.' },
@@ -26,7 +26,7 @@ export const occurrenceLooks: Record<string, Look> = {
   accepted: { color: 'gray', fill: 'gray.5', meaning: 'Stored for good; its turn comes.', moving: true },
   expanding: { color: 'blue', fill: 'blue.5', meaning: 'Recipients are being worked out.', moving: true },
   sending: { color: 'blue', fill: 'blue.5', meaning: 'Messages are on their way.', moving: true },
-  completed: { color: 'teal', fill: 'teal.6', meaning: 'Every message has its outcome.' },
+  completed: { color: 'teal', fill: 'teal.7', meaning: 'Every message has its outcome.' },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };

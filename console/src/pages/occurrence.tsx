@@ -142,10 +142,10 @@ export default function OccurrencePage() {
           </Stack>
         </Section>
         <Grid gap="md">
-          <Grid.Col span={{ base: 12, lg: 8 }} order={{ base: 2, lg: 1 }}>
+          <Grid.Col span={{ base: 12, lg: 8 }}>
             <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
           </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 4 }} order={{ base: 1, lg: 2 }}>
+          <Grid.Col span={{ base: 12, lg: 4 }}>
             <Stack gap="md">
               <WhyNot identifier={identifier} />
               <Section title="Course">

@@ -5,6 +5,7 @@ import { api } from '../api.ts';
 import type { OccurrenceSummary } from '../api-types.ts';
 import { CountsBar, compact, totalOf } from '../components/counts.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
+import { EventPath } from '../components/event-path.tsx';
 import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { Empty } from '../components/states.tsx';
@@ -29,10 +30,10 @@ const columns: Column<OccurrenceSummary>[] = [
     head: 'Event',
     cell: ({ event, identifier }) => (
       <>
-        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-          {event ?? 'Deleted event'}
+        <Text component="span" display="block" size="sm" fw={500}>
+          <EventPath path={event} />
         </Text>
-        <Text component="span" display="block" size="xs" c="dimmed" className="mono">
+        <Text component="span" display="block" size="xs" c="dimmed" className="mono" style={{ whiteSpace: 'nowrap' }}>
           {identifier.slice(0, 13)}…
         </Text>
       </>
@@ -125,7 +126,8 @@ export default function Occurrences() {
             aria-label="Project"
             placeholder="Any project"
             clearable
-            w={150}
+            flex="1 1 150px"
+            maw={210}
             data={projects.map(({ slug, name }) => ({ value: slug, label: name }))}
             value={project ?? null}
             onChange={value => setFilters({ project: value, application: null, event: null })}
@@ -136,7 +138,8 @@ export default function Occurrences() {
             placeholder="Any event"
             clearable
             searchable
-            w={200}
+            flex="1 1 200px"
+            maw={260}
             comboboxProps={{ width: 'max-content', position: 'bottom-end' }}
             data={(known?.events ?? []).filter(({ prj }) => !project || prj === project).map(({ path }) => path)}
             value={eventPath}
@@ -150,7 +153,8 @@ export default function Occurrences() {
             aria-label="Status"
             placeholder="Any status"
             clearable
-            w={130}
+            flex="1 1 130px"
+            maw={190}
             data={Object.keys(occurrenceLooks)}
             value={status ?? null}
             onChange={value => setFilters({ status: value })}
@@ -160,7 +164,8 @@ export default function Occurrences() {
             aria-label="Period"
             placeholder="Any time"
             clearable
-            w={140}
+            flex="1 1 140px"
+            maw={200}
             data={periods}
             value={hours ?? null}
             onChange={value => setFilters({ hours: value })}

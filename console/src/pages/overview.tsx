@@ -134,11 +134,13 @@ export default function Overview() {
             </Section>
           </Grid.Col>
           <Grid.Col span={{ base: 12, lg: 4 }}>
-            <ByChannel channels={data?.channels} />
+            <Stack gap="md">
+              <ByChannel channels={data?.channels} />
+              {data && data.events.length > 0 && <Busiest events={data.events} />}
+            </Stack>
           </Grid.Col>
         </Grid>
         <Attention paused={data?.attention.paused ?? []} failures />
-        {data && data.events.length > 0 && <Busiest events={data.events} />}
       </Stack>
     </Page>
   );

@@ -3,7 +3,7 @@ import { Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '
 import { useForm } from '@mantine/form';
 import { IconLogin2 } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { ApiError, api, setCsrfToken, take } from '../api.ts';
 import { FormError, Front } from '../components/front.tsx';
@@ -32,6 +32,8 @@ export default function SignIn() {
     onError: () => form.setFieldValue('password', ''),
   });
   const wait = useCountdown(signIn.error);
+  const email = useRef<HTMLInputElement>(null);
+  useEffect(() => email.current?.focus(), []);
   const refused = new URLSearchParams(search).get('error');
 
   return (
@@ -52,7 +54,7 @@ export default function SignIn() {
                 autoComplete="username"
                 required
                 withAsterisk={false}
-                data-autofocus
+                ref={email}
                 {...form.getInputProps('email')}
               />
               <PasswordInput

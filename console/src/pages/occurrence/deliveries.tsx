@@ -102,7 +102,8 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           aria-label="Delivery status"
           placeholder="Any status"
           clearable
-          w={140}
+          flex="1 1 120px"
+          maw={180}
           data={statusOrder}
           value={filters.status ?? null}
           onChange={value => setFilters({ status: value })}
@@ -112,7 +113,8 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           aria-label="Channel"
           placeholder="Any channel"
           clearable
-          w={150}
+          flex="1 1 120px"
+          maw={180}
           data={[...new Set(known?.channels.map(({ slug }) => slug))]}
           value={filters.channel ?? null}
           onChange={value => setFilters({ channel: value })}

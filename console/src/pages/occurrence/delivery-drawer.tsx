@@ -1,5 +1,5 @@
 /** One delivery: where it stands and why, and the message itself. In the address, so that it can be sent on. */
-import { Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
+import { Anchor, Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
@@ -98,7 +98,13 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
       <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label="Facts">
         <Table.Tbody>
           <Fact name="Recipient">
-            {user ? <Link to={to.person(org, user)}>{user}</Link> : <Text c="dimmed">Deleted user</Text>}
+            {user ? (
+              <Anchor component={Link} to={to.person(org, user)} inherit>
+                {user}
+              </Anchor>
+            ) : (
+              <Text c="dimmed">Deleted user</Text>
+            )}
           </Fact>
           <Fact name="Address">{delivery.address ? <CopyText value={delivery.address} /> : '–'}</Fact>
           <Fact name="Channel">{delivery.channel ?? '–'}</Fact>

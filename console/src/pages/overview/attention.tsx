@@ -6,6 +6,7 @@ import type { PastDelivery, Statistics } from '../../api-soon.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EventPath } from '../../components/event-path.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason } from '../../components/reason.tsx';
 import { Empty } from '../../components/states.tsx';
@@ -95,8 +96,8 @@ const columns: Column<PastDelivery>[] = [
     from: 'sm',
     cell: ({ event, channel }) => (
       <>
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {event ?? 'Deleted event'}
+        <Text size="sm">
+          <EventPath path={event} />
         </Text>
         <Text size="xs" c="dimmed">
           {channel}

@@ -47,8 +47,9 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
         type="stacked"
         series={series}
         withLegend={show === 'deliveries' && statuses.length > 1}
-        legendProps={{ verticalAlign: 'bottom', height: 32 }}
-        gridAxis="y"
+        legendProps={{ verticalAlign: 'top', height: 36 }}
+        gridAxis="x"
+        gridColor="var(--line)"
         strokeDasharray="0"
         tickLine="none"
         barProps={{ isAnimationActive: false, maxBarSize: 28 }}

@@ -64,12 +64,15 @@ export function ByChannel({ channels }: { channels: Statistics['channels'] | und
   );
 }
 
+/** As many as stand beside the chart. */
+const shown = 5;
+
 export function Busiest({ events }: { events: Statistics['events'] }) {
   const org = useOrg();
   return (
     <Section title="Busiest events">
       <Lines>
-        {events.slice(0, 8).map(({ event, triggers, by_status }) => (
+        {events.slice(0, shown).map(({ event, triggers, by_status }) => (
           <Line
             key={event}
             name={
