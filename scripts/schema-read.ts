@@ -4,6 +4,8 @@ import type { Pool } from 'pg';
 export interface Column {
   name: string;
   type: string;
+  /** Where it is not the usual one. */
+  collation: string | null;
   notNull: boolean;
   /** As SQL; for a generated column the expression. */
   default: string | null;
@@ -45,6 +47,8 @@ const tables = `
     (select json_agg(json_build_object(
         'name', attname,
         'type', format_type(atttypid, atttypmod),
+        'collation', (select quote_ident(collname) from pg_collation c join pg_type t on t.oid = atttypid
+          where c.oid = attcollation and attcollation <> t.typcollation),
         'notNull', attnotnull,
         'default', (select pg_get_expr(adbin, adrelid) from pg_attrdef where adrelid = attrelid and adnum = attnum),
         'identity', case attidentity when 'a' then 'ALWAYS' when 'd' then 'BY DEFAULT' end,

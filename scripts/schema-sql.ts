@@ -30,6 +30,7 @@ function tableToSql(table: Table): string {
 function columnToSql(column: Column): string {
   const { name, type, notNull, identity, generated } = column;
   const words = [name, type.replace('timestamp with time zone', 'timestamptz')];
+  if (column.collation) words.push(`COLLATE ${column.collation}`);
   if (notNull) words.push('NOT NULL');
   if (identity) words.push(`GENERATED ${identity} AS IDENTITY`);
   if (generated) words.push(`GENERATED ALWAYS AS (${column.default}) ${generated}`);

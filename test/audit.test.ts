@@ -22,6 +22,13 @@ beforeAll(async () => {
     .set({ status: 'sending', completed_at: null })
     .where('organization_id', '=', tenants.acme.id)
     .execute();
+  // The other's delivery failed, so that it can be tried again.
+  await service.house.deps.db
+    .updateTable('deliveries')
+    .set({ status: 'failed' })
+    .where('organization_id', '=', tenants.acme.id)
+    .where('occurrence_id', '=', tenants.acme.occurrences[1]!.id)
+    .execute();
 });
 afterAll(() => service.stop());
 
@@ -34,9 +41,9 @@ test('every route that changes something is in the table of writes, and nothing 
 
 describe.each(changing)('$method $path', ({ id, method, path, status }) => {
   test('leaves an entry that says who did what, and from where', async () => {
-    const { body, params, action, noun } = writes[id]!;
-    const headers = { 'x-request-id': `audit-${id}` };
-    const at = fill(path, pathValues(tenants), params);
+    const { body, params, query = '', action, noun, headers: more } = writes[id]!;
+    const headers = { ...more, 'x-request-id': `audit-${id}` };
+    const at = fill(path, pathValues(tenants), params?.(tenants)) + query;
     const answer = await ask({ method, path: at, body: body?.(), headers });
     expect(answer.status, answer.text).toBe(status);
 

@@ -49,6 +49,8 @@ const catalogue = {
   'event.not_found': ['not_found', 'No such event'],
   'channel.not_found': ['not_found', 'No such channel'],
   'user.not_found': ['not_found', 'No such user'],
+  'address.not_found': ['not_found', 'No such address'],
+  'member.not_found': ['not_found', 'No such member'],
   'list.not_found': ['not_found', 'No such distribution list'],
   'occurrence.not_found': ['not_found', 'No such occurrence'],
   'delivery.not_found': ['not_found', 'No such delivery'],
@@ -63,6 +65,7 @@ const catalogue = {
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
   'event.inactive': ['invalid', 'The event is not active'],
+  'delivery.not_failed': ['invalid', 'The delivery did not fail'],
   'occurrence.ended': ['invalid', 'The occurrence has ended already'],
   'idempotency.conflict': ['invalid', 'The idempotency key was used with another body'],
 

@@ -36,6 +36,16 @@ export function isUuid(text: string): boolean {
   return uuid.test(text);
 }
 
+/** Those that begin with this text; undefined when none can. */
+export function uuidRange(prefix: string): { from: string; to: string } | undefined {
+  const text = prefix.toLowerCase();
+  const form = '00000000-0000-0000-0000-000000000000';
+  const fits = [...text].every((sign, i) => (form[i] === '-' ? sign === '-' : /[0-9a-f]/.test(sign)));
+  if (text === '' || text.length > form.length || !fits) return undefined;
+  const rest = form.slice(text.length);
+  return { from: text + rest, to: text + rest.replaceAll('0', 'f') };
+}
+
 /** Of 32 hexadecimal digits. */
 export function toUuid(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

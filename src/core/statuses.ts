@@ -13,4 +13,8 @@ export const deliveryStatuses = [
   'expired',
   'unknown',
 ] as const;
+/** Those in which a delivery rests, for good or until it is sent again. */
+export const endedStatuses = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'] as const;
+export type EndedStatus = (typeof endedStatuses)[number];
+
 export type DeliveryStatus = (typeof deliveryStatuses)[number];

@@ -93,6 +93,20 @@ function unnest(addresses: AddressOfUser[]) {
     with ordinality as given (username, name, value, place)`;
 }
 
+/** The first user with an address of one of these values, other than the email that names the user. */
+export async function findUsernameByAddress(
+  db: Db,
+  organizationId: number,
+  values: string[],
+): Promise<string | undefined> {
+  const { rows } = await sql<{ username: string }>`
+    select u.username from addresses a
+    join users u on u.organization_id = a.organization_id and u.id = a.user_id
+    where a.organization_id = ${organizationId} and a.name <> 'email' and a.value = any(${values}::text[])
+    order by a.id limit 1`.execute(db);
+  return rows[0]?.username;
+}
+
 /** It does not work any more: kept, so that people can see why, and no longer used. */
 export async function disableAddress(
   db: Db,

@@ -1,7 +1,7 @@
 /** Occurrences as people and the engine look at them, and what stops or repeats them. */
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { lowestUuidAt } from '../core/ids.ts';
+import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { DeliveryStatus, OccurrenceStatus } from '../core/statuses.ts';
 import { countText } from './deliveries.ts';
@@ -55,7 +55,7 @@ const columns = sql`
     'sent', o.sent, 'failed', o.failed, 'suppressed', o.suppressed, 'cancelled', o.cancelled, 'expired', o.expired,
     'unknown', o.unknown) as counts`;
 
-const places = sql`
+export const places = sql`
   left join events e on e.organization_id = o.organization_id and e.id = o.event_id
   left join applications a on a.organization_id = o.organization_id and a.id = o.application_id
   left join projects p on p.organization_id = o.organization_id and p.id = o.project_id`;
@@ -66,6 +66,8 @@ export interface OccurrenceFilter {
   event?: string;
   status?: string;
   correlation_id?: string;
+  /** What the identifier begins with, or the whole correlation id. */
+  search?: string;
   since?: Date;
   until?: Date;
 }
@@ -88,10 +90,26 @@ export async function listOccurrences(
     ...(filter.status ? [sql`o.status = ${filter.status}`] : []),
     ...(filter.correlation_id ? [sql`o.correlation_id = ${filter.correlation_id}`] : []),
   ];
+  // Each way of being found by an index of its own.
+  const ways = filter.search === undefined ? [sql`true`] : searchWays(filter.search);
+  const found = ways.map(
+    way => sql`(
+      select ${columns} from occurrences o ${places}
+      where ${sql.join([...conditions, way], sql` and `)} order by o.id desc limit ${page.limit})`,
+  );
   const { rows } = await sql<Occurrence>`
-    select ${columns} from occurrences o ${places}
-    where ${sql.join(conditions, sql` and `)} order by o.id desc limit ${page.limit}`.execute(db);
+    select * from (${sql.join(found, sql` union all `)}) found order by identifier desc limit ${page.limit}`.execute(
+    db,
+  );
   return rows;
+}
+
+function searchWays(search: string) {
+  const correlated = sql`o.correlation_id = ${search}`;
+  const range = uuidRange(search);
+  if (!range) return [correlated];
+  const identified = sql`o.id between ${range.from}::uuid and ${range.to}::uuid`;
+  return [identified, sql`${correlated} and not (${identified})`];
 }
 
 export async function findOccurrence(
@@ -120,6 +138,17 @@ export interface DeliveryView {
   sent_at: Date | null;
   next_attempt_at: Date | null;
 }
+
+/** Of `deliveries d`, with the names that `deliveryNames` joins to it: null for what has been deleted. */
+export const deliveryColumns = sql`
+  d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
+  d.attempts, d.provider, d.created_at, d.sent_at,
+  case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at`;
+
+export const deliveryNames = sql`
+  left join users u on u.organization_id = d.organization_id and u.id = d.user_id
+  left join channels c on c.organization_id = d.organization_id and c.id = d.channel_id
+  left join notifications n on n.organization_id = d.organization_id and n.id = d.notification_id`;
 
 export type DeliveryParts = Pick<
   Deliveries,
@@ -162,13 +191,7 @@ export async function listDeliveries(
     ...(filter.channel ? [sql`c.slug = ${filter.channel}`] : []),
   ];
   const { rows } = await sql<DeliveryView>`
-    select d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
-      d.attempts, d.provider, d.created_at, d.sent_at,
-      case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at
-    from deliveries d
-    left join users u on u.organization_id = d.organization_id and u.id = d.user_id
-    left join channels c on c.organization_id = d.organization_id and c.id = d.channel_id
-    left join notifications n on n.organization_id = d.organization_id and n.id = d.notification_id
+    select ${deliveryColumns} from deliveries d ${deliveryNames}
     where ${sql.join(conditions, sql` and `)} order by d.id limit ${page.limit}`.execute(db);
   return rows;
 }
@@ -201,11 +224,18 @@ export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id
 }
 
 /** Failed and unknown deliveries are due again, from the first provider on; returns how many. */
-export async function replayOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number> {
+export async function replayOccurrence(
+  pool: pg.Pool,
+  organizationId: number,
+  id: string,
+  /** Only this one. */
+  deliveryId?: number,
+): Promise<number> {
   const { rows } = await pool.query<{ replayed: number }>(
     `with before as (
       select id, status from deliveries
-      where organization_id = $1 and occurrence_id = $2 and status in ('failed', 'unknown') for update
+      where organization_id = $1 and occurrence_id = $2 and status in ('failed', 'unknown')
+        and ($3::bigint is null or id = $3) for update
     ), again as (
       update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(),
         provider_index = 0, provider_attempts = 0
@@ -219,7 +249,7 @@ export async function replayOccurrence(pool: pg.Pool, organizationId: number, id
       where o.organization_id = $1 and o.id = $2 and exists (select from again)
     )
     select count(*)::int as replayed, pg_notify('belfry_work', '') from again`,
-    [organizationId, id],
+    [organizationId, id, deliveryId ?? null],
   );
   return rows[0]!.replayed;
 }

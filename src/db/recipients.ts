@@ -47,6 +47,30 @@ export async function listMembersAsRecipients(
   );
 }
 
+/** One user as a member of that list; undefined when they are none. */
+export async function findMemberAsRecipient(
+  db: Db,
+  organizationId: number,
+  projectId: number,
+  listKey: string,
+  userId: number,
+): Promise<Person | undefined> {
+  const [found] = await run<Person>(
+    db,
+    sql`
+    select m.id as position, ${person},
+      jsonb_build_object('active', m.active, 'name', ma.name, 'value', ma.value) as member
+    from users u
+    join addresses ma on ma.organization_id = u.organization_id and ma.user_id = u.id
+    join members m on m.organization_id = ma.organization_id and m.address_id = ma.id
+    join distribution_lists l on l.organization_id = m.organization_id and l.id = m.list_id
+    where u.organization_id = ${organizationId} and u.id = ${userId}
+      and l.project_id = ${projectId} and l.name_key = ${listKey}
+    order by m.active desc, m.id limit 1`,
+  );
+  return found;
+}
+
 /** Everybody, in the order of their ids. */
 export async function listUsersAsRecipients(db: Db, organizationId: number, page: PageRequest): Promise<Person[]> {
   return run(

@@ -65,13 +65,14 @@ export async function deleteOldInbox(db: Db, organizationId: number, before: Dat
   await deleteAll(db, 'inbox', sql`organization_id = ${organizationId} and created_at < ${before}`);
 }
 
-/** Statistics are kept as long as what they count. */
+/** Statistics are kept as long as what they count; of an organization that is gone, not at all. */
 export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promise<void> {
-  await sql`
-    delete from delivery_stats s using organizations o
-    where o.id = s.organization_id and s.hour < ${now}::timestamptz - make_interval(days => o.retention_days)`.execute(
-    db,
-  );
+  for (const table of ['delivery_stats', 'trigger_stats', 'latency_stats']) {
+    await sql`
+      delete from ${sql.table(table)} s where not exists (
+        select from organizations o where o.id = s.organization_id
+          and s.hour >= ${now}::timestamptz - make_interval(days => o.retention_days))`.execute(db);
+  }
   await sql`
     delete from missing_variables m using organizations o
     where o.id = m.organization_id and m.last_at < ${now}::timestamptz - make_interval(days => o.retention_days)`.execute(

@@ -4,8 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { invalid } from '../core/errors.ts';
-import type { ListRow, Page } from './route.ts';
+import { badCursor, type ListRow, type Page } from './route.ts';
 
 const rowsAtOnce = 500;
 
@@ -25,7 +24,7 @@ export async function sendList(
   if (limit !== undefined) {
     const rows = await fetchPage({ after, limit: limit + 1 });
     const page = rows.slice(0, limit);
-    if (rows.length > limit) reply.header('link', `<${nextPage(request, link, page.at(-1)!.id)}>; rel="next"`);
+    if (rows.length > limit) reply.header('link', `<${nextPage(request, link, page.at(-1)!)}>; rel="next"`);
     return reply.send(`[${page.map(serialize).join()}]`);
   }
 
@@ -41,7 +40,7 @@ async function* arrayText(first: ListRow[], fetchPage: FetchPage, serialize: (ro
   while (rows.length > 0) {
     // The next rows are on their way while these are written.
     const next =
-      rows.length < rowsAtOnce ? Promise.resolve([]) : fetchPage({ after: String(rows.at(-1)!.id), limit: rowsAtOnce });
+      rows.length < rowsAtOnce ? Promise.resolve([]) : fetchPage({ after: placeOf(rows.at(-1)!), limit: rowsAtOnce });
     next.catch(() => {}); // thrown below, where it is awaited
     yield opening + rows.map(serialize).join();
     opening = ',';
@@ -50,15 +49,19 @@ async function* arrayText(first: ListRow[], fetchPage: FetchPage, serialize: (ro
   yield ']';
 }
 
-function nextPage(request: FastifyRequest, link: (path: string) => string, lastId: ListRow['id']): string {
+function nextPage(request: FastifyRequest, link: (path: string) => string, last: ListRow): string {
   const [path = '', query = ''] = request.url.split('?');
   const search = new URLSearchParams(query);
-  search.set('cursor', Buffer.from(`after ${lastId}`).toString('base64url'));
+  search.set('cursor', Buffer.from(`after ${placeOf(last)}`).toString('base64url'));
   return link(`${path}?${search}`);
 }
 
+function placeOf(row: ListRow): string {
+  return 'cursor' in row ? row.cursor : String(row.id);
+}
+
 function parseCursor(cursor: string): string {
-  const [, id] = /^after ([\w-]{1,36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (id === undefined) throw invalid({ cursor: ['is not one that a Link header gave: start again without it'] });
-  return id;
+  const [, place] = /^after ([^\0]+)$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  if (place === undefined) throw badCursor();
+  return place;
 }

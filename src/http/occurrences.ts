@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { fold } from '../core/text.ts';
 import * as occurrences from '../services/occurrences.ts';
+import { showDelivery } from './deliveries.ts';
 import { history, list, plain, type Route } from './route.ts';
 import { Delivery, DeliveryFilter, Occurrence, OccurrenceFilter, OccurrenceSummary } from './schemas.ts';
 
@@ -62,12 +63,7 @@ export const occurrenceRoutes: Route[] = [
     list: async ({ deps, organization, occurrence, query }, page) => {
       const filter = { ...query, user: query.user && fold(query.user) };
       const rows = await occurrences.listDeliveries(deps.db, organization.id, occurrence.identifier, filter, page);
-      return rows.map(row => ({
-        ...row,
-        created_at: row.created_at.toISOString(),
-        sent_at: row.sent_at?.toISOString() ?? null,
-        next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
-      }));
+      return rows.map(showDelivery);
     },
   }),
   plain({

@@ -18,6 +18,9 @@ const parameters: Record<string, TSchema> = {
   pk: Type.Integer({ description: 'Id of the distribution list.' }),
   identifier: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
   delivery: Type.Integer({ description: 'Id of the delivery.' }),
+  address: Type.Integer({ description: 'Id of the address.' }),
+  member: Type.Integer({ description: 'Id of the member.' }),
+  key: Type.String({ description: 'Id of the key.' }),
   message: Type.Integer({ description: 'Id of the message.' }),
   account: Type.Integer({ description: 'Id of the account.' }),
   invite: Type.Integer({ description: 'Id of the invite.' }),
@@ -28,6 +31,7 @@ const parameters: Record<string, TSchema> = {
 const tags = [
   { name: 'Events', description: 'What applications trigger.' },
   { name: 'Occurrences', description: 'What became of a trigger.' },
+  { name: 'Statistics', description: 'How an organization does.' },
   { name: 'Users', description: 'Who can be notified, and by which addresses.' },
   { name: 'Inbox', description: 'Messages that users read in your own application.' },
   { name: 'Distribution lists', description: 'Who is notified together.' },

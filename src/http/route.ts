@@ -106,10 +106,8 @@ export interface ListRoute extends RouteBase {
   list: (call: Call & Found & { query: never }, page: Page<string>) => Promise<ListRow[]>;
 }
 
-/** Whatever else it has, the id is what the next page comes after. */
-export interface ListRow {
-  id: number | string;
-}
+/** What the next page comes after: the cursor, else the id. */
+export type ListRow = { id: number | string } | { cursor: string };
 
 export type Route = PlainRoute | ListRoute;
 
@@ -170,6 +168,18 @@ export function history<const Path extends string, Item extends TSchema, Query e
   return { ...route, method: 'GET', status: 200, list: identified } as unknown as ListRoute;
 }
 
-function badCursor() {
+/** In an order of its own: each row says what the next page comes after, and the handler reads it again. */
+export function ordered<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
+  route: ListDefinition<Path, Item, Query> & {
+    list: (
+      call: Call & FoundAt<Path> & { query: Static<Query> },
+      page: Page<string>,
+    ) => Promise<({ cursor: string } & Static<Item>)[]>;
+  },
+): ListRoute {
+  return { ...route, method: 'GET', status: 200 } as unknown as ListRoute;
+}
+
+export function badCursor() {
   return invalid({ cursor: ['is not one that a Link header gave: start again without it'] });
 }

@@ -2,6 +2,7 @@
 import { accountRoutes } from './accounts.ts';
 import { auditRoutes } from './audit.ts';
 import { configurationRoutes } from './configuration.ts';
+import { deliveryRoutes } from './deliveries.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
 import { holdingRoutes } from './holds.ts';
@@ -16,8 +17,10 @@ import { organizationRoutes } from './organizations.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
 import { simulationRoutes } from './simulation.ts';
+import { statsRoutes } from './stats.ts';
 import { systemRoutes } from './system.ts';
 import { userRoutes } from './users.ts';
+import { whyRoutes } from './why.ts';
 
 export const routes: readonly Route[] = [
   ...systemRoutes,
@@ -32,6 +35,9 @@ export const routes: readonly Route[] = [
   ...simulationRoutes,
   ...occurrenceRoutes,
   ...messageRoutes,
+  ...deliveryRoutes,
+  ...whyRoutes,
+  ...statsRoutes,
   ...holdingRoutes,
   ...distributionListRoutes,
   ...keyRoutes,

@@ -237,13 +237,13 @@ export const ListQuery = Type.Object({
     Type.Integer({ minimum: 1, maximum: 1000, description: 'A page of so many; without it, the whole list.' }),
   ),
   cursor: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Where a page begins: from the Link header of the page before.' }),
+    Type.String({ maxLength: 2_048, description: 'Where a page begins: from the Link header of the page before.' }),
   ),
 });
 
 const moment = Type.String({ format: 'date-time' });
 const maybeMoment = Type.Union([moment, Type.Null()]);
-const maybeText = Type.Union([Type.String(), Type.Null()]);
+export const maybeText = Type.Union([Type.String(), Type.Null()]);
 
 const occurrenceFields = {
   identifier: Type.String({ format: 'uuid' }),
@@ -284,29 +284,43 @@ export const OccurrenceFilter = Type.Object({
   event: Type.Optional(Type.String({ description: 'Slug.' })),
   status: Type.Optional(Type.Enum([...occurrenceStatuses])),
   correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
+  search: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      description: 'What the identifier begins with, or the correlation id.',
+    }),
+  ),
   since: Type.Optional(moment),
   until: Type.Optional(moment),
 });
 
 const deliveryStatus = Type.Enum([...deliveryStatuses]);
 
-export const Delivery = Type.Object(
+const deliveryFields = {
+  id: Type.Integer(),
+  user: Type.Union([Type.String(), Type.Null()], { description: 'The username; null when the user has been deleted.' }),
+  address: maybeText,
+  channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
+  notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
+  status: deliveryStatus,
+  reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
+  detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+  attempts: Type.Integer(),
+  provider: maybeText,
+  created_at: moment,
+  sent_at: maybeMoment,
+  next_attempt_at: maybeMoment,
+};
+
+export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
+export const PastDelivery = Type.Object(
   {
-    id: Type.Integer(),
-    user: Type.Union([Type.String(), Type.Null()], { description: 'The username.' }),
-    address: maybeText,
-    channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
-    notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
-    status: deliveryStatus,
-    reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
-    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
-    attempts: Type.Integer(),
-    provider: maybeText,
-    created_at: moment,
-    sent_at: maybeMoment,
-    next_attempt_at: maybeMoment,
+    ...deliveryFields,
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
   },
-  { $id: 'Delivery' },
+  { $id: 'PastDelivery' },
 );
 
 export const DeliveryFilter = Type.Object({

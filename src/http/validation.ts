@@ -15,7 +15,9 @@ export function createValidator(schemas: readonly object[]) {
     if (httpPart === 'params') return () => true;
     const validate = (httpPart === 'body' ? strict : coercing).compile(schema as object);
     const glance = httpPart === 'body' ? glancing.compile(schema as object) : validate;
+    const numbers = httpPart === 'querystring' ? integersOf(schema) : [];
     return (data: unknown) => {
+      for (const name of numbers) refuseOddDigits(data as Record<string, unknown>, name);
       if (glance(data)) return true;
       // Millions of items, each wrong, took seconds and a gigabyte to complain about: that they are too many will do.
       const tooMany = glance.errors?.find(error => error.keyword === 'maxItems');
@@ -23,6 +25,17 @@ export function createValidator(schemas: readonly object[]) {
       return { error: invalid(toFieldErrors(tooMany ? [tooMany] : (validate.errors ?? []), httpPart)) };
     };
   };
+}
+
+function integersOf(schema: unknown): string[] {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  return Object.keys(properties).filter(name => properties[name]!.type === 'integer');
+}
+
+/** Ajv reads what JavaScript reads as a number, also 1e2 and 0x10: a number in a query is written in decimal digits. */
+function refuseOddDigits(query: Record<string, unknown>, name: string): void {
+  const given = query[name];
+  if (typeof given === 'string' && !/^-?\d+$/.test(given)) query[name] = 'not a number';
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });

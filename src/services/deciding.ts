@@ -62,7 +62,8 @@ export async function decidePage(
   return page;
 }
 
-function refuse(
+/** Why nobody at all gets this notification, or undefined. */
+export function refuse(
   notification: PlannedNotification,
   usable: PlannedChannel[],
   context: JsonObject,

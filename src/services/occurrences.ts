@@ -129,6 +129,15 @@ export async function replay(deps: Deps, organizationId: number, identifier: str
   return replayed;
 }
 
+/** One delivery again; what is not failed or unknown stays as it is. */
+export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
+  const retried = await replayOccurrence(deps.pool, organizationId, identifier, id);
+  if (retried === 0) {
+    throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
+  }
+  await note(deps, organizationId, { action: 'retry', noun: 'delivery', path: `${identifier}/${id}` });
+}
+
 /** After the fact: the statements above commit by themselves, and a worker may see their effect at once. */
 async function note(deps: Deps, organizationId: number, entry: Parameters<typeof record>[3]): Promise<void> {
   await record(deps, deps.db, organizationId, entry);

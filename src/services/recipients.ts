@@ -49,7 +49,7 @@ export async function readRecipients(
 }
 
 /** An expression that cannot be evaluated on a user, say `length()` of a field that only some have, is not true of them. */
-function isPicked(picks: (user: unknown) => boolean, person: Person): boolean {
+export function isPicked(picks: (user: unknown) => boolean, person: Person): boolean {
   try {
     return picks(describeUser(person));
   } catch {

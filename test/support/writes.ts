@@ -3,12 +3,16 @@
  * and a route that is missing from it fails the suite.
  */
 import { newEmail } from './api-table.ts';
+import type { Tenants } from './tenants.ts';
 
 export interface Write {
   /** A body that is taken. */
   body?: () => unknown;
   /** Values of path parameters that differ from the usual ones. */
-  params?: Record<string, string>;
+  params?: (tenants: Tenants) => Record<string, string>;
+  /** With its question mark. */
+  query?: string;
+  headers?: Record<string, string>;
   /** What the entry must say. */
   action: string;
   noun: string;
@@ -41,6 +45,14 @@ export const writes: Record<string, Write> = {
   addUserAddress: { body: () => ({ name: 'pager', value: `number ${++count}` }), action: 'create', noun: 'address' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
+  retryDelivery: {
+    params: ({ acme }) => ({
+      identifier: acme.occurrences[1]!.id,
+      delivery: String(acme.occurrences[1]!.deliveryId),
+    }),
+    action: 'retry',
+    noun: 'delivery',
+  },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
   createKey: {

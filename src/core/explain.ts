@@ -1,0 +1,57 @@
+/** What became of a message, in a sentence that a support person can send on. */
+import { type Reason, reasons } from './decide.ts';
+import type { DeliveryStatus } from './statuses.ts';
+
+export interface Explained {
+  status: DeliveryStatus;
+  reason: string | null;
+  detail: string | null;
+  address: string | null;
+  channel: string | null;
+  attempts: number;
+  sent_at: Date | null;
+  next_attempt_at: Date | null;
+}
+
+/** Of a delivery that there is. */
+export function explainDelivery(delivery: Explained): string {
+  const { status, address, channel, attempts, detail } = delivery;
+  const by = channel ? ` by ${channel}` : '';
+  const to = address ? ` to ${address}` : '';
+  const said = detail ? ` It was told: ${detail}` : '';
+  const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
+  switch (status) {
+    case 'sent':
+      return `It was sent${to}${by}${delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : ''}.`;
+    case 'sending':
+      return `It is being sent${to}${by} right now.`;
+    case 'pending':
+      return delivery.reason
+        ? `It waits: ${because(delivery.reason)}. It is sent${to}${by} as soon as that changes.`
+        : `It waits for its turn to be sent${to}${by}.`;
+    case 'retrying': {
+      const next = delivery.next_attempt_at ? ` and is tried again at ${delivery.next_attempt_at.toISOString()}` : '';
+      return `It could not be sent${to}${by} in ${tried}${next}.${said}`;
+    }
+    case 'failed':
+      return `It could not be sent${to}${by} in ${tried}: ${because(delivery.reason)}.${said}`;
+    case 'unknown':
+      return `Whether it arrived${to}${by} is not known: ${because(delivery.reason)}.${said}`;
+    default:
+      return `It was not sent${to}${by}: ${because(delivery.reason)}.`;
+  }
+}
+
+/** Of a message that there is not; `about` names what the reason speaks of, such as the list. */
+export function explainAbsence(reason: Reason, about = ''): string {
+  const outlook: Partial<Record<Reason, string>> = {
+    'recipient.not_yet': 'It cannot be told yet',
+    'occurrence.waiting': 'It is not sent yet',
+  };
+  return `${outlook[reason] ?? 'It was not sent'}: ${because(reason)}${about ? ` (${about})` : ''}.`;
+}
+
+function because(reason: string | null): string {
+  if (reason === null) return 'no reason was given';
+  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : reason;
+}

@@ -1,0 +1,106 @@
+/**
+ * Deliveries of any occurrence, the newest first: of a user, those that failed, those that the sandbox took. Each list has
+ * a partial index of its own, so that what the many successful deliveries pay for it is little or nothing.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { endedStatuses } from '../core/statuses.ts';
+import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
+import type { Db } from './pool.ts';
+
+export interface PastDelivery extends DeliveryView {
+  /** Identifier of the occurrence. */
+  occurrence: string;
+  /** prj/app/evt; null when it has been deleted. */
+  event: string | null;
+  /** Of the channel; null when it has been deleted. */
+  type: string | null;
+}
+
+export interface PageBefore {
+  /** The last one seen, if any. */
+  before: { occurrence: string; id: number } | undefined;
+  limit: number;
+}
+
+export async function listFailedDeliveries(db: Db, organizationId: number, page: PageBefore): Promise<PastDelivery[]> {
+  return list(db, organizationId, sql`d.status in ('failed', 'unknown')`, page);
+}
+
+export async function listSandboxedDeliveries(
+  db: Db,
+  organizationId: number,
+  page: PageBefore,
+): Promise<PastDelivery[]> {
+  return list(db, organizationId, sql`d.provider = 'sandbox' and d.status = 'sent'`, page);
+}
+
+const ended = sql.raw(endedStatuses.map(status => `'${status}'`).join(', '));
+/** What waits is in no index of users: as many of it are looked through. */
+const mostWaiting = 10_000;
+
+/** What has ended, by the user's index; and of what waits or is being sent, what a look into the queue finds. */
+export async function listUserDeliveries(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageBefore,
+  /** Only those of this occurrence. */
+  occurrenceId?: string,
+): Promise<PastDelivery[]> {
+  const of = occurrenceId ? sql`and d.occurrence_id = ${occurrenceId}::uuid` : sql``;
+  const done = await list(db, organizationId, sql`d.user_id = ${userId} and d.status in (${ended}) ${of}`, page);
+  const waiting = sql`
+    d.user_id = ${userId} ${of} and (d.occurrence_id, d.id) in (
+      select occurrence_id, id from (
+        (select occurrence_id, id, user_id from deliveries
+          where status in ('pending', 'retrying') and priority in (0, 1, 2) and organization_id = ${organizationId}
+          limit ${mostWaiting})
+        union all
+        (select occurrence_id, id, user_id from deliveries
+          where status = 'sending' and owner is not null and organization_id = ${organizationId} limit ${mostWaiting})
+      ) queue where user_id = ${userId})`;
+  const open = await list(db, organizationId, waiting, page);
+  return [...done, ...open].sort(newestFirst).slice(0, page.limit);
+}
+
+function newestFirst(a: PastDelivery, b: PastDelivery): number {
+  if (a.occurrence !== b.occurrence) return a.occurrence < b.occurrence ? 1 : -1;
+  return b.id - a.id;
+}
+
+/** Those of one occurrence to this address, by these notifications and channels: a probe of the index that keeps them unique. */
+export async function findDeliveriesTo(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  { notifications, channels, addresses }: { notifications: number[]; channels: number[]; addresses: string[] },
+): Promise<DeliveryView[]> {
+  const { rows } = await sql<DeliveryView>`
+    select ${deliveryColumns} from deliveries d ${deliveryNames}
+    where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId}
+      and d.notification_id = any(${notifications}::bigint[]) and d.channel_id = any(${channels}::bigint[])
+      and coalesce(d.address, '#' || d.user_id) = any(${addresses}::text[])
+    order by d.id`.execute(db);
+  return rows;
+}
+
+/** Names are joined to the page alone, whatever the planner thinks of the rest. */
+async function list(
+  db: Db,
+  organizationId: number,
+  condition: RawBuilder<unknown>,
+  { before, limit }: PageBefore,
+): Promise<PastDelivery[]> {
+  const earlier = before
+    ? sql`and (d.occurrence_id, d.id) < (${before.occurrence}::uuid, ${before.id}::bigint)`
+    : sql``;
+  const { rows } = await sql<PastDelivery>`
+    select ${deliveryColumns}, d.occurrence_id as occurrence, c.type, p.slug || '/' || a.slug || '/' || e.slug as event
+    from (
+      select * from deliveries d where d.organization_id = ${organizationId} and ${condition} ${earlier}
+      order by d.occurrence_id desc, d.id desc limit ${limit}
+    ) d ${deliveryNames}
+    left join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id ${places}
+    order by d.occurrence_id desc, d.id desc`.execute(db);
+  return rows;
+}

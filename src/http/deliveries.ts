@@ -1,0 +1,96 @@
+import { Type } from 'typebox';
+import { isUuid } from '../core/ids.ts';
+import * as deliveries from '../services/deliveries.ts';
+import { badCursor, ordered, type Page, plain, type Route } from './route.ts';
+import { Delivery, maybeText, PastDelivery } from './schemas.ts';
+
+const tag = 'Occurrences';
+
+const Sandboxed = Type.Object(
+  {
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    delivery: Type.Integer({ description: 'Id of the delivery.' }),
+    user: Type.Union([Type.String(), Type.Null()], { description: 'The username; null when it has been deleted.' }),
+    address: maybeText,
+    channel: maybeText,
+    type: Type.Union([Type.String(), Type.Null()], { description: 'Of the channel.' }),
+    event: maybeText,
+    notification: maybeText,
+    sent_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+  },
+  { $id: 'Sandboxed' },
+);
+
+export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    sent_at: row.sent_at?.toISOString() ?? null,
+    next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+  };
+}
+
+/** Where the page before ended: an identifier and the id of a delivery. */
+function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
+  if (after === '') return { before: undefined, limit };
+  const [occurrence = '', id = '', ...more] = after.split('.');
+  if (!isUuid(occurrence) || !/^\d{1,15}$/.test(id) || more.length > 0) throw badCursor();
+  return { before: { occurrence, id: Number(id) }, limit };
+}
+
+function showPast(row: deliveries.PastDelivery) {
+  return { ...showDelivery(row), cursor: `${row.occurrence}.${row.id}` };
+}
+
+export const deliveryRoutes: Route[] = [
+  plain({
+    method: 'POST',
+    path: '/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/',
+    permission: 'occurrence:write',
+    id: 'retryDelivery',
+    summary: 'Retry delivery',
+    description: 'Sends one again that failed, or whose outcome is unknown.',
+    tag,
+    status: 200,
+    answer: Delivery,
+    handle: async ({ deps, organization, occurrence, delivery }) =>
+      showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
+  }),
+  ordered({
+    path: '/api/o/:org/failures/',
+    permission: 'occurrence:read',
+    id: 'listFailures',
+    summary: 'List failures',
+    description: 'Deliveries that failed or whose outcome is unknown, those of the newest occurrences first.',
+    tag,
+    item: PastDelivery,
+    list: async ({ deps, organization }, page) =>
+      (await deliveries.listFailedDeliveries(deps.db, organization.id, pageBefore(page))).map(showPast),
+  }),
+  ordered({
+    path: '/api/o/:org/sandbox/',
+    permission: 'occurrence:read',
+    id: 'listSandbox',
+    summary: 'List sandbox messages',
+    description:
+      'What the `sandbox` provider took instead of sending it, those of the newest occurrences first. The message itself ' +
+      'is at the delivery: *Retrieve message*.',
+    tag,
+    item: Sandboxed,
+    list: async ({ deps, organization }, page) => {
+      const rows = await deliveries.listSandboxedDeliveries(deps.db, organization.id, pageBefore(page));
+      return rows.map(row => ({ ...showPast(row), delivery: row.id }));
+    },
+  }),
+  ordered({
+    path: '/api/o/:org/u/:username/deliveries/',
+    permission: 'user:read',
+    id: 'listUserDeliveries',
+    summary: 'List user deliveries',
+    description: 'What became of everything meant for this user, that of the newest occurrences first.',
+    tag: 'Users',
+    item: PastDelivery,
+    list: async ({ deps, organization, user }, page) =>
+      (await deliveries.listUserDeliveries(deps.db, organization.id, user.id, pageBefore(page))).map(showPast),
+  }),
+];
