@@ -1,5 +1,6 @@
 /** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
 import type pg from 'pg';
+import { latencyBounds } from '../core/latency.ts';
 import { pickByTurns, type Turn } from './turns.ts';
 
 export interface NewDelivery {
@@ -128,7 +129,7 @@ export function countText(changed: string): string {
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
       from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
-      returning o.organization_id, o.id, o.event_id
+      returning o.organization_id, o.id, o.event_id, o.due_at
     ), stats as (
       insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
       select c.organization_id, date_trunc('hour', now()), c.event_id, s.channel_id, s.status, count(*)
@@ -137,5 +138,13 @@ export function countText(changed: string): string {
       group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
       on conflict (organization_id, hour, event_id, channel_id, status)
         do update set count = delivery_stats.count + excluded.count
+    ), latencies as (
+      insert into latency_stats (organization_id, hour, bucket, count)
+      select c.organization_id, date_trunc('hour', now()),
+        width_bucket(extract(epoch from now() - least(c.due_at, now())) * 1000, '{${latencyBounds.join()}}'::numeric[]), count(*)
+      from ${changed} s join counted c on c.organization_id = s.organization_id and c.id = s.occurrence_id
+      where s.status = 'sent'
+      group by 1, 2, 3 order by 1, 2, 3
+      on conflict (organization_id, hour, bucket) do update set count = latency_stats.count + excluded.count
     )`;
 }
