@@ -23,8 +23,8 @@ begin
       where first_name <> '' or last_name <> '';
   end if;
 end $$;
-create index users_by_first_name on users (organization_id, first_key, id);
-create index users_by_last_name on users (organization_id, last_key, id);
+create index users_by_first_name on users (organization_id, first_key, last_key, id);
+create index users_by_last_name on users (organization_id, last_key, first_key, id);
 
 -- Who has this phone number or the like; an email is found as a username.
 create index addresses_by_value on addresses (organization_id, value) where name <> 'email';

@@ -62,14 +62,15 @@ describe.each(changing)('$method $path', ({ id, method, path, status }) => {
 });
 
 test('an update shows what was before and what is after, and only what differs', async () => {
-  await ask({ method: 'PATCH', path: '/api/o/acme/u/joe@acme.test/', body: { first_name: 'Joseph' } });
-  const { body } = await ask({ path: '/api/o/acme/audit/?noun=user&path=joe@acme.test&limit=1' });
+  await ask({ method: 'POST', path: '/api/o/acme/u/', body: { email: 'jo@acme.test', first_name: 'joe' } });
+  await ask({ method: 'PATCH', path: '/api/o/acme/u/jo@acme.test/', body: { first_name: 'Joseph' } });
+  const { body } = await ask({ path: '/api/o/acme/audit/?noun=user&path=jo@acme.test&limit=1' });
   expect(body[0]).toMatchObject({ before: { first_name: 'joe' }, after: { first_name: 'Joseph' } });
 });
 
 test('what is refused leaves no entry', async () => {
   const headers = { 'x-request-id': 'refused' };
-  const answer = await ask({ method: 'POST', path: '/api/o/acme/u/', body: { email: 'joe@acme.test' }, headers });
+  const answer = await ask({ method: 'POST', path: '/api/o/acme/u/', body: { email: 'jane@acme.test' }, headers });
   expect(answer.status).toBe(400);
   const { body: entries } = await ask({ path: '/api/o/acme/audit/' });
   expect(entries.some((entry: { request_id: string }) => entry.request_id === 'refused')).toBe(false);

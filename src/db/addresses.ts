@@ -25,6 +25,80 @@ export async function listAddresses(
     .execute();
 }
 
+export interface WholeAddress extends Address {
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+}
+
+const whole = ['id', 'name', 'value', 'disabled_at', 'disabled_reason'] as const;
+
+/** With what became of them. */
+export async function listWholeAddresses(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageRequest,
+): Promise<WholeAddress[]> {
+  return db
+    .selectFrom('addresses')
+    .select(whole)
+    .where('organization_id', '=', organizationId)
+    .where('user_id', '=', userId)
+    .where('id', '>', page.after)
+    .orderBy('id')
+    .limit(page.limit)
+    .execute();
+}
+
+export async function findAddress(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  id: number,
+): Promise<WholeAddress | undefined> {
+  return db
+    .selectFrom('addresses')
+    .select(whole)
+    .where('organization_id', '=', organizationId)
+    .where('user_id', '=', userId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Undefined when it is gone. What is off already keeps its time and reason. */
+export async function setAddressEnabled(
+  db: Db,
+  organizationId: number,
+  id: number,
+  enabled: boolean,
+  reason: string,
+): Promise<WholeAddress | undefined> {
+  return db
+    .updateTable('addresses')
+    .set({
+      disabled_at: enabled ? null : sql`coalesce(disabled_at, now())`,
+      disabled_reason: enabled ? null : sql`coalesce(disabled_reason, ${reason})`,
+    })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .returning(whole)
+    .executeTakeFirst();
+}
+
+export async function countMembersBy(db: Db, organizationId: number, id: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('members')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('address_id', '=', id)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+export async function deleteAddress(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('addresses').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
 /** False when the user has it already: the same name and value again adds nothing. */
 export async function addAddress(
   db: Db,

@@ -93,3 +93,81 @@ export async function deleteDistributionList(db: Db, organizationId: number, id:
     .where('id', '=', id)
     .execute();
 }
+
+/** Kept with every change of the members, by triggers of the database. */
+export async function countMembers(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<{ members: number; active: number } | undefined> {
+  return db
+    .selectFrom('distribution_lists')
+    .select(['members', 'active_members as active'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Locks it, so that a change knows what it changes. */
+export async function findListForUpdate(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<(DistributionList & { name_key: string; members: number }) | undefined> {
+  return db
+    .selectFrom('distribution_lists')
+    .select(['id', 'name', 'name_key', 'members'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+/** Fails on the unique name when another list of the project has it. */
+export async function renameDistributionList(
+  db: Db,
+  organizationId: number,
+  id: number,
+  { name, name_key }: { name: string; name_key: string },
+): Promise<void> {
+  await db
+    .updateTable('distribution_lists')
+    .set({ name, name_key, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export interface ListUse {
+  notification_id: number;
+  /** prj/app/evt/notification */
+  path: string;
+  /** As it names the list. */
+  list: string;
+}
+
+/** The notifications of a project that go to a list, whichever it is. */
+export async function listListUses(db: Db, organizationId: number, projectId: number): Promise<ListUse[]> {
+  const { rows } = await sql<ListUse>`
+    select n.id as notification_id, n.recipients ->> 'list' as list,
+      p.slug || '/' || a.slug || '/' || e.slug || '/' || n.name as path
+    from notifications n
+    join events e on e.organization_id = n.organization_id and e.id = n.event_id
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    where n.organization_id = ${organizationId} and a.project_id = ${projectId} and n.recipients ? 'list'
+    order by path`.execute(db);
+  return rows;
+}
+
+/** Those notifications go to the list of this name from now on. */
+export async function nameListInNotifications(
+  db: Db,
+  organizationId: number,
+  notificationIds: number[],
+  name: string,
+): Promise<void> {
+  await sql`
+    update notifications set recipients = jsonb_set(recipients, '{list}', to_jsonb(${name}::text)), updated_at = now()
+    where organization_id = ${organizationId} and id = any(${notificationIds}::bigint[])`.execute(db);
+}

@@ -82,3 +82,105 @@ export async function removeEmailMembers(
     db,
   );
 }
+
+/**
+ * All memberships of these users, by whatever address. Before users are deleted: left to the cascade, each address would
+ * count its lists anew, in an order of its own.
+ */
+export async function removeMembersOf(db: Db, organizationId: number, usernames: string[]): Promise<void> {
+  await sql`
+    delete from members m
+    using addresses a, users u
+    where m.organization_id = ${organizationId} and a.organization_id = m.organization_id and a.id = m.address_id
+      and u.organization_id = a.organization_id and u.id = a.user_id and u.username = any(${usernames}::text[])`.execute(
+    db,
+  );
+}
+
+export interface Membership {
+  id: number;
+  /** Slug. */
+  project: string;
+  list: { id: number; name: string };
+  address: string;
+  active: boolean;
+}
+
+/** Of one user, in the order of their ids. */
+export async function listMemberships(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageRequest,
+): Promise<Membership[]> {
+  const { rows } = await sql<Membership>`
+    select m.id, p.slug as project, jsonb_build_object('id', l.id, 'name', l.name) as list, a.value as address, m.active
+    from addresses a
+    join members m on m.organization_id = a.organization_id and m.address_id = a.id
+    join distribution_lists l on l.organization_id = m.organization_id and l.id = m.list_id
+    join projects p on p.organization_id = l.organization_id and p.id = l.project_id
+    where a.organization_id = ${organizationId} and a.user_id = ${userId} and m.id > ${page.after}
+    order by m.id limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+export interface NamedMember {
+  id: number;
+  user: string;
+  first_name: string;
+  last_name: string;
+  address: string;
+  active: boolean;
+}
+
+/** With the names of the users. */
+export async function listNamedMembers(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  page: PageRequest,
+): Promise<NamedMember[]> {
+  return selectNamed(db, organizationId, listId)
+    .where('m.id', '>', page.after)
+    .orderBy('m.id')
+    .limit(page.limit)
+    .execute();
+}
+
+export async function findMember(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  id: number,
+): Promise<NamedMember | undefined> {
+  return selectNamed(db, organizationId, listId).where('m.id', '=', id).executeTakeFirst();
+}
+
+function selectNamed(db: Db, organizationId: number, listId: number) {
+  return db
+    .selectFrom('members as m')
+    .innerJoin('addresses as a', join =>
+      join.onRef('a.organization_id', '=', 'm.organization_id').onRef('a.id', '=', 'm.address_id'),
+    )
+    .innerJoin('users as u', join =>
+      join.onRef('u.organization_id', '=', 'a.organization_id').onRef('u.id', '=', 'a.user_id'),
+    )
+    .select(['m.id', 'u.username as user', 'u.first_name', 'u.last_name', 'a.value as address', 'm.active'])
+    .where('m.organization_id', '=', organizationId)
+    .where('m.list_id', '=', listId);
+}
+
+/** False when it is gone. */
+export async function setMemberActive(db: Db, organizationId: number, id: number, active: boolean): Promise<boolean> {
+  const result = await db
+    .updateTable('members')
+    .set({ active })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+export async function removeMember(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('members').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}

@@ -1,5 +1,7 @@
 import { sql } from 'kysely';
 import type { JsonObject } from '../core/json.ts';
+import { searchKey } from '../core/search.ts';
+import { removeMembersOf } from './members.ts';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
 
@@ -43,11 +45,24 @@ export interface NewUser {
   custom_fields?: JsonObject;
 }
 
+/** What is searched for, kept with every name that is given. */
+function searchKeys({ first_name, last_name }: { first_name?: string; last_name?: string }) {
+  return {
+    ...(first_name !== undefined && { first_key: searchKey(first_name) }),
+    ...(last_name !== undefined && { last_key: searchKey(last_name) }),
+  };
+}
+
 /** Undefined when the username is taken. */
 export async function createUser(db: Db, organizationId: number, user: NewUser): Promise<number | undefined> {
   const row = await db
     .insertInto('users')
-    .values({ organization_id: organizationId, ...user, custom_fields: JSON.stringify(user.custom_fields ?? {}) })
+    .values({
+      organization_id: organizationId,
+      ...user,
+      ...searchKeys(user),
+      custom_fields: JSON.stringify(user.custom_fields ?? {}),
+    })
     .onConflict(conflict => conflict.columns(['organization_id', 'username']).doNothing())
     .returning('id')
     .executeTakeFirst();
@@ -66,16 +81,31 @@ export async function createMissingUsers(db: Db, organizationId: number, users: 
   return Number(result.numAffectedRows ?? 0);
 }
 
-/** Locks the row, so that a merge reads what it will replace. */
-export async function findUserForUpdate(db: Db, organizationId: number, id: number): Promise<WholeUser | undefined> {
-  const row = await db
-    .selectFrom('users')
-    .select([...columns, 'locale', 'custom_fields'])
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
+/** All that there is to know of a user. */
+export interface Profile extends User {
+  locale: string | null;
+  custom_fields: JsonObject;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export async function findProfile(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
+  const row = await selectProfile(db, organizationId, id).executeTakeFirst();
   return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+}
+
+/** Locks the row, so that a merge reads what it will replace. */
+export async function findUserForUpdate(db: Db, organizationId: number, id: number): Promise<Profile | undefined> {
+  const row = await selectProfile(db, organizationId, id).forUpdate().executeTakeFirst();
+  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+}
+
+function selectProfile(db: Db, organizationId: number, id: number) {
+  return db
+    .selectFrom('users')
+    .select([...columns, 'locale', 'custom_fields', 'created_at', 'updated_at'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id);
 }
 
 export interface UserChanges {
@@ -92,17 +122,18 @@ export async function updateUser(
   organizationId: number,
   id: number,
   { custom_fields, ...changes }: UserChanges,
-): Promise<WholeUser> {
+): Promise<Profile> {
   const row = await db
     .updateTable('users')
     .set({
       ...changes,
+      ...searchKeys(changes),
       ...(custom_fields && { custom_fields: JSON.stringify(custom_fields) }),
       updated_at: sql`now()`,
     })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .returning([...columns, 'locale', 'custom_fields'])
+    .returning([...columns, 'locale', 'custom_fields', 'created_at', 'updated_at'])
     .executeTakeFirstOrThrow();
   return { ...row, custom_fields: row.custom_fields as JsonObject };
 }
@@ -162,7 +193,7 @@ export async function findUsernames(db: Db, organizationId: number, usernames: s
 
 /** A field that is undefined stays as it is, and is empty in a user who is created. */
 export type UserToPut = NewUser &
-  UserChanges & {
+  Omit<UserChanges, 'locale'> & {
     /** Empty: none. */
     locale?: string;
   };
@@ -175,13 +206,17 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       ${users.map(user => user.email)}::text[],
       ${users.map(user => user.first_name ?? null)}::text[],
       ${users.map(user => user.last_name ?? null)}::text[],
+      ${users.map(user => searchKeys(user).first_key ?? null)}::text[],
+      ${users.map(user => searchKeys(user).last_key ?? null)}::text[],
       ${users.map(user => user.locked ?? null)}::boolean[],
       ${users.map(user => user.locale ?? null)}::text[],
       ${users.map(user => (user.custom_fields ? JSON.stringify(user.custom_fields) : null))}::jsonb[]
-    ) as given (username, email, first_name, last_name, locked, locale, custom_fields)`;
+    ) as given (username, email, first_name, last_name, first_key, last_key, locked, locale, custom_fields)`;
   await sql`
-    insert into users (organization_id, username, email, first_name, last_name, locked, locale, custom_fields)
+    insert into users (organization_id, username, email, first_name, last_name, first_key, last_key, locked, locale,
+      custom_fields)
     select ${organizationId}, username, email, coalesce(first_name, ''), coalesce(last_name, ''),
+      coalesce(first_key, ''), coalesce(last_key, ''),
       coalesce(locked, false), nullif(locale, ''), coalesce(custom_fields, '{}')
     from ${given}
     order by username
@@ -191,6 +226,8 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
     update users u set
       first_name = coalesce(given.first_name, u.first_name),
       last_name = coalesce(given.last_name, u.last_name),
+      first_key = coalesce(given.first_key, u.first_key),
+      last_key = coalesce(given.last_key, u.last_key),
       locked = coalesce(given.locked, u.locked),
       locale = nullif(coalesce(given.locale, u.locale), ''),
       custom_fields = coalesce(given.custom_fields, u.custom_fields),
@@ -199,10 +236,30 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
     where u.organization_id = ${organizationId} and u.username = given.username`.execute(db);
 }
 
+/** With their addresses, memberships and inboxes; what was sent to them stays on record. */
 export async function deleteUsers(db: Db, organizationId: number, usernames: string[]): Promise<void> {
+  await removeMembersOf(db, organizationId, usernames);
   await db
     .deleteFrom('users')
     .where('organization_id', '=', organizationId)
     .where('username', '=', sql<string>`any(${usernames}::text[])`)
     .execute();
+}
+
+/** What goes with a user. */
+export async function countUserParts(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<{ addresses: number; members: number; inbox: number }> {
+  const { rows } = await sql<{ addresses: number; members: number; inbox: number }>`
+    select
+      (select count(*)::int from addresses where organization_id = ${organizationId} and user_id = ${id}) as addresses,
+      (select count(*)::int from members m
+        join addresses a on a.organization_id = m.organization_id and a.id = m.address_id
+        where a.organization_id = ${organizationId} and a.user_id = ${id}) as members,
+      (select count(*)::int from inbox where organization_id = ${organizationId} and user_id = ${id}) as inbox`.execute(
+    db,
+  );
+  return rows[0]!;
 }

@@ -11,14 +11,14 @@ import { permissionsOf } from '../core/roles.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { findMember } from '../services/accounts.ts';
 import type { Deps } from '../services/deps.ts';
-import { findDistributionList } from '../services/distribution-lists.ts';
+import { findDistributionList, findMember as findListMember } from '../services/distribution-lists.ts';
 import { findChannel } from '../services/holds.ts';
 import { hasMessage } from '../services/inbox.ts';
 import { findInvite } from '../services/invites.ts';
 import { authenticate, type Key } from '../services/keys.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
-import { findUser } from '../services/users.ts';
+import { findAddress, findUser } from '../services/users.ts';
 import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
 import type { Caller, Found, Route } from './route.ts';
 
@@ -41,12 +41,15 @@ type Params = Partial<
     | 'evt'
     | 'channel'
     | 'username'
+    | 'address'
     | 'pk'
+    | 'member'
     | 'identifier'
     | 'delivery'
     | 'message'
     | 'account'
-    | 'invite',
+    | 'invite'
+    | 'key',
     string
   >
 >;
@@ -157,11 +160,22 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
     extra.user = await findUser(deps, place.organization.id, params.username);
     if (!extra.user) throw notFound('user.not_found', 'user', params.username);
   }
+  if (params.address !== undefined) {
+    const id = parseId(params.address);
+    extra.address = id === undefined ? undefined : await findAddress(deps, place.organization.id, extra.user!.id, id);
+    if (!extra.address) throw notFound('address.not_found', 'address', params.address);
+  }
   if (params.pk !== undefined) {
     const id = parseId(params.pk);
     extra.list =
       id === undefined ? undefined : await findDistributionList(deps, place.organization.id, place.project!.id, id);
     if (!extra.list) throw notFound('list.not_found', 'distribution list', params.pk);
+  }
+  if (params.member !== undefined) {
+    const id = parseId(params.member);
+    const found = id === undefined ? undefined : await findListMember(deps, place.organization.id, extra.list!.id, id);
+    if (!found) throw notFound('member.not_found', 'member', params.member);
+    extra.member = found;
   }
   if (params.identifier !== undefined) {
     const { identifier } = params;

@@ -1,6 +1,21 @@
+import { Type } from 'typebox';
+import { readSearch } from '../core/search.ts';
 import * as lists from '../services/distribution-lists.ts';
-import { list, plain, type Route } from './route.ts';
-import { DistributionList, Member, NewDistributionList, Recipients, RecipientsAdded } from './schemas.ts';
+import { ifMatch, tagged } from './etag.ts';
+import { badCursor, type Call, list, ordered, plain, type Route } from './route.ts';
+import {
+  CascadeQuery,
+  Deleted,
+  DeleteQuery,
+  DistributionList,
+  ListUpdate,
+  Member,
+  NamedMember,
+  NewDistributionList,
+  Recipients,
+  RecipientsAdded,
+} from './schemas.ts';
+import { parsePlace, placeText, Search } from './search.ts';
 
 const tag = 'Distribution lists';
 
@@ -8,10 +23,19 @@ interface Slugged {
   slug: string;
 }
 
-function present(
-  { id, name }: { id: number; name: string },
-  at: { organization: Slugged; project: Slugged; link: (path: string) => string },
-) {
+interface At {
+  organization: Slugged;
+  project: Slugged;
+  link: (path: string) => string;
+}
+
+/** If-Match against the list as it is retrieved. */
+function unchanged(call: Call & At) {
+  const check = ifMatch(call);
+  return (current: { id: number; name: string }) => check(present(current, call));
+}
+
+function present({ id, name }: { id: number; name: string }, at: At) {
   return { id, name, members: at.link(`/api/o/${at.organization.slug}/p/${at.project.slug}/d/${id}/m/`) };
 }
 
@@ -52,7 +76,88 @@ export const distributionListRoutes: Route[] = [
     tag,
     status: 200,
     answer: DistributionList,
-    handle: call => present(call.list, call),
+    handle: call => tagged(call, present(call.list, call)),
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/p/:prj/d/:pk/',
+    permission: 'distributionlist:write',
+    id: 'updateDistributionList',
+    summary: 'Rename distribution list',
+    description: 'Notifications that go to the list go on doing so.',
+    tag,
+    status: 200,
+    body: ListUpdate,
+    answer: DistributionList,
+    handle: async call => {
+      const { deps, organization, project, list, body } = call;
+      const renamed = body.name
+        ? await lists.renameDistributionList(deps, organization.id, project, list.id, body.name, unchanged(call))
+        : list;
+      return tagged(call, present(renamed, call));
+    },
+  }),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/p/:prj/d/:pk/count/',
+    permission: 'distributionlist:read',
+    id: 'countMembers',
+    summary: 'Count members',
+    description: 'Kept as members come and go, so that asking costs nothing.',
+    tag,
+    status: 200,
+    answer: Type.Object({ members: Type.Integer(), active: Type.Integer() }, { $id: 'MemberCount' }),
+    handle: ({ deps, organization, list }) => lists.countMembers(deps, organization.id, list.id),
+  }),
+  ordered({
+    path: '/api/o/:org/p/:prj/d/:pk/members/',
+    permission: 'distributionlist:read',
+    id: 'searchMembers',
+    summary: 'List members with their names',
+    tag,
+    query: Search,
+    item: NamedMember,
+    list: async ({ deps, organization, list: { id }, query }, page) => {
+      const ways = readSearch(query.search ?? '');
+      if (ways.length === 0) {
+        if (!/^\d{0,15}$/.test(page.after)) throw badCursor();
+        const rows = await lists.listNamedMembers(deps.db, organization.id, id, { ...page, after: Number(page.after) });
+        return rows.map(row => ({ ...row, cursor: String(row.id) }));
+      }
+      const found = { after: parsePlace(page.after, ways), limit: page.limit };
+      const rows = await lists.searchMembers(deps.db, organization.id, id, ways, found);
+      return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));
+    },
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/p/:prj/d/:pk/m/:member/',
+    permission: 'distributionlist:write',
+    id: 'updateMember',
+    summary: 'Switch member on or off',
+    description: 'One who is not active stays on the list, and is not notified.',
+    tag,
+    status: 200,
+    body: Type.Object({ active: Type.Boolean() }, { $id: 'MemberUpdate', additionalProperties: false }),
+    answer: NamedMember,
+    handle: ({ deps, organization, project, list, member, body }) =>
+      lists.setMemberActive(deps, organization.id, project, list, member.id, body.active),
+  }),
+  plain({
+    method: 'DELETE',
+    path: '/api/o/:org/p/:prj/d/:pk/m/:member/',
+    permission: 'distributionlist:write',
+    id: 'deleteMember',
+    summary: 'Remove member',
+    description: 'From the list; the user stays.',
+    tag,
+    status: 200,
+    query: DeleteQuery,
+    answer: Deleted,
+    handle: async ({ deps, organization, project, list, member, query: { dry_run = false } }) => ({
+      deleted: await lists.removeMember(deps, organization.id, project, list, member.id, dry_run),
+      ...(dry_run && { dry_run }),
+    }),
   }),
   plain({
     method: 'POST',
@@ -78,5 +183,24 @@ export const distributionListRoutes: Route[] = [
     item: Member,
     list: ({ deps, organization, project, list: { id } }, page) =>
       lists.listMembers(deps, organization.id, project.id, id, page),
+  }),
+  plain({
+    method: 'DELETE',
+    path: '/api/o/:org/p/:prj/d/:pk/',
+    permission: 'distributionlist:write',
+    id: 'deleteDistributionList',
+    summary: 'Delete distribution list',
+    description: 'One with members goes only with `cascade`; one that notifications go to stays. The users stay.',
+    tag,
+    status: 200,
+    query: CascadeQuery,
+    answer: Deleted,
+    handle: async call => {
+      const { deps, organization, project, list, query } = call;
+      const { cascade = false, dry_run = false } = query;
+      const how = { cascade, dryRun: dry_run, check: unchanged(call) };
+      const deleted = await lists.deleteDistributionList(deps, organization.id, project, list.id, how);
+      return { deleted, ...(dry_run && { dry_run }) };
+    },
   }),
 ];

@@ -19,8 +19,12 @@ export interface Found {
   project: Named;
   application: Named;
   event: Named & { active: boolean; priority: number };
+  address: { id: number; name: string; value: string };
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
+  member: { id: number };
+  /** Named by the path; `key` is whoever asks. */
+  namedKey: { id: string; name: string };
   occurrence: { identifier: string };
   channel: { id: number; slug: string };
   delivery: { id: number };
@@ -35,7 +39,10 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:app/${string}` ? Pick<Found, 'application'> : unknown) &
   (Path extends `${string}:evt/${string}` ? Pick<Found, 'event'> : unknown) &
   (Path extends `${string}:username/${string}` ? Pick<Found, 'user'> : unknown) &
+  (Path extends `${string}:address/${string}` ? Pick<Found, 'address'> : unknown) &
   (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
+  (Path extends `${string}:member/${string}` ? Pick<Found, 'member'> : unknown) &
+  (Path extends `${string}:key/${string}` ? Pick<Found, 'namedKey'> : unknown) &
   (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
   (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
   (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown) &

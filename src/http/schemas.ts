@@ -88,6 +88,51 @@ export const UpdatedUser = Type.Object(
   { $id: 'UpdatedUser' },
 );
 
+export const Profile = Type.Object(
+  {
+    ...userFields,
+    locked: Type.Boolean(),
+    locale: Type.Union([Type.String(), Type.Null()], { description: 'Language tag: en, pt-BR.' }),
+    custom_fields: customFields,
+    created_at: Type.String({ format: 'date-time' }),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Profile' },
+);
+
+export const ProfileUpdate = Type.Object(
+  {
+    first_name: Type.Optional(personName),
+    last_name: Type.Optional(personName),
+    locked: Type.Optional(Type.Boolean()),
+    locale: Type.Optional(Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()])),
+    custom_fields: Type.Optional(customFields),
+  },
+  { $id: 'ProfileUpdate', ...closed },
+);
+
+export const WholeAddress = Type.Object(
+  {
+    id: Type.Integer(),
+    name: Type.String(),
+    value: Type.String(),
+    disabled_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    disabled_reason: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'WholeAddress' },
+);
+
+export const Membership = Type.Object(
+  {
+    id: Type.Integer({ description: 'Of the member.' }),
+    project: Type.String({ description: 'Slug.' }),
+    list: Type.Object({ id: Type.Integer(), name: Type.String() }),
+    address: Type.String(),
+    active: Type.Boolean(),
+  },
+  { $id: 'Membership' },
+);
+
 export const NewUser = Type.Object(
   {
     email: Type.String({ format: 'email', maxLength: limits.email }),
@@ -150,6 +195,23 @@ export const NewDistributionList = Type.Object(
     name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S', description: 'Unique in the project.' }),
   },
   { $id: 'NewDistributionList', ...closed },
+);
+
+export const ListUpdate = Type.Object(
+  { name: Type.Optional(NewDistributionList.properties.name) },
+  { $id: 'ListUpdate', ...closed },
+);
+
+export const NamedMember = Type.Object(
+  {
+    id: Type.Integer(),
+    user: Type.String({ description: 'The username.' }),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    address: Type.String(),
+    active: Type.Boolean(),
+  },
+  { $id: 'NamedMember' },
 );
 
 export const Recipients = Type.Array(Type.String({ format: 'email' }), {
@@ -328,3 +390,20 @@ export const DeliveryFilter = Type.Object({
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
   channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });
+
+export const DeleteQuery = Type.Object({
+  dry_run: Type.Optional(Type.Boolean({ description: 'Only tells what would be deleted.' })),
+});
+
+export const CascadeQuery = Type.Object({
+  ...DeleteQuery.properties,
+  cascade: Type.Optional(Type.Boolean({ description: 'Along with everything below it.' })),
+});
+
+export const Deleted = Type.Object(
+  {
+    deleted: Type.Record(Type.String(), Type.Integer(), { description: 'How many of which kind, itself included.' }),
+    dry_run: Type.Optional(Type.Boolean()),
+  },
+  { $id: 'Deleted' },
+);

@@ -1,7 +1,40 @@
+import { Type } from 'typebox';
 import type { JsonObject } from '../core/json.ts';
+import { readSearch } from '../core/search.ts';
 import * as users from '../services/users.ts';
-import { list, plain, type Route } from './route.ts';
-import { Address, CreatedUser, NewAddress, NewUser, UpdatedUser, User, UserUpdate } from './schemas.ts';
+import { ifMatch, tagged } from './etag.ts';
+import { badCursor, type Call, list, ordered, plain, type Route } from './route.ts';
+import {
+  Address,
+  CascadeQuery,
+  CreatedUser,
+  Deleted,
+  DeleteQuery,
+  Membership,
+  NewAddress,
+  NewUser,
+  Profile,
+  ProfileUpdate,
+  UpdatedUser,
+  User,
+  UserUpdate,
+  WholeAddress,
+} from './schemas.ts';
+import { parsePlace, placeText, Search } from './search.ts';
+
+export function showProfile({ created_at, updated_at, ...profile }: users.Profile) {
+  return { ...profile, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
+}
+
+function showAddress({ disabled_at, ...address }: users.WholeAddress) {
+  return { ...address, disabled_at: disabled_at?.toISOString() ?? null };
+}
+
+/** If-Match holds for all changes of a user: the tag is that of the profile. */
+function unchanged(call: Call): users.Check<users.Profile> {
+  const check = ifMatch(call);
+  return current => check(showProfile(current));
+}
 
 const update = (method: 'PUT' | 'PATCH', id: string) =>
   plain({
@@ -15,28 +48,42 @@ const update = (method: 'PUT' | 'PATCH', id: string) =>
     status: 200,
     body: UserUpdate,
     answer: UpdatedUser,
-    handle: ({ deps, organization, user, body }) => {
+    handle: call => {
+      const { deps, organization, user, body } = call;
       const { first_name, last_name, locked, locale, custom_fields, _mode = 'IGNORE' } = body;
-      return users.updateUser(deps, organization.id, user.id, {
+      const update = {
         first_name,
         last_name,
         locked,
         locale,
         custom_fields: custom_fields as JsonObject | null | undefined,
         mode: _mode.toUpperCase() as users.CustomFieldsMode,
-      });
+      };
+      return users.updateUser(deps, organization.id, user.id, update, unchanged(call));
     },
   });
 
 export const userRoutes: Route[] = [
-  list({
+  ordered({
     path: '/api/o/:org/u/',
     permission: 'user:read',
     id: 'listUsers',
     summary: 'List users',
+    description: 'With `search`, those whose first name, last name or email begins with it, in this order.',
     tag: 'Users',
+    query: Search,
     item: User,
-    list: ({ deps, organization }, page) => users.listUsers(deps.db, organization.id, page),
+    list: async ({ deps, organization, query }, page) => {
+      const ways = readSearch(query.search ?? '');
+      if (ways.length === 0) {
+        if (!/^\d{0,15}$/.test(page.after)) throw badCursor();
+        const rows = await users.listUsers(deps.db, organization.id, { ...page, after: Number(page.after) });
+        return rows.map(row => ({ ...row, cursor: String(row.id) }));
+      }
+      const after = parsePlace(page.after, ways);
+      const rows = await users.searchUsers(deps.db, organization.id, ways, { after, limit: page.limit });
+      return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));
+    },
   }),
   plain({
     method: 'POST',
@@ -68,6 +115,104 @@ export const userRoutes: Route[] = [
   }),
   update('PUT', 'updateUser'),
   update('PATCH', 'patchUser'),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/u/:username/profile/',
+    permission: 'user:read',
+    id: 'retrieveProfile',
+    summary: 'Retrieve profile',
+    description: 'All that there is to know of a user, with an ETag for changes.',
+    tag: 'Users',
+    status: 200,
+    answer: Profile,
+    handle: async call =>
+      tagged(call, showProfile(await users.getProfile(call.deps, call.organization.id, call.user.id))),
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/u/:username/profile/',
+    permission: 'user:write',
+    id: 'updateProfile',
+    summary: 'Update profile',
+    description: 'What is absent stays as it is; `custom_fields` takes the place of the old ones.',
+    tag: 'Users',
+    status: 200,
+    body: ProfileUpdate,
+    answer: Profile,
+    handle: async call => {
+      const { deps, organization, user, body } = call;
+      const update = { ...body, custom_fields: body.custom_fields as JsonObject | undefined, mode: 'REPLACE' as const };
+      return tagged(call, showProfile(await users.updateUser(deps, organization.id, user.id, update, unchanged(call))));
+    },
+  }),
+  list({
+    path: '/api/o/:org/u/:username/memberships/',
+    permission: 'user:read',
+    id: 'listMemberships',
+    summary: 'List memberships',
+    description: 'The distribution lists that the user is a member of.',
+    tag: 'Users',
+    item: Membership,
+    list: ({ deps, organization, user }, page) => users.listMemberships(deps.db, organization.id, user.id, page),
+  }),
+  list({
+    path: '/api/o/:org/u/:username/addresses/',
+    permission: 'user:read',
+    id: 'listWholeAddresses',
+    summary: 'List addresses with their state',
+    tag: 'Users',
+    item: WholeAddress,
+    list: async ({ deps, organization, user }, page) =>
+      (await users.listWholeAddresses(deps.db, organization.id, user.id, page)).map(showAddress),
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/u/:username/addresses/:address/',
+    permission: 'user:write',
+    id: 'updateAddress',
+    summary: 'Switch address on or off',
+    description: 'What is off is not used; one that Belfry switched off because it no longer works can be tried again.',
+    tag: 'Users',
+    status: 200,
+    body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
+    answer: WholeAddress,
+    handle: async ({ deps, organization, user, address, body }) =>
+      showAddress(await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled)),
+  }),
+  plain({
+    method: 'DELETE',
+    path: '/api/o/:org/u/:username/addresses/:address/',
+    permission: 'user:write',
+    id: 'deleteAddress',
+    summary: 'Delete address',
+    description: 'One that lists know the user by goes only with `cascade`, and the memberships with it.',
+    tag: 'Users',
+    status: 200,
+    query: CascadeQuery,
+    answer: Deleted,
+    handle: async ({ deps, organization, user, address, query: { cascade = false, dry_run = false } }) => ({
+      deleted: await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run }),
+      ...(dry_run && { dry_run }),
+    }),
+  }),
+  plain({
+    method: 'DELETE',
+    path: '/api/o/:org/u/:username/',
+    permission: 'user:write',
+    id: 'deleteUser',
+    summary: 'Delete user',
+    description: 'With addresses, memberships and inbox. What was sent stays on record, as that of a deleted user.',
+    tag: 'Users',
+    status: 200,
+    query: DeleteQuery,
+    answer: Deleted,
+    handle: async call => {
+      const { deps, organization, user, query } = call;
+      const { dry_run = false } = query;
+      const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, unchanged(call));
+      return { deleted, ...(dry_run && { dry_run }) };
+    },
+  }),
   list({
     path: '/api/o/:org/u/:username/address/',
     permission: 'user:read',

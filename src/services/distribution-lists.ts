@@ -1,14 +1,17 @@
-import { AppError } from '../core/errors.ts';
+import { AppError, type ErrorCode } from '../core/errors.ts';
 import { addressKind, fold } from '../core/text.ts';
 import { addMissingEmails } from '../db/addresses.ts';
 import * as lists from '../db/distribution-lists.ts';
 import * as members from '../db/members.ts';
 import type { PageRequest } from '../db/page.ts';
+import { violatedConstraint } from '../db/pool.ts';
 import { createMissingUsers } from '../db/users.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
 export { listDistributionLists } from '../db/distribution-lists.ts';
+export { listNamedMembers, type NamedMember } from '../db/members.ts';
+export { searchMembers } from '../db/user-search.ts';
 
 export async function findDistributionList({ db }: Deps, organizationId: number, projectId: number, id: number) {
   return lists.findDistributionList(db, organizationId, projectId, id);
@@ -70,4 +73,133 @@ export async function listMembers(
     const channel = channels.find(candidate => candidate.enabled && candidate.type === kind);
     return { ...member, channel: channel?.slug ?? kind };
   });
+}
+
+interface List {
+  id: number;
+  name: string;
+}
+
+export async function countMembers({ db }: Deps, organizationId: number, listId: number) {
+  return (await lists.countMembers(db, organizationId, listId)) ?? gone('list.not_found', 'list');
+}
+
+/** Notifications that name the list go on naming it. */
+export async function renameDistributionList(
+  deps: Deps,
+  organizationId: number,
+  project: Project,
+  id: number,
+  name: string,
+  check: (current: List) => void,
+): Promise<List> {
+  return deps.db.transaction().execute(async trx => {
+    const current = (await lists.findListForUpdate(trx, organizationId, id)) ?? gone('list.not_found', 'list');
+    check(current);
+    if (name === current.name) return current;
+    const uses = await usesOf(trx, organizationId, project, current.name_key);
+    try {
+      await lists.renameDistributionList(trx, organizationId, id, { name, name_key: fold(name) });
+    } catch (error) {
+      if (violatedConstraint(error) !== 'distribution_lists_organization_id_project_id_name_key_key') throw error;
+      throw new AppError('resource.exists', `this project has a distribution list named ${name} already`, {
+        fields: { name: ['is taken by another list of this project'] },
+      });
+    }
+    const ids = uses.map(use => use.notification_id);
+    if (ids.length > 0) await lists.nameListInNotifications(trx, organizationId, ids, name);
+    const changes = { before: { name: current.name }, after: { name, notifications: uses.map(use => use.path) } };
+    const path = `${project.slug}/${current.name}`;
+    await record(deps, trx, organizationId, { action: 'update', noun: 'list', path, ...changes });
+    return { id, name };
+  });
+}
+
+const mostNamed = 20;
+
+/** One that notifications name stays; one with members goes only with them. */
+export async function deleteDistributionList(
+  deps: Deps,
+  organizationId: number,
+  project: Project,
+  id: number,
+  { cascade, dryRun, check }: { cascade: boolean; dryRun: boolean; check: (current: List) => void },
+) {
+  return deps.db.transaction().execute(async trx => {
+    const current = (await lists.findListForUpdate(trx, organizationId, id)) ?? gone('list.not_found', 'list');
+    check(current);
+    const uses = await usesOf(trx, organizationId, project, current.name_key);
+    if (uses.length > 0) {
+      const notifications = uses.slice(0, mostNamed).map(use => use.path);
+      throw new AppError('resource.in_use', 'notifications go to this list: change them first', {
+        uses: { notifications },
+      });
+    }
+    const { members } = current;
+    if (members > 0 && !cascade) {
+      throw new AppError('resource.in_use', 'the list has members: add ?cascade=true to delete it with them', {
+        uses: { members },
+      });
+    }
+    const deleted = { lists: 1, members };
+    if (dryRun) return deleted;
+    await lists.deleteDistributionList(trx, organizationId, id);
+    const before = { name: current.name, members };
+    const path = `${project.slug}/${current.name}`;
+    await record(deps, trx, organizationId, { action: 'delete', noun: 'list', path, before });
+    return deleted;
+  });
+}
+
+async function usesOf(db: Deps['db'], organizationId: number, project: Project, nameKey: string) {
+  const uses = await lists.listListUses(db, organizationId, project.id);
+  return uses.filter(use => fold(use.list) === nameKey);
+}
+
+export async function findMember({ db }: Deps, organizationId: number, listId: number, id: number) {
+  return members.findMember(db, organizationId, listId, id);
+}
+
+/** One who is not active stays a member, and is not notified. */
+export async function setMemberActive(
+  deps: Deps,
+  organizationId: number,
+  project: Project,
+  list: List,
+  id: number,
+  active: boolean,
+) {
+  return deps.db.transaction().execute(async trx => {
+    await members.setMemberActive(trx, organizationId, id, active);
+    const member = await members.findMember(trx, organizationId, list.id, id);
+    if (!member) return gone('member.not_found', 'member');
+    const path = `${project.slug}/${list.name}/${member.user}`;
+    await record(deps, trx, organizationId, { action: 'update', noun: 'member', path, after: { active } });
+    return member;
+  });
+}
+
+/** The user stays. */
+export async function removeMember(
+  deps: Deps,
+  organizationId: number,
+  project: Project,
+  list: List,
+  id: number,
+  dryRun: boolean,
+) {
+  return deps.db.transaction().execute(async trx => {
+    const member = await members.findMember(trx, organizationId, list.id, id);
+    if (!member) return gone('member.not_found', 'member');
+    if (dryRun) return { members: 1 };
+    await members.removeMember(trx, organizationId, id);
+    const path = `${project.slug}/${list.name}/${member.user}`;
+    const before = { address: member.address, active: member.active };
+    await record(deps, trx, organizationId, { action: 'delete', noun: 'member', path, before });
+    return { members: 1 };
+  });
+}
+
+function gone(code: ErrorCode, noun: string): never {
+  throw new AppError(code, `the ${noun} has been deleted meanwhile`);
 }

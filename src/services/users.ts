@@ -6,8 +6,13 @@ import * as users from '../db/users.ts';
 import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export { listAddresses } from '../db/addresses.ts';
-export { listUsers } from '../db/users.ts';
+export { listAddresses, listWholeAddresses, type WholeAddress } from '../db/addresses.ts';
+export { listMemberships } from '../db/members.ts';
+export { countKeys, type SearchPlace, searchUsers } from '../db/user-search.ts';
+export { listUsers, type Profile } from '../db/users.ts';
+
+/** Throws when what is there now is not what the caller has read. */
+export type Check<T> = (current: T) => void;
 
 export async function findUser({ db }: Deps, organizationId: number, username: string) {
   return users.findUserByName(db, organizationId, fold(username));
@@ -61,19 +66,25 @@ export interface UserUpdate {
   mode: CustomFieldsMode;
 }
 
-export async function updateUser(deps: Deps, organizationId: number, id: number, update: UserUpdate) {
+export async function updateUser(
+  deps: Deps,
+  organizationId: number,
+  id: number,
+  update: UserUpdate,
+  check: Check<users.Profile> = () => {},
+) {
   const { custom_fields: given, mode, locale: written, ...changes } = update;
   const locale = written === undefined ? undefined : readLocale(written);
   return deps.db.transaction().execute(async trx => {
     const current = await users.findUserForUpdate(trx, organizationId, id);
     if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+    check(current);
     const custom_fields = given ? applyCustomFields(current.custom_fields, given, mode) : undefined;
     const updated = await users.updateUser(trx, organizationId, id, { ...changes, locale, custom_fields });
-    const changed = differences(current, updated);
+    const changed = differences({ ...current, updated_at: null }, { ...updated, updated_at: null });
     const path = updated.username;
     if (changed) await record(deps, trx, organizationId, { action: 'update', noun: 'user', path, ...changed });
-    const { locale: _, ...shown } = updated;
-    return shown;
+    return updated;
   });
 }
 
@@ -112,5 +123,78 @@ export async function addAddress(
       await record(deps, trx, organizationId, { action: 'create', noun: 'address', path, after: address });
     }
     return address;
+  });
+}
+
+export async function getProfile({ db }: Deps, organizationId: number, id: number) {
+  const profile = await users.findProfile(db, organizationId, id);
+  if (!profile) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+  return profile;
+}
+
+/** With addresses, memberships and inbox; what was sent stays on record. Tells what went, or would go. */
+export async function deleteUser(
+  deps: Deps,
+  organizationId: number,
+  id: number,
+  dryRun: boolean,
+  check: Check<users.Profile>,
+) {
+  return deps.db.transaction().execute(async trx => {
+    const current = await users.findUserForUpdate(trx, organizationId, id);
+    if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+    check(current);
+    const deleted = { users: 1, ...(await users.countUserParts(trx, organizationId, id)) };
+    if (dryRun) return deleted;
+    await users.deleteUsers(trx, organizationId, [current.username]);
+    const { email, first_name, last_name, locked, locale, custom_fields } = current;
+    const before = { email, first_name, last_name, locked, locale, custom_fields };
+    await record(deps, trx, organizationId, { action: 'delete', noun: 'user', path: current.username, before });
+    return deleted;
+  });
+}
+
+interface Owner {
+  id: number;
+  username: string;
+}
+
+export async function findAddress({ db }: Deps, organizationId: number, userId: number, id: number) {
+  return addresses.findAddress(db, organizationId, userId, id);
+}
+
+/** One that is switched off is not used until it is switched on again. */
+export async function setAddressEnabled(deps: Deps, organizationId: number, user: Owner, id: number, enabled: boolean) {
+  const reason = `switched off by ${deps.actor.name}`;
+  return deps.db.transaction().execute(async trx => {
+    const address = await addresses.setAddressEnabled(trx, organizationId, id, enabled, reason);
+    if (!address) throw new AppError('address.not_found', 'the address has been deleted meanwhile');
+    const entry = { action: 'update', noun: 'address', path: `${user.username}/${address.name}`, after: { enabled } };
+    await record(deps, trx, organizationId, entry);
+    return address;
+  });
+}
+
+/** An address by which the user is a member of lists goes with these memberships, or not at all. */
+export async function deleteAddress(
+  deps: Deps,
+  organizationId: number,
+  user: Owner,
+  { id, name, value }: addresses.Address,
+  { cascade, dryRun }: { cascade: boolean; dryRun: boolean },
+) {
+  return deps.db.transaction().execute(async trx => {
+    const members = await addresses.countMembersBy(trx, organizationId, id);
+    if (members > 0 && !cascade) {
+      throw new AppError('resource.in_use', 'the user is a member of lists by this address: add ?cascade=true', {
+        uses: { members },
+      });
+    }
+    const deleted = { addresses: 1, members };
+    if (dryRun) return deleted;
+    await addresses.deleteAddress(trx, organizationId, id);
+    const entry = { action: 'delete', noun: 'address', path: `${user.username}/${name}`, before: { name, value } };
+    await record(deps, trx, organizationId, entry);
+    return deleted;
   });
 }

@@ -1,5 +1,5 @@
 /** What stands in a path for each of its parameters: something that is there, nothing, and what is somebody else's. */
-import type { Tenants } from './tenants.ts';
+import { keyIdOf, type Tenants } from './tenants.ts';
 
 interface Values {
   there: string;
@@ -19,6 +19,21 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       there: String(acme.listId),
       elsewhere: [acme.otherListId, rival.listId, rival.otherListId].map(String),
       code: 'list.not_found',
+    },
+    address: {
+      there: String(acme.spareAddressId),
+      elsewhere: [acme.addressIds[1], ...rival.addressIds, rival.spareAddressId].map(String),
+      code: 'address.not_found',
+    },
+    member: {
+      there: String(acme.memberIds[0]),
+      elsewhere: [acme.memberIds[2], ...rival.memberIds].map(String),
+      code: 'member.not_found',
+    },
+    key: {
+      there: keyIdOf(acme.keys.onOtherApplication),
+      elsewhere: [keyIdOf(rival.keys.all)],
+      code: 'key.not_found',
     },
     channel: { there: 'relay', elsewhere: ['hooks'], code: 'channel.not_found' },
     identifier: {

@@ -31,6 +31,12 @@ export interface Tenant {
   /** A viewer, and the only owner. */
   accountIds: [number, number];
   inviteIds: number[];
+  /** The email of jane, and of joe. */
+  addressIds: number[];
+  /** Of jane, by which she is a member of nothing. */
+  spareAddressId: number;
+  /** Of `Customers`: jane and joe; of `Staff`: jane. */
+  memberIds: number[];
   keys: TenantKeys;
 }
 
@@ -52,6 +58,11 @@ export interface BadKey {
   /** The whole Authorization header; undefined for none. */
   authorization: string | undefined;
   code: string;
+}
+
+/** The part of a key that names it. */
+export function keyIdOf(key: string): string {
+  return key.split('_')[1]!;
 }
 
 export interface Tenants {
@@ -104,8 +115,12 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   }
   const list = await insert(db, 'distribution_lists', { ...inShop, name: 'Customers', name_key: 'customers' });
   const otherList = await insert(db, 'distribution_lists', { ...inDepot, name: 'Staff', name_key: 'staff' });
-  for (const { address } of people) await insert(db, 'members', { ...own, list_id: list.id, address_id: address });
-  await insert(db, 'members', { ...own, list_id: otherList.id, address_id: people[0]!.address });
+  const memberIds: number[] = [];
+  const join = async (list_id: number, address_id: number) =>
+    void memberIds.push((await insert(db, 'members', { ...own, list_id, address_id })).id);
+  for (const { address } of people) await join(list.id, address);
+  await join(otherList.id, people[0]!.address);
+  const spare = await insert(db, 'addresses', { ...own, user_id: people[0]!.id, name: 'fax', value: '12' });
 
   const occurrences: Tenant['occurrences'] = [];
   const [jane] = people;
@@ -156,6 +171,9 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     messageIds,
     accountIds: accountIds as [number, number],
     inviteIds,
+    addressIds: people.map(({ address }) => address),
+    spareAddressId: spare.id,
+    memberIds,
     keys: await buildKeys(deps, slug),
   };
 }
@@ -186,7 +204,7 @@ async function buildBadKeys(deps: Deps, { slug, keys }: Tenant): Promise<BadKey[
   await deps.db.updateTable('keys').set({ revoked_at: new Date() }).where('id', '=', revoked.id).execute();
   const expired = await createKey(deps, slug, { name: 'expired', permissions: ['*'], expires_at: new Date(1) });
   const last = keys.all.at(-1) === 'a' ? 'b' : 'a';
-  const keyId = keys.all.split('_')[1]!;
+  const keyId = keyIdOf(keys.all);
   const bad = (what: string, authorization: string | undefined, code = 'key.invalid') => ({
     what,
     authorization,

@@ -43,6 +43,10 @@ export const writes: Record<string, Write> = {
   updateUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   patchUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   addUserAddress: { body: () => ({ name: 'pager', value: `number ${++count}` }), action: 'create', noun: 'address' },
+  updateProfile: { body: () => ({ first_name: `Jane ${++count}`, locale: 'pt-br' }), action: 'update', noun: 'user' },
+  updateAddress: { body: () => ({ enabled: false }), action: 'update', noun: 'address' },
+  deleteAddress: { action: 'delete', noun: 'address' },
+  deleteUser: { params: () => ({ username: 'joe@acme.test' }), action: 'delete', noun: 'user' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
   retryDelivery: {
@@ -55,6 +59,10 @@ export const writes: Record<string, Write> = {
   },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
+  updateDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'update', noun: 'list' },
+  updateMember: { body: () => ({ active: false }), action: 'update', noun: 'member' },
+  deleteMember: { action: 'delete', noun: 'member' },
+  deleteDistributionList: { query: '?cascade=true', action: 'delete', noun: 'list' },
   createKey: {
     body: () => ({ name: `key ${++count}`, permissions: ['user:read'] }),
     action: 'create',
