@@ -80,7 +80,7 @@ CREATE TABLE channels (
 CREATE TABLE users (
   organization_id bigint NOT NULL,
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  username text NOT NULL,
+  username text COLLATE "C" NOT NULL,
   email text NOT NULL,
   first_name text NOT NULL DEFAULT '',
   last_name text NOT NULL DEFAULT '',
@@ -90,10 +90,14 @@ CREATE TABLE users (
   updated_at timestamptz NOT NULL DEFAULT now(),
   locale text,
   version integer NOT NULL DEFAULT 1,
+  first_key text COLLATE "C" NOT NULL DEFAULT '',
+  last_key text COLLATE "C" NOT NULL DEFAULT '',
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE INDEX users_by_first_name ON users (organization_id, first_key, last_key, id);
+CREATE INDEX users_by_last_name ON users (organization_id, last_key, first_key, id);
 
 CREATE TABLE addresses (
   organization_id bigint NOT NULL,
@@ -108,6 +112,8 @@ CREATE TABLE addresses (
   CONSTRAINT addresses_organization_id_user_id_name_value_key UNIQUE (organization_id, user_id, name, value),
   CONSTRAINT addresses_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX addresses_by_value ON addresses (organization_id, value) WHERE name <> 'email';
+CREATE INDEX addresses_disabled ON addresses (organization_id) WHERE disabled_at IS NOT NULL;
 
 CREATE TABLE distribution_lists (
   organization_id bigint NOT NULL,
@@ -117,6 +123,8 @@ CREATE TABLE distribution_lists (
   name_key text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  members integer NOT NULL DEFAULT 0,
+  active_members integer NOT NULL DEFAULT 0,
   CONSTRAINT distribution_lists_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT distribution_lists_organization_id_project_id_name_key_key UNIQUE (organization_id, project_id, name_key),
   CONSTRAINT distribution_lists_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
@@ -260,9 +268,12 @@ CREATE TABLE deliveries (
   user_version integer,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
+CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
+CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
 CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
 CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, occurrence_id, notification_id, channel_id, COALESCE(address, '#' || user_id));
+CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
@@ -439,6 +450,24 @@ CREATE TABLE invites (
 CREATE INDEX invites_by_email ON invites (email);
 CREATE INDEX invites_by_token ON invites (token_hash);
 
+CREATE TABLE trigger_stats (
+  organization_id bigint NOT NULL,
+  hour timestamptz NOT NULL,
+  event_id bigint NOT NULL,
+  part smallint NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT trigger_stats_pkey PRIMARY KEY (organization_id, hour, event_id, part)
+);
+
+CREATE TABLE latency_stats (
+  organization_id bigint NOT NULL,
+  hour timestamptz NOT NULL,
+  bucket smallint NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT latency_stats_pkey PRIMARY KEY (organization_id, hour, bucket),
+  CONSTRAINT latency_stats_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -458,6 +487,31 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_members()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+declare
+  change record;
+begin
+  for change in execute case tg_op
+    when 'INSERT' then 'select organization_id, list_id, count(*) as members, count(*) filter (where active) as active
+      from added group by 1, 2 order by 1, 2'
+    when 'DELETE' then 'select organization_id, list_id, -count(*) as members, -count(*) filter (where active) as active
+      from removed group by 1, 2 order by 1, 2'
+    else 'select organization_id, list_id, sum(n) as members, sum(n) filter (where active) as active
+      from (select organization_id, list_id, active, 1 as n from added
+        union all select organization_id, list_id, active, -1 from removed) both_of_them
+      group by 1, 2 order by 1, 2'
+  end loop
+    update distribution_lists set members = members + change.members,
+      active_members = active_members + coalesce(change.active, 0)
+    where organization_id = change.organization_id and id = change.list_id
+      and exists (select from organizations where organizations.id = change.organization_id);
+  end loop;
   return null;
 end $function$;
 
@@ -487,7 +541,13 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER keep_user BEFORE UPDATE ON users
   FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields) EXECUTE FUNCTION keep_user();
-CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, permissions, requests_per_second, expires_at, revoked_at ON keys
+CREATE TRIGGER count_added AFTER INSERT ON members REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_members();
+CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS removed NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_members();
+CREATE TRIGGER count_removed AFTER DELETE ON members REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_members();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_hash, project_id, application_id, permissions, requests_per_second, expires_at, revoked_at ON keys
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();

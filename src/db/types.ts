@@ -125,6 +125,8 @@ export interface DistributionLists {
   name_key: string;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  members: Generated<number>;
+  active_members: Generated<number>;
 }
 
 export interface Events {
@@ -184,6 +186,13 @@ export interface Keys {
   revoked_at: Date | null;
   last_used_at: Date | null;
   created_at: Generated<Date>;
+}
+
+export interface LatencyStats {
+  organization_id: number;
+  hour: Date;
+  bucket: number;
+  count: number;
 }
 
 export interface Layouts {
@@ -311,6 +320,14 @@ export interface SignInAttempts {
   locked_until: Date | null;
 }
 
+export interface TriggerStats {
+  organization_id: number;
+  hour: Date;
+  event_id: number;
+  part: number;
+  count: number;
+}
+
 export interface UserHistory {
   organization_id: number;
   user_id: number;
@@ -338,6 +355,8 @@ export interface Users {
   updated_at: Generated<Date>;
   locale: string | null;
   version: Generated<number>;
+  first_key: Generated<string>;
+  last_key: Generated<string>;
 }
 
 export interface Wordings {
@@ -362,6 +381,7 @@ export interface Tables {
   inbox: Inbox;
   invites: Invites;
   keys: Keys;
+  latency_stats: LatencyStats;
   layouts: Layouts;
   members: Members;
   memberships: Memberships;
@@ -373,6 +393,7 @@ export interface Tables {
   projects: Projects;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
+  trigger_stats: TriggerStats;
   user_history: UserHistory;
   users: Users;
   wordings: Wordings;

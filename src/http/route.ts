@@ -23,8 +23,7 @@ export interface Found {
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
   member: { id: number };
-  /** Named by the path; `key` is whoever asks. */
-  namedKey: { id: string; name: string };
+  key: { id: string; name: string };
   occurrence: { identifier: string };
   channel: { id: number; slug: string };
   delivery: { id: number };
@@ -42,7 +41,7 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:address/${string}` ? Pick<Found, 'address'> : unknown) &
   (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
   (Path extends `${string}:member/${string}` ? Pick<Found, 'member'> : unknown) &
-  (Path extends `${string}:key/${string}` ? Pick<Found, 'namedKey'> : unknown) &
+  (Path extends `${string}:key/${string}` ? Pick<Found, 'key'> : unknown) &
   (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
   (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
   (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown) &
@@ -96,6 +95,10 @@ interface RouteBase {
   tag: string;
   status: 200 | 201 | 302;
   body?: TSchema;
+  /** The media type of the body, where it is not JSON: it comes as text. */
+  consumes?: 'text/csv';
+  /** The media type of the answer, where it is not JSON. */
+  produces?: 'text/csv';
   bodyLimit?: number;
   query?: TSchema;
   headers?: TSchema;
