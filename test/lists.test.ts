@@ -59,7 +59,7 @@ describe('pages', () => {
     const { body: whole } = await ask({ path: at });
     const single = await pages(`${at}?limit=1`, tenants.acme.keys.all);
     expect(single.flat()).toEqual(whole);
-    expect(single.map(page => page.length)).toEqual(whole.map(() => 1));
+    expect(single.map(page => page.length)).toEqual(whole.length === 0 ? [0] : whole.map(() => 1));
   });
 
   test('of any size join to the whole list in the order of ids', async () => {

@@ -20,7 +20,7 @@ const catalogue = {
   'request.invalid': ['invalid', 'The request is invalid'],
   'request.malformed': ['invalid', 'The request cannot be read'],
   'request.too_large': ['too_large', 'The request body is too large'],
-  'request.media_type': ['media_type', 'The body must be application/json'],
+  'request.media_type': ['media_type', 'The body has the wrong media type'],
   'request.method': ['method', 'This path does not take that method'],
   'request.stale': ['stale', 'It has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
@@ -30,6 +30,7 @@ const catalogue = {
   'key.revoked': ['unauthorized', 'The API key was revoked'],
   'key.expired': ['unauthorized', 'The API key has expired'],
   'key.permission': ['forbidden', 'The API key lacks a permission'],
+  'key.ended': ['conflict', 'The API key works no longer'],
   'key.name_taken': ['invalid', 'A key of that name exists'],
 
   'session.missing': ['unauthorized', 'Nobody is signed in'],

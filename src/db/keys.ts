@@ -46,7 +46,49 @@ export async function createKey(db: Db, organizationId: number, key: NewKey): Pr
   return result.numInsertedOrUpdatedRows === 1n;
 }
 
+export type KeyView = Awaited<ReturnType<typeof listKeys>>[number];
+
 export async function listKeys(db: Db, organizationId: number) {
+  return selectKeys(db, organizationId).orderBy('k.created_at').orderBy('k.id').execute();
+}
+
+export async function findKey(db: Db, organizationId: number, id: string): Promise<KeyView | undefined> {
+  return selectKeys(db, organizationId).where('k.id', '=', id).executeTakeFirst();
+}
+
+/** With the whole row, locked for a change. */
+export async function findKeyForUpdate(db: Db, organizationId: number, id: string): Promise<Key | undefined> {
+  return db
+    .selectFrom('keys')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+export interface KeyChanges {
+  name?: string;
+  requests_per_second?: number | null;
+  expires_at?: Date | null;
+}
+
+/** Fails on the unique name when another key of the organization has it. */
+export async function updateKey(db: Db, organizationId: number, id: string, changes: KeyChanges): Promise<void> {
+  if (Object.values(changes).every(value => value === undefined)) return;
+  await db
+    .updateTable('keys')
+    .set(changes)
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteKey(db: Db, organizationId: number, id: string): Promise<void> {
+  await db.deleteFrom('keys').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
+function selectKeys(db: Db, organizationId: number) {
   return db
     .selectFrom('keys as k')
     .leftJoin('projects as p', join =>
@@ -67,10 +109,7 @@ export async function listKeys(db: Db, organizationId: number) {
       'k.revoked_at',
       'k.last_used_at',
     ])
-    .where('k.organization_id', '=', organizationId)
-    .orderBy('k.created_at')
-    .orderBy('k.id')
-    .execute();
+    .where('k.organization_id', '=', organizationId);
 }
 
 /** By id or name; those that are meant. Revoking twice keeps the first time. */

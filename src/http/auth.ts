@@ -15,6 +15,7 @@ import { findDistributionList, findMember as findListMember } from '../services/
 import { findChannel } from '../services/holds.ts';
 import { hasMessage } from '../services/inbox.ts';
 import { findInvite } from '../services/invites.ts';
+import { findKey } from '../services/key-changes.ts';
 import { authenticate, type Key } from '../services/keys.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
@@ -188,6 +189,11 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
     const known = id !== undefined && (await hasDelivery(deps, place.organization.id, params.identifier!, id));
     if (!known) throw notFound('delivery.not_found', 'delivery', params.delivery);
     extra.delivery = { id };
+  }
+  if (params.key !== undefined) {
+    const named = await findKey(deps, place.organization.id, params.key);
+    if (!named) throw notFound('key.not_found', 'key', params.key);
+    extra.namedKey = named;
   }
   if (params.message !== undefined) {
     const id = parseId(params.message);

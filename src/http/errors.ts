@@ -19,7 +19,7 @@ export const statuses: Record<ErrorKind, number> = {
 };
 
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = toAppError(error);
+  const known = toAppError(error, request.routeOptions?.config?.consumes ?? 'application/json');
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
   const { fields, retryAfterSeconds, allow, uses } = known.details;
@@ -43,7 +43,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     });
 }
 
-function toAppError(error: unknown): AppError {
+function toAppError(error: unknown, mediaType: string): AppError {
   if (error instanceof AppError) {
     // A secret that cannot be read or the like is for the operator's log, not for the caller.
     return error.kind === 'internal' ? new AppError('service.internal', error.message, { cause: error }) : error;
@@ -59,7 +59,7 @@ function toAppError(error: unknown): AppError {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new AppError('request.too_large', 'the body is larger than this path takes: send less at a time');
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return new AppError('request.media_type', 'send the body with Content-Type: application/json');
+      return new AppError('request.media_type', `send the body with Content-Type: ${mediaType}`);
     default:
       if (statusCode && statusCode >= 400 && statusCode < 500) return new AppError('request.malformed', message);
       return new AppError('service.internal', message ?? 'unknown error', { cause: error });

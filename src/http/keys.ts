@@ -1,9 +1,46 @@
 import { Type } from 'typebox';
+import * as changes from '../services/key-changes.ts';
 import * as keys from '../services/keys.ts';
-import { plain, type Route } from './route.ts';
-import { CreatedKey, Key, NewKey, RevokeKey } from './schemas.ts';
+import { etagOf, ifMatch } from './etag.ts';
+import { type Call, plain, type Route } from './route.ts';
+import {
+  CreatedKey,
+  Deleted,
+  DeleteQuery,
+  Key,
+  KeyUpdate,
+  NewKey,
+  RevokeKey,
+  RotatedKey,
+  RotateKey,
+} from './schemas.ts';
 
 const tag = 'Keys';
+
+function show(row: changes.KeyView) {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at?.toISOString() ?? null,
+    revoked_at: row.revoked_at?.toISOString() ?? null,
+    last_used_at: row.last_used_at?.toISOString() ?? null,
+  };
+}
+
+/** When it was last used is no change of the key: the tag leaves it out. */
+function tagOf(row: changes.KeyView) {
+  return { ...show(row), last_used_at: null };
+}
+
+function answer(call: Call, row: changes.KeyView) {
+  call.reply.header('etag', etagOf(tagOf(row)));
+  return show(row);
+}
+
+function unchanged(call: Call) {
+  const check = ifMatch(call);
+  return (current: changes.KeyView) => check(tagOf(current));
+}
 
 export const keyRoutes: Route[] = [
   plain({
@@ -17,13 +54,7 @@ export const keyRoutes: Route[] = [
     answer: Type.Array(Key),
     handle: async ({ deps, organization }) => {
       const rows = await keys.listKeys(deps.db, organization.id);
-      return rows.map(row => ({
-        ...row,
-        created_at: row.created_at.toISOString(),
-        expires_at: row.expires_at?.toISOString() ?? null,
-        revoked_at: row.revoked_at?.toISOString() ?? null,
-        last_used_at: row.last_used_at?.toISOString() ?? null,
-      }));
+      return rows.map(show);
     },
   }),
   plain({
@@ -57,6 +88,77 @@ export const keyRoutes: Route[] = [
     handle: async ({ deps, organization, body }) => {
       await keys.revokeKey(deps, organization.id, body.key);
       return { revoked: body.key };
+    },
+  }),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/k/:key/',
+    permission: 'key:read',
+    id: 'retrieveKey',
+    summary: 'Retrieve key',
+    tag,
+    status: 200,
+    answer: Key,
+    handle: async call => answer(call, await changes.getKey(call.deps, call.organization.id, call.namedKey.id)),
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/k/:key/',
+    permission: 'key:write',
+    id: 'updateKey',
+    summary: 'Update key',
+    description: 'What is absent stays as it is; null takes a limit or an expiry away.',
+    tag,
+    status: 200,
+    body: KeyUpdate,
+    answer: Key,
+    handle: async call => {
+      const { deps, organization, namedKey, body } = call;
+      const { expires_at, ...rest } = body;
+      const update =
+        expires_at === undefined ? rest : { ...rest, expires_at: expires_at ? new Date(expires_at) : null };
+      return answer(call, await changes.updateKey(deps, organization.id, namedKey.id, update, unchanged(call)));
+    },
+  }),
+  plain({
+    method: 'POST',
+    path: '/api/o/:org/k/:key/rotate/',
+    permission: 'key:write',
+    id: 'rotateKey',
+    summary: 'Rotate key',
+    description:
+      'A new key with the name and permissions of this one, which goes on working for the time of `overlap` under another ' +
+      'name. The new key itself is in this answer and nowhere else.',
+    tag,
+    status: 201,
+    body: RotateKey,
+    answer: RotatedKey,
+    handle: async ({ deps, organization, namedKey, body, key: granter }) => {
+      const { overlap = '24h' } = body;
+      const now = Date.now();
+      const made = await changes.rotateKey(deps, organization.id, namedKey.id, overlap, granter.permissions, now);
+      return { ...made, previous: { id: made.previous.id, expires_at: made.previous.expires_at.toISOString() } };
+    },
+  }),
+  plain({
+    method: 'DELETE',
+    path: '/api/o/:org/k/:key/',
+    permission: 'key:write',
+    id: 'deleteKey',
+    summary: 'Delete key',
+    description: 'One that was revoked or has expired.',
+    tag,
+    status: 200,
+    query: DeleteQuery,
+    answer: Deleted,
+    handle: async call => {
+      const { deps, organization, namedKey, query } = call;
+      const { dry_run = false } = query;
+      const how = { dryRun: dry_run, now: Date.now(), check: unchanged(call) };
+      return {
+        deleted: await changes.deleteKey(deps, organization.id, namedKey.id, how),
+        ...(dry_run && { dry_run }),
+      };
     },
   }),
 ];

@@ -113,7 +113,7 @@ function polishOperation(operation: Operation, schemas: Record<string, Schema>):
 
 /** A body whose fields are all optional may be left out. */
 function isNeeded({ content }: NonNullable<Operation['requestBody']>, schemas: Record<string, Schema>): boolean {
-  const schema = content['application/json']!.schema;
+  const { schema } = Object.values(content)[0]!;
   const named = schemas[String(schema.$ref).split('/').at(-1)!] ?? schema;
   return named.type !== 'object' || Array.isArray(named.required);
 }

@@ -100,9 +100,16 @@ export function schemaOf(route: Route): object {
     params: names.length ? Type.Object(Object.fromEntries(names.map(name => [name, parameters[name]!]))) : undefined,
     querystring: 'list' in route ? listQuery(route.query) : route.query,
     headers: route.headers,
-    body: route.body && reference(route.body),
+    body:
+      route.body &&
+      (route.consumes ? { content: { [route.consumes]: { schema: route.body } } } : reference(route.body)),
     // Errors are the same everywhere: openapi-document.ts adds them.
-    response: { [route.status]: { description: outcomes[route.status], ...answer } },
+    response: {
+      [route.status]: {
+        description: outcomes[route.status],
+        ...(route.produces ? { content: { [route.produces]: { schema: answer } } } : answer),
+      },
+    },
   };
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));
 }

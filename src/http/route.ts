@@ -96,6 +96,10 @@ interface RouteBase {
   tag: string;
   status: 200 | 201 | 302;
   body?: TSchema;
+  /** The media type of the body, where it is not JSON: it comes as text. */
+  consumes?: 'text/csv';
+  /** The media type of the answer, where it is not JSON. */
+  produces?: 'text/csv';
   bodyLimit?: number;
   query?: TSchema;
   headers?: TSchema;

@@ -10,6 +10,7 @@ import { inboxRoutes } from './inbox.ts';
 import { instanceRoutes } from './instance.ts';
 import { inviteRoutes } from './invites.ts';
 import { keyRoutes } from './keys.ts';
+import { listFileRoutes } from './list-files.ts';
 import { messageRoutes } from './messages.ts';
 import { occurrenceRoutes } from './occurrences.ts';
 import { oidcRoutes } from './oidc.ts';
@@ -39,6 +40,7 @@ export const routes: readonly Route[] = [
   ...whyRoutes,
   ...statsRoutes,
   ...holdingRoutes,
+  ...listFileRoutes,
   ...distributionListRoutes,
   ...keyRoutes,
   ...configurationRoutes,

@@ -289,6 +289,34 @@ export const CreatedKey = Type.Object(
   { $id: 'CreatedKey' },
 );
 
+export const KeyUpdate = Type.Object(
+  {
+    name: Type.Optional(NewKey.properties.name),
+    requests_per_second: NewKey.properties.requests_per_second,
+    expires_at: NewKey.properties.expires_at,
+  },
+  { $id: 'KeyUpdate', ...closed },
+);
+
+export const RotateKey = Type.Object(
+  {
+    overlap: Type.Optional(
+      Type.String({ maxLength: 12, default: '24h', description: 'How long the old one still works.' }),
+    ),
+  },
+  { $id: 'RotateKey', ...closed },
+);
+
+export const RotatedKey = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    key: Type.String({ description: 'Shown this once.' }),
+    previous: Type.Object({ id: Type.String(), expires_at: Type.String({ format: 'date-time' }) }),
+  },
+  { $id: 'RotatedKey' },
+);
+
 export const RevokeKey = Type.Object(
   { key: Type.String({ minLength: 1, maxLength: limits.name, description: 'Its id or name.' }) },
   { $id: 'RevokeKey', ...closed },

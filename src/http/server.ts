@@ -10,7 +10,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { AppError } from '../core/errors.ts';
+import { AppError, invalid } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
@@ -27,6 +27,10 @@ import { cleanBody, cleanQuery, createValidator, decodeBody } from './validation
 declare module 'fastify' {
   interface FastifyRequest {
     admission: Admission | null;
+  }
+  interface FastifyContextConfig {
+    /** The media type of the body, where it is not JSON. */
+    consumes?: string;
   }
 }
 
@@ -109,7 +113,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
       return (path: string) => origin + path;
     };
-    for (const route of routes) addRoute(app, route, deps, admit, linkFor);
+    for (const route of routes) {
+      if (!route.consumes) addRoute(app, route, deps, admit, linkFor);
+      else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor));
+    }
     for (const [path, group] of Map.groupBy(routes, route => route.path)) {
       refuseOtherMethods(
         app,
@@ -139,6 +146,7 @@ function addRoute(
     url: route.path,
     schema: schemaOf(route),
     bodyLimit: route.bodyLimit ?? bodyLimit,
+    config: { consumes: route.consumes },
     onRequest: async (request, reply) => {
       request.admission = await admit(route, request, reply);
     },
@@ -147,6 +155,7 @@ function addRoute(
       if (!route.body) return;
       // Where nothing is required, no body at all is an empty one.
       if (request.body === undefined && allOptional(route.body)) request.body = {};
+      if (route.consumes && request.body === undefined) throw invalid({ body: ['is required: send the file'] });
       cleanBody(request);
     },
     handler: async (request, reply) => {
@@ -177,6 +186,22 @@ const nobody: Caller = {
   permissions: [],
   reach: { organization_id: null, project_id: null, application_id: null },
 };
+
+/** In a scope of its own, for what is read there is no body anywhere else. */
+function addTextRoute(app: FastifyInstance, ...rest: Tail<Parameters<typeof addRoute>>): void {
+  const [route] = rest;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(route.consumes!, { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    const [, charset = 'utf-8'] = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '') ?? [];
+    const text = /^utf-?8$/i.test(charset) ? decodeBody(bytes) : undefined;
+    if (text !== undefined) return done(null, text);
+    const told = 'the file is not encoded as UTF-8: save it as "CSV UTF-8" and send it again';
+    return done(new AppError('request.malformed', told));
+  });
+  addRoute(app, ...rest);
+}
+
+type Tail<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never;
 
 function notUtf8(): AppError {
   return new AppError('request.malformed', 'the body is not valid UTF-8');

@@ -69,12 +69,14 @@ export interface Tenants {
   acme: Tenant;
   rival: Tenant;
   badKeys: BadKey[];
+  /** Of acme. */
+  revokedKeyId: string;
 }
 
 export async function buildTenants(deps: Deps): Promise<Tenants> {
   const acme = await buildTenant(deps, 'acme');
   const rival = await buildTenant(deps, 'rival');
-  return { acme, rival, badKeys: await buildBadKeys(deps, acme) };
+  return { acme, rival, ...(await buildBadKeys(deps, acme)) };
 }
 
 let messages = 100;
@@ -199,7 +201,7 @@ async function buildKeys(deps: Deps, slug: string): Promise<TenantKeys> {
   };
 }
 
-async function buildBadKeys(deps: Deps, { slug, keys }: Tenant): Promise<BadKey[]> {
+async function buildBadKeys(deps: Deps, { slug, keys }: Tenant) {
   const revoked = await createKey(deps, slug, { name: 'revoked', permissions: ['*'] });
   await deps.db.updateTable('keys').set({ revoked_at: new Date() }).where('id', '=', revoked.id).execute();
   const expired = await createKey(deps, slug, { name: 'expired', permissions: ['*'], expires_at: new Date(1) });
@@ -210,7 +212,7 @@ async function buildBadKeys(deps: Deps, { slug, keys }: Tenant): Promise<BadKey[
     authorization,
     code,
   });
-  return [
+  const badKeys: BadKey[] = [
     bad('no key', undefined, 'key.missing'),
     bad('an empty header', '', 'key.missing'),
     bad('a scheme without a key', 'Key'),
@@ -224,6 +226,7 @@ async function buildBadKeys(deps: Deps, { slug, keys }: Tenant): Promise<BadKey[
     bad('a revoked key', `Key ${revoked.key}`, 'key.revoked'),
     bad('an expired key', `Key ${expired.key}`, 'key.expired'),
   ];
+  return { badKeys, revokedKeyId: revoked.id };
 }
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
