@@ -106,11 +106,10 @@ async function attempt(
     return settle(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
   noteMissing(engine, delivery, outgoing);
-  const outcome = await engine.senders.send(channel, index, outgoing);
-  // Before it is settled: after a crash in between it is delivered again, and is in the inbox once.
-  if (outcome.ok && channel.providers[index]!.provider.name === 'inbox') {
-    await engine.inbox.add({ ...delivery, title: outgoing.content.title, body: outgoing.content.text });
-  }
+  const inApp = channel.providers[index]!.provider.name === 'inbox';
+  const outcome = await (inApp
+    ? storeInApp(engine, delivery, outgoing)
+    : engine.senders.send(channel, index, outgoing));
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
     await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>
@@ -118,6 +117,23 @@ async function attempt(
     );
   }
   return { ...judge(delivery, channel, outcome, Date.now()), wording, user_version: person.version };
+}
+
+/**
+ * Storing an in-app message is sending it. Its id is the delivery's, so that after a crash, or an answer that was lost, it
+ * is stored once more and is there once. A database that is away is `whenBroken`'s matter and costs no attempt.
+ */
+async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
+  const { organization_id, user_id, occurrence_id } = delivery;
+  const words = { title: textual(content.title), body: textual(content.text) };
+  try {
+    await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
+    return { ok: true, id };
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    // A user who has been deleted meanwhile is found out by the look before the next attempt.
+    return { ok: false, retry: true, reason: `it could not be stored: ${(error as Error).message}` };
+  }
 }
 
 /** Nothing was sent. A database that is away is nobody's failure and costs no attempt. */
@@ -246,7 +262,11 @@ function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial
 
 /** Words of a stranger: what PostgreSQL's text cannot hold would fail the whole batch of outcomes. */
 function storable(text: string | null | undefined): string | null {
-  return text?.replaceAll('\0', '').toWellFormed().slice(0, longestWords) ?? null;
+  return text === null || text === undefined ? null : textual(text).slice(0, longestWords);
+}
+
+function textual(text: string): string {
+  return text.replaceAll('\0', '').toWellFormed();
 }
 
 async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {
