@@ -129,21 +129,6 @@ describe('delivering', () => {
     expect(tenant.received()).toHaveLength(2);
   });
 
-  test('leaves out what a database cannot hold, instead of failing', async () => {
-    const tenant = await world.tenant({
-      users: [ann],
-      channels: [inApp],
-      notifications: [
-        { channels: ['app'], message: { subject: 'a{{ "%00" | url_decode }}b', body: '{{ n | slice: 0 }}' } },
-      ],
-    });
-    const occurrence = await tenant.trigger({}, { n: '🔔x' });
-    expect(await tenant.outcomes(occurrence)).toEqual(['ann@x.test sent']);
-    const [stored] = await listed(tenant);
-    expect(stored!.title).toBe('ab');
-    expect(String(stored!.body).isWellFormed()).toBe(true);
-  });
-
   test('to somebody who is deleted meanwhile fails alone', async () => {
     const tenant = await tenantWithInbox();
     const [{ id: user_id }] = (await tenant.sql(

@@ -51,6 +51,38 @@ export async function claimDeliveriesAcrossTenants(pool: pg.Pool, turn: Turn): P
   return rows;
 }
 
+const claimThese = {
+  name: 'claim_these_deliveries',
+  text: `
+    with picked as (
+      select d.organization_id, d.occurrence_id, d.id
+      from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::timestamptz[])
+        as given (organization_id, occurrence_id, id, due_at)
+      join deliveries d on d.organization_id = given.organization_id and d.occurrence_id = given.occurrence_id
+        and d.id = given.id
+      where d.status in ('pending', 'retrying') and d.due_at = given.due_at
+      for update of d skip locked
+    )
+    update deliveries d set status = 'sending', owner = $1, attempts = d.attempts + 1,
+      provider_attempts = d.provider_attempts + 1
+    from picked p
+    where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
+    returning ${claimed}`,
+};
+
+/** Before they are due, unless somebody has touched them since they were given this due time. */
+export async function claimTheseAcrossTenants(
+  pool: pg.Pool,
+  owner: number,
+  these: { organization_id: number; occurrence_id: string; id: number; due_at: Date }[],
+): Promise<Delivery[]> {
+  const columns = (['organization_id', 'occurrence_id', 'id', 'due_at'] as const).map(name =>
+    these.map(one => one[name]),
+  );
+  const { rows } = await pool.query<Delivery>({ ...claimThese, values: [owner, ...columns] });
+  return rows;
+}
+
 /** What this worker claimed without hearing of it: the answer to its claim was lost on the way. Nothing of it was sent. */
 export async function listClaimedAcrossTenants(pool: pg.Pool, owner: number, known: number[]): Promise<Delivery[]> {
   const { rows } = await pool.query<Delivery>(

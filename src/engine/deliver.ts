@@ -50,18 +50,19 @@ export async function deliverAll(
         engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
         return whenBroken(delivery, error);
       });
-      await engine.outcomes.settle(settlement);
+      if (settlement) await engine.outcomes.settle(settlement);
       onSettled(delivery);
     }),
   );
 }
 
+/** What becomes of it; undefined when that is on record already. */
 async function deliver(
   engine: Engine,
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
-): Promise<Settlement> {
+): Promise<Settlement | undefined> {
   const { organization_id: organizationId } = delivery;
   const channels = await engine.plans.listChannels(organizationId);
   const channel = channels.find(one => one.id === delivery.channel_id);
@@ -72,10 +73,12 @@ async function deliver(
   if (channel!.ratePerSecond === null && channel!.concurrency === null) {
     return attempt(engine, delivery, occurrence!, person!, channel!, plan!);
   }
-  const pass = await engine.limits.enter(channel!, delivery.priority);
+  const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
     const status = delivery.attempts > 1 ? 'retrying' : 'pending';
-    return settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why });
+    await engine.outcomes.settle(settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why }));
+    engine.limits.remember(channel!, delivery, pass.dueAt);
+    return undefined;
   }
   return attempt(engine, delivery, occurrence!, person!, channel!, plan!).finally(pass.leave);
 }
@@ -125,7 +128,7 @@ async function attempt(
  */
 async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
   const { organization_id, user_id, occurrence_id } = delivery;
-  const words = { title: textual(content.title), body: textual(content.text) };
+  const words = { title: content.title, body: content.text };
   try {
     await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
     return { ok: true, id };
@@ -262,11 +265,7 @@ function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial
 
 /** Words of a stranger: what PostgreSQL's text cannot hold would fail the whole batch of outcomes. */
 function storable(text: string | null | undefined): string | null {
-  return text === null || text === undefined ? null : textual(text).slice(0, longestWords);
-}
-
-function textual(text: string): string {
-  return text.replaceAll('\0', '').toWellFormed();
+  return text?.replaceAll('\0', '').toWellFormed().slice(0, longestWords) ?? null;
 }
 
 async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {

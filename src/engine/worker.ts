@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import { type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
+import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
 import {
   beginLife,
@@ -56,6 +56,7 @@ export class Worker {
     this.#engine = engine;
     this.#url = url;
     this.#dedupe = dedupe;
+    engine.limits.onRoom = () => this.#wake();
   }
 
   get underWay(): number {
@@ -115,7 +116,9 @@ export class Worker {
 
   async #rest(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
-    await Promise.race([woken, sleep(lookEveryMs, undefined, { signal: timer.signal }).catch(() => {})]);
+    const now = Date.now();
+    const restMs = Math.max(0, Math.min(lookEveryMs, this.#engine.limits.roomAt(now) - now));
+    await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
 
@@ -141,6 +144,8 @@ export class Worker {
   /** Whether anything was found. Each round begins with the most urgent. */
   async #round(owner: number): Promise<boolean> {
     this.#short = false;
+    const recalled = this.#engine.limits.recall(Date.now());
+    if (recalled.length > 0) this.#send(await claimTheseAcrossTenants(this.#engine.claims, owner, recalled));
     for (const priority of priorities.keys()) {
       const { room, busy } = this.#room(priority);
       if (room <= 0 || busy.length > 0) this.#short = true;
@@ -159,8 +164,9 @@ export class Worker {
     const most = mostUnderWay[priority]!;
     const counts = new Map<number, number>();
     let room = most;
-    for (const { priority: theirs, organization_id } of this.#underWay.values()) {
-      if (theirs !== priority) continue;
+    const { waiting } = this.#engine.limits;
+    for (const { id, priority: theirs, organization_id } of this.#underWay.values()) {
+      if (theirs !== priority || waiting.has(id)) continue;
       room--;
       counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1);
     }
