@@ -33,19 +33,25 @@ export async function claimSome(
   return claimed.length === 0 && after === 0 ? undefined : claimed;
 }
 
+/** A message that is claimed, and whom it is for, where they were read a moment ago: then they are not read again. */
+export interface Ready {
+  delivery: Delivery;
+  person?: Person;
+}
+
 /** Sends every one of them, telling of each that is settled; resolves after the last. */
 export async function deliverAll(
   engine: Engine,
-  deliveries: Delivery[],
+  ready: Ready[],
   onSettled: (delivery: Delivery) => void,
 ): Promise<void> {
+  const unread = ready.filter(({ person }) => !person);
   const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
-    Promise.all([findOccurrences(engine, deliveries), findPeople(engine, deliveries)]),
+    Promise.all([findOccurrences(engine, ready), findPeople(engine, unread)]),
   );
   await Promise.all(
-    deliveries.map(async delivery => {
-      const occurrence = occurrences.get(`${delivery.organization_id}/${delivery.occurrence_id}`);
-      const person = people.get(`${delivery.organization_id}/${delivery.user_id}`);
+    ready.map(async ({ delivery, person = people.get(userOf(delivery)) }) => {
+      const occurrence = occurrences.get(occurrenceOf(delivery));
       const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
         engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
         return whenBroken(delivery, error);
@@ -119,7 +125,7 @@ async function attempt(
       engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
     );
   }
-  return { ...judge(delivery, channel, outcome, Date.now()), wording, user_version: person.version };
+  return { ...judge(delivery, channel, outcome, outgoing, Date.now()), wording, user_version: person.version };
 }
 
 /**
@@ -185,13 +191,9 @@ async function write(
   channel: PlannedChannel,
   plan: EventPlan,
 ): Promise<[Outgoing, wording: string]> {
-  const { content, message, frame } = await writeMessage(engine.plans, {
-    delivery,
-    occurrence,
-    person,
-    channel,
-    plan,
-  });
+  const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
+  const around = { delivery, occurrence, person, channel, plan };
+  const { content, message, frame } = await writeMessage(engine.plans, around, html);
   const wording = await engine.wordings.keep(message, plan, channel, frame);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {
@@ -216,11 +218,19 @@ function noteMissing(engine: Engine, delivery: Delivery, { content, tags }: Outg
 }
 
 /** An outcome becomes what happens next: done, again later, the next provider, or the end. */
-function judge(delivery: Delivery, channel: PlannedChannel, outcome: Outcome, now: number): Settlement {
+function judge(
+  delivery: Delivery,
+  channel: PlannedChannel,
+  outcome: Outcome,
+  outgoing: Outgoing,
+  now: number,
+): Settlement {
   const { provider_index: index, provider_attempts: tries } = delivery;
   const provider = channel.providers[index]!.provider;
   const base = { provider: provider.name };
-  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: outcome.id ?? null });
+  // A provider that calls it as we do has told nothing new.
+  const name = outcome.ok && outcome.id !== outgoing.id ? outcome.id : undefined;
+  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
 
   const failed = { ...base, reason: 'provider.failed' as const, detail: outcome.reason };
   if (outcome.unknown && !provider.dedupes && channel.onUnknown === 'hold') {
@@ -268,8 +278,11 @@ function storable(text: string | null | undefined): string | null {
   return text?.replaceAll('\0', '').toWellFormed().slice(0, longestWords) ?? null;
 }
 
-async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {
-  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.occurrence_id}`, one]));
+const occurrenceOf = (one: Delivery) => `${one.organization_id}/${one.occurrence_id}`;
+const userOf = (one: Delivery) => `${one.organization_id}/${one.user_id}`;
+
+async function findOccurrences(engine: Engine, ready: Ready[]): Promise<Map<string, OccurrenceFacts>> {
+  const wanted = new Map(ready.map(({ delivery }) => [occurrenceOf(delivery), delivery]));
   const rows = await findOccurrencesAcrossTenants(
     engine.db,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
@@ -277,8 +290,9 @@ async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<
   return new Map(rows.map(row => [`${row.organization_id}/${row.id}`, row]));
 }
 
-async function findPeople(engine: Engine, deliveries: Delivery[]): Promise<Map<string, Person>> {
-  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.user_id}`, one]));
+async function findPeople(engine: Engine, ready: Ready[]): Promise<Map<string, Person>> {
+  if (ready.length === 0) return new Map();
+  const wanted = new Map(ready.map(({ delivery }) => [userOf(delivery), delivery]));
   const rows = await findRecipientsAcrossTenants(
     engine.db,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),
