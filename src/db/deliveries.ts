@@ -182,16 +182,15 @@ const settleSent = {
 /** From so many on. */
 const many = 20;
 
+/** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
 export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const groups = [...Map.groupBy(settlements, groupOf)];
-  const alone = groups.filter(([group, { length }]) => group === '' || length < many).flatMap(([, members]) => members);
-  const settled = await Promise.all([
-    alone.length > 0 ? settleAny(pool, alone) : 0,
-    ...groups
-      .filter(([group, { length }]) => group !== '' && length >= many)
-      .map(([, members]) => settleGroup(pool, members)),
-  ]);
-  return settled.reduce((sum, count) => sum + count, 0);
+  const alone: Settlement[] = [];
+  let settled = 0;
+  for (const [group, members] of Map.groupBy(settlements, groupOf)) {
+    if (group === '' || members.length < many) alone.push(...members);
+    else settled += await settleGroup(pool, members);
+  }
+  return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
 }
 
 /** Empty: settled by itself. */

@@ -16,6 +16,7 @@ export interface ClaimedOccurrence {
   context: JsonObject;
   options: JsonObject;
   cursor: Cursor | null;
+  correlation_id: string | null;
   expires_at: Date | null;
   created_at: Date;
 }
@@ -35,7 +36,7 @@ const claim = {
     from picked p
     where o.organization_id = p.organization_id and o.id = p.id
     returning o.organization_id, o.id, o.project_id, o.application_id, o.event_id, o.priority, o.context, o.options,
-      o.cursor, o.expires_at, o.created_at`,
+      o.cursor, o.correlation_id, o.expires_at, o.created_at`,
 };
 
 export async function claimOccurrencesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<ClaimedOccurrence[]> {

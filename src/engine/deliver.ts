@@ -33,9 +33,10 @@ export async function claimSome(
   return claimed.length === 0 && after === 0 ? undefined : claimed;
 }
 
-/** A message that is claimed, and whom it is for, where they were read a moment ago: then they are not read again. */
+/** A message that is claimed; what it is of and whom it is for, where they were read a moment ago and need not be again. */
 export interface Ready {
   delivery: Delivery;
+  occurrence?: OccurrenceFacts;
   person?: Person;
 }
 
@@ -45,13 +46,14 @@ export async function deliverAll(
   ready: Ready[],
   onSettled: (delivery: Delivery) => void,
 ): Promise<void> {
-  const unread = ready.filter(({ person }) => !person);
+  const unread = ready.filter(({ occurrence, person }) => !occurrence || !person);
   const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
-    Promise.all([findOccurrences(engine, ready), findPeople(engine, unread)]),
+    Promise.all([findOccurrences(engine, unread), findPeople(engine, unread)]),
   );
   await Promise.all(
-    ready.map(async ({ delivery, person = people.get(userOf(delivery)) }) => {
-      const occurrence = occurrences.get(occurrenceOf(delivery));
+    ready.map(async ({ delivery, ...known }) => {
+      const occurrence = known.occurrence ?? occurrences.get(occurrenceOf(delivery));
+      const person = known.person ?? people.get(userOf(delivery));
       const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
         engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
         return whenBroken(delivery, error);
@@ -282,6 +284,7 @@ const occurrenceOf = (one: Delivery) => `${one.organization_id}/${one.occurrence
 const userOf = (one: Delivery) => `${one.organization_id}/${one.user_id}`;
 
 async function findOccurrences(engine: Engine, ready: Ready[]): Promise<Map<string, OccurrenceFacts>> {
+  if (ready.length === 0) return new Map();
   const wanted = new Map(ready.map(({ delivery }) => [occurrenceOf(delivery), delivery]));
   const rows = await findOccurrencesAcrossTenants(
     engine.db,

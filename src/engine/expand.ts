@@ -35,6 +35,7 @@ export interface Room {
 }
 
 interface Given extends NewDelivery {
+  occurrence: ClaimedOccurrence;
   person: Person;
 }
 
@@ -70,7 +71,12 @@ export async function expandSome(
   if (claimed.length > 0) await returnOccurrencesAcrossTenants(db, owner, idsOf(claimed));
   makeWait(pages, room);
   const stored = await storeExpansionAcrossTenants(hot, owner, pages);
-  return stored.map(({ delivery, given }) => ({ delivery, person: given.person }));
+  // Storing has found that it is not cancelled.
+  return stored.map(({ delivery, given: { occurrence, person } }) => ({
+    delivery,
+    occurrence: Object.assign(occurrence, { cancelled_at: null }),
+    person,
+  }));
 }
 
 /** What there is no room for goes through the queue, where turns are taken. */
@@ -134,18 +140,19 @@ async function planPage(engine: Engine, occurrence: ClaimedOccurrence): Promise<
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: refused[0]?.reason ?? 'no_recipients',
-    deliveries: decisions.map(decision =>
-      toDelivery(decision, priorityOf(options, decision.notification.priority, fansOut), decisions.length),
-    ),
+    deliveries: decisions.map(decision => ({
+      ...toDelivery(decision, decisions.length),
+      priority: priorityOf(options, decision.notification.priority, fansOut),
+      occurrence,
+    })),
   };
 }
 
 /** A channel with limits takes its messages from the queue as it can: of a fan-out, most would only have to go back. */
 function toDelivery(
   { notification, channel, person, address, reason }: Decided,
-  priority: number,
   size: number,
-): Given {
+): Omit<Given, 'priority' | 'occurrence'> {
   const limited = channel.ratePerSecond !== null || channel.concurrency !== null;
   return {
     notification_id: notification.id,
@@ -155,7 +162,6 @@ function toDelivery(
     address,
     status: reason ? 'suppressed' : limited && size > fewForLimited ? 'pending' : 'sending',
     reason: reason ?? null,
-    priority,
     person,
   };
 }
