@@ -292,8 +292,8 @@ CREATE TABLE delivery_stats (
 CREATE TABLE channel_rates (
   organization_id bigint NOT NULL,
   channel_id bigint NOT NULL,
-  tokens double precision NOT NULL,
-  refilled_at timestamptz NOT NULL,
+  next_at timestamptz NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  granted integer NOT NULL DEFAULT 0,
   CONSTRAINT channel_rates_pkey PRIMARY KEY (organization_id, channel_id),
   CONSTRAINT channel_rates_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
 );

@@ -192,10 +192,17 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     settings: byIndexAlone,
     onError: error => log.warn({ err: error }, 'the connection that claims broke'),
   });
+  const hot = openDatabase({
+    url,
+    name: 'belfry worker',
+    connections: 4,
+    settings: byIndexAlone,
+    onError: error => log.warn({ err: error }, "one of the worker's database connections broke"),
+  });
   const { db, pool } = database;
   const outbound = createOutbound({ allow: config.outboundAllow });
   const senders = new Senders({ outbound });
-  const outcomes = new Outcomes(pool, log);
+  const outcomes = new Outcomes(hot.pool, log);
   const slots = new Slots(url, error => {
     log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
     limits.lost();
@@ -205,6 +212,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     db,
     pool,
     claims: claims.pool,
+    hot: hot.pool,
     plans: deps.plans,
     senders,
     outcomes,
@@ -229,7 +237,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
       await senders.close();
       await slots.close();
       await outbound.close();
-      await Promise.all([database.close(), claims.close()]);
+      await Promise.all([database.close(), claims.close(), hot.close()]);
     },
   };
 }

@@ -1,7 +1,7 @@
 /** In-app messages: from a trigger into the inbox, read and put away; and any message, written again for who asks. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createInboxWriter } from '../src/services/inbox.ts';
-import { expectProblem } from './support/api.ts';
+import { eventually, expectProblem } from './support/api.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
 
 let world: EngineWorld;
@@ -87,6 +87,46 @@ describe('delivering', () => {
     await tenant.hurry();
     await tenant.outcomes(occurrence);
     expect(await listed(tenant)).toHaveLength(1);
+  });
+
+  test('waits without an attempt while the database cannot store it, and is there once; other channels do not wait', async () => {
+    const hook = { slug: 'hooks' };
+    const tenant = await world.tenant({
+      users: [ann, ben],
+      channels: [inApp, hook],
+      notifications: [{ channels: ['app', 'hooks'], message }],
+    });
+    await tenant.sql(
+      `create function away() returns trigger language plpgsql as $$ begin raise 'away' using errcode = '57P03'; end $$;
+       create trigger away before insert on inbox for each row when (new.organization_id = ${tenant.id}) execute function away()`,
+    );
+    const occurrence = await tenant.trigger({}, { n: 1 });
+    const byChannel = async (channel: string) =>
+      (await tenant.deliveries(occurrence)).filter(one => one.channel === channel);
+    await eventually(async () => {
+      for (const one of await byChannel('app')) expect(one).toMatchObject({ detail: 'the database was away' });
+      expect((await byChannel('hooks')).map(one => one.status)).toEqual(['sent', 'sent']);
+    });
+    // More rounds than there are attempts for what fails.
+    for (let round = 0; round < 10; round++) {
+      await tenant.hurry();
+      await eventually(async () => {
+        const rows = await tenant.sql(
+          `select 1 from deliveries where occurrence_id = $1 and status = 'retrying' and due_at > now()`,
+          occurrence,
+        );
+        expect(rows).toHaveLength(2);
+      });
+    }
+    for (const one of await byChannel('app')) expect(one).toMatchObject({ status: 'retrying', attempts: 0 });
+    expect(await listed(tenant)).toEqual([]);
+    await tenant.sql('drop trigger away on inbox; drop function away');
+    await tenant.hurry();
+    await tenant.outcomes(occurrence);
+    for (const one of await byChannel('app')) expect(one).toMatchObject({ status: 'sent', attempts: 1 });
+    expect(await listed(tenant)).toHaveLength(1);
+    expect(await listed(tenant, '', ben)).toHaveLength(1);
+    expect(tenant.received()).toHaveLength(2);
   });
 
   test('to somebody who is deleted meanwhile fails alone', async () => {

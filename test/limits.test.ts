@@ -6,10 +6,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
-import { Slots, takeTokensAcrossTenants } from '../src/db/limits.ts';
+import { reserveMoments, Slots } from '../src/db/limits.ts';
 import { isUnavailable } from '../src/db/pool.ts';
+import { ChannelPace } from '../src/engine/pace.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
+import type { PlannedChannel } from '../src/services/plans.ts';
 import { type Ask, asker, eventually } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
 import { secret } from './support/sink.ts';
@@ -127,10 +129,10 @@ describe('a rate', () => {
     expect(await tenant.counts(occurrence, 25_000)).toMatchObject({ sent: 100, failed: 0, pending: 0 });
     const seconds = (Date.now() - began) / 1_000;
     expect(arrivals).toHaveLength(100);
-    // A full bucket and what comes in within that time; a message takes a moment from the bucket to the peer.
-    for (const span of [1, 2, 3]) expect(busiest(span * 1_000)).toBeLessThanOrEqual(rate * (span + 1) + rate / 2);
-    expect(seconds).toBeGreaterThan(3.5);
-    expect(seconds).toBeLessThan(20);
+    // Between its moment and the peer a message may be held up on a busy machine; the moments are measured below.
+    for (const span of [1, 2, 3]) expect(busiest(span * 1_000)).toBeLessThanOrEqual(rate * span + rate / 2);
+    expect(seconds, 'no faster').toBeGreaterThan(4.7);
+    expect(seconds, 'and not much slower').toBeLessThan(5 / 0.7 + 1);
     expect(await attempts(tenant)).toEqual([1]);
     expect(await findMistakes(database.url)).toEqual([]);
   });
@@ -173,22 +175,50 @@ describe('a rate', () => {
     expect(await tenant.counts(urgent, 10_000)).toMatchObject({ sent: 40 });
   });
 
-  test('gives out what is in the bucket and no more, whoever asks at once', async () => {
+  test('gives each moment to one of those who ask at once: never more than the rate and one in a second', async () => {
     const tenant = await declare(1, {});
-    const pool = new pg.Pool({ connectionString: database.url, max: 8 });
-    const ask = (wanted: number) =>
-      takeTokensAcrossTenants(pool, [
-        { organization_id: tenant.id, channel_id: tenant.channel, rate_per_second: 10, wanted },
-      ]);
-    const answers = await Promise.all(Array.from({ length: 8 }, () => ask(3)));
-    const granted = answers.flat().reduce((sum, one) => sum + one.granted, 0);
-    expect(granted).toBeGreaterThanOrEqual(10);
-    expect(granted).toBeLessThanOrEqual(13);
-    await sleep(400);
-    const [later] = await ask(100);
-    expect(later!.granted).toBeGreaterThanOrEqual(3);
-    expect(later!.granted).toBeLessThanOrEqual(10);
-    await pool.end();
+    const perSecond = 50;
+    const pools = [0, 1].map(() => new pg.Pool({ connectionString: database.url, max: 4 }));
+    const moments: number[] = [];
+    const askUntil = Date.now() + 2_500;
+    const ask = async (pool: pg.Pool) => {
+      while (Date.now() < askUntil) {
+        const asked = { channelId: tenant.channel, perSecond, wanted: 7, aheadMs: 200 };
+        const began = performance.now();
+        const { granted, waitMs } = await reserveMoments(pool, tenant.id, asked);
+        expect(granted).toBeLessThanOrEqual(7);
+        expect(waitMs).toBeLessThan(granted > 0 ? 201 : 3_000);
+        // Whenever the answer was given: between asking and hearing it.
+        for (let n = 0; n < granted; n++) moments.push(began + waitMs + (n * 1_000) / perSecond);
+        if (granted === 0) await sleep(20);
+      }
+    };
+    await Promise.all([...pools, ...pools, ...pools].map(ask));
+    await Promise.all(pools.map(pool => pool.end()));
+    moments.sort((a, b) => a - b);
+    expect(moments.length, 'all of them are given').toBeGreaterThan(2.2 * perSecond);
+    arrivals = moments;
+    expect(busiest(1_000)).toBeLessThanOrEqual(perSecond + 3);
+    expect(moments.length / ((moments.at(-1)! - moments[0]!) / 1_000)).toBeLessThan(perSecond * 1.1);
+  });
+
+  test('is kept by a process that was held up and then has much to send at once', async () => {
+    const perSecond = 20;
+    const tenant = await declare(1, {});
+    const channel = { organizationId: tenant.id, id: tenant.channel, ratePerSecond: perSecond } as PlannedChannel;
+    const pace = new ChannelPace(services[0]!.house.deps.pool, channel);
+    let stalled = false;
+    const takers = Array.from({ length: 60 }, async () => {
+      while (!(await pace.take(1))) await sleep(20);
+      arrivals.push(performance.now());
+      if (!stalled && arrivals.length > 8) {
+        stalled = true;
+        const until = performance.now() + 700;
+        while (performance.now() < until);
+      }
+    });
+    await Promise.all(takers);
+    expect(busiest(999)).toBeLessThanOrEqual(perSecond + 1);
   });
 });
 
@@ -202,6 +232,24 @@ describe('concurrency', () => {
     expect(most, 'all of it is used').toBe(3);
     expect(await attempts(tenant)).toEqual([1]);
     expect(await findMistakes(database.url)).toEqual([]);
+  });
+
+  test('is used to the full', { timeout: 60_000 }, async () => {
+    answerMs = 50;
+    const concurrency = 8;
+    const people = 400;
+    const tenant = await declare(people, { concurrency });
+    const wanted = (0.7 * concurrency) / 0.05;
+    let best = 0;
+    // The best of three, for others share the machine.
+    for (let run = 0; run < 3 && best <= wanted; run++) {
+      arrivals = [];
+      const occurrence = await tenant.trigger();
+      expect(await tenant.counts(occurrence, 25_000)).toMatchObject({ sent: people });
+      best = Math.max(best, people / ((arrivals.at(-1)! - arrivals[0]!) / 1_000));
+    }
+    expect(most).toBeLessThanOrEqual(concurrency);
+    expect(best).toBeGreaterThan(wanted);
   });
 
   test('leaves no slot taken', async () => {
@@ -264,7 +312,7 @@ test('both at once are both kept', async () => {
   const tenant = await declare(40, { rate_per_second: 15, concurrency: 2 });
   expect(await tenant.counts(await tenant.trigger(), 25_000)).toMatchObject({ sent: 40 });
   expect(most).toBeLessThanOrEqual(2);
-  expect(busiest(1_000)).toBeLessThanOrEqual(38);
+  expect(busiest(1_000)).toBeLessThanOrEqual(18);
 });
 
 test('a channel without limits takes no token and no slot', async () => {

@@ -58,11 +58,13 @@ export interface RenderOptions {
   scope: Record<string, unknown>;
   /** Of an email; absent: the usual one. */
   layout?: CompiledLayout | undefined;
+  /** False where nobody reads it. */
+  html?: boolean;
 }
 
 /** Throws `template.failed`: a limit was reached, a webhook's JSON is none, or a strict message lacks a variable. */
 export function renderMessage(message: CompiledMessage, options: RenderOptions): Content {
-  const { medium, scope, layout = usualLayout } = options;
+  const { medium, scope, layout = usualLayout, html = true } = options;
   const { subject, body, locale } = choose(message, options);
   const missing = new Set<string>();
   const user = scope.user as { timezone?: unknown } | null | undefined;
@@ -75,7 +77,7 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
     return toJsonBody(medium, given, body, run) ?? toBody(medium, given, body.readMarkdown(run.skeleton), run.values);
   });
   const content: Content = { ...written.content, missing: [] };
-  if (medium === 'email') {
+  if (medium === 'email' && html) {
     const { blocks = [], values = [] } = written;
     const preheader = toPreview(blocks, values, 140);
     const parts = { content: toHtml(blocks, values), title: content.title, preheader, lang: locale };

@@ -51,6 +51,38 @@ export async function claimDeliveriesAcrossTenants(pool: pg.Pool, turn: Turn): P
   return rows;
 }
 
+const claimThese = {
+  name: 'claim_these_deliveries',
+  text: `
+    with picked as (
+      select d.organization_id, d.occurrence_id, d.id
+      from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::timestamptz[])
+        as given (organization_id, occurrence_id, id, due_at)
+      join deliveries d on d.organization_id = given.organization_id and d.occurrence_id = given.occurrence_id
+        and d.id = given.id
+      where d.status in ('pending', 'retrying') and d.due_at = given.due_at
+      for update of d skip locked
+    )
+    update deliveries d set status = 'sending', owner = $1, attempts = d.attempts + 1,
+      provider_attempts = d.provider_attempts + 1
+    from picked p
+    where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
+    returning ${claimed}`,
+};
+
+/** Before they are due, unless somebody has touched them since they were given this due time. */
+export async function claimTheseAcrossTenants(
+  pool: pg.Pool,
+  owner: number,
+  these: { organization_id: number; occurrence_id: string; id: number; due_at: Date }[],
+): Promise<Delivery[]> {
+  const columns = (['organization_id', 'occurrence_id', 'id', 'due_at'] as const).map(name =>
+    these.map(one => one[name]),
+  );
+  const { rows } = await pool.query<Delivery>({ ...claimThese, values: [owner, ...columns] });
+  return rows;
+}
+
 /** What this worker claimed without hearing of it: the answer to its claim was lost on the way. Nothing of it was sent. */
 export async function listClaimedAcrossTenants(pool: pg.Pool, owner: number, known: number[]): Promise<Delivery[]> {
   const { rows } = await pool.query<Delivery>(
@@ -85,15 +117,13 @@ export interface Settlement {
 
 // One statement for a batch: the deliveries, the counts of their occurrences (complete when nothing is outstanding), and
 // the statistics of the hour. Everything is touched in the order of its keys, so that two workers never wait crosswise.
+// Values come as one array for each column: parsing rows of JSON took as long as the update itself. That they must be
+// `sending` is said by a value: written out, it leads the planner to the index of all that is being sent, read whole for
+// each row (80 ms a batch instead of 8).
 const settle = {
   name: 'settle_deliveries',
   text: `
-    with given as materialized (
-      select * from json_to_recordset($1::json) as given (
-        organization_id bigint, occurrence_id uuid, id bigint, attempts smallint, tried boolean, status text, reason text, detail text,
-        provider text, provider_message_id text, provider_index smallint, provider_attempts smallint, due_at timestamptz,
-        wording uuid, user_version integer)
-    ), settled as (
+    with settled as (
       update deliveries d set
         status = g.status, reason = g.reason, detail = g.detail, provider = coalesce(g.provider, d.provider),
         provider_message_id = coalesce(g.provider_message_id, d.provider_message_id),
@@ -102,16 +132,85 @@ const settle = {
         owner = null, due_at = coalesce(g.due_at, d.due_at),
         wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
         sent_at = case when g.status = 'sent' then now() else d.sent_at end
-      from given g
+      from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::text[],
+        $9::text[], $10::text[], $11::text[], $12::smallint[], $13::smallint[], $14::timestamptz[], $15::uuid[],
+        $16::integer[]) as g (
+        organization_id, occurrence_id, id, attempts, tried, status, reason,
+        detail, provider, provider_message_id, provider_index, provider_attempts, due_at, wording, user_version)
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
-        and d.status = 'sending' and d.attempts = g.attempts
+        and d.status = $1 and d.attempts = g.attempts
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
 };
 
+const columns = [
+  'organization_id',
+  'occurrence_id',
+  'id',
+  'attempts',
+  'tried',
+  'status',
+  'reason',
+  'detail',
+  'provider',
+  'provider_message_id',
+  'provider_index',
+  'provider_attempts',
+  'due_at',
+  'wording',
+  'user_version',
+] as const;
+
+// The same for many of one occurrence that were sent by one provider in one wording, as they come of a fan-out: which partition they are
+// in is found once, not for each row, and little is sent along. 17 µs a row instead of 40.
+const settleSent = {
+  name: 'settle_sent',
+  text: `
+    with settled as (
+      update deliveries d set status = 'sent', reason = null, detail = null, provider = $4,
+        provider_message_id = coalesce(g.provider_message_id, d.provider_message_id), owner = null, sent_at = now(),
+        wording = coalesce($8::uuid, d.wording), user_version = coalesce(g.user_version, d.user_version)
+      from unnest($5::bigint[], $6::smallint[], $7::text[], $9::integer[])
+        as g (id, attempts, provider_message_id, user_version)
+      where d.organization_id = $2 and d.occurrence_id = $3 and d.id = g.id and d.status = $1 and d.attempts = g.attempts
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+    ), ${countText('settled')}
+    select count(*)::int as settled from settled`,
+};
+
+/** From so many on. */
+const many = 20;
+
+/** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
 export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const { rows } = await pool.query<{ settled: number }>({ ...settle, values: [JSON.stringify(settlements)] });
+  const alone: Settlement[] = [];
+  let settled = 0;
+  for (const [group, members] of Map.groupBy(settlements, groupOf)) {
+    if (group === '' || members.length < many) alone.push(...members);
+    else settled += await settleGroup(pool, members);
+  }
+  return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
+}
+
+/** Empty: settled by itself. */
+function groupOf({ status, organization_id, occurrence_id, provider, wording }: Settlement): string {
+  return status === 'sent' ? `${organization_id}/${occurrence_id}/${provider}/${wording}` : '';
+}
+
+async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
+  const values = ['sending', ...columns.map(name => settlements.map(one => one[name]))];
+  const { rows } = await pool.query<{ settled: number }>({ ...settle, values });
+  return rows[0]!.settled;
+}
+
+async function settleGroup(pool: pg.Pool, members: Settlement[]): Promise<number> {
+  const { organization_id, occurrence_id, provider, wording } = members[0]!;
+  const names = members.map(one => one.provider_message_id);
+  const arrays = [members.map(one => one.id), members.map(one => one.attempts), names.some(Boolean) ? names : null];
+  const versions = members.map(one => one.user_version);
+  const values = ['sending', organization_id, occurrence_id, provider, ...arrays, wording, versions];
+  const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;
 }
 

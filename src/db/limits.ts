@@ -1,61 +1,51 @@
 /**
- * What a channel may do, kept in the database so that all workers share it: tokens for a rate, and slots for how many
- * messages may be under way at once.
+ * What a channel may do, kept in the database so that all workers share it: moments to send at for a rate, and slots for
+ * how many messages may be under way at once.
  */
 import pg from 'pg';
 import { sqlState } from './pool.ts';
 
-export interface TokensWanted {
-  organization_id: number;
-  channel_id: number;
-  rate_per_second: number;
+export interface MomentsWanted {
+  channelId: number;
+  perSecond: number;
   wanted: number;
+  /** How far ahead moments are given: what is given is kept free, also when somebody more urgent comes. */
+  aheadMs: number;
 }
 
-export interface TokensGranted {
-  organization_id: number;
-  channel_id: number;
+export interface Moments {
   granted: number;
+  /** Until the first of them; the others follow, evenly spaced. */
+  waitMs: number;
 }
 
-// A bucket holds what comes in within a second. It is filled by the database's clock, the one that all workers share.
-const take = {
-  name: 'take_tokens',
+// One row is locked for a moment and nothing else. The database's clock is the one that all workers share; should it be
+// set back, no channel waits longer than the three seconds. The clock is read once, so that both columns agree.
+const given = (next: string) =>
+  `greatest(least(${next}, statement_timestamp() + interval '3 seconds'), statement_timestamp())`;
+const count = (next: string) => `least($4::integer, greatest(0, 1 + floor($3::double precision
+  * extract(epoch from statement_timestamp() + $5::double precision * interval '1 millisecond' - ${given(next)})
+    ::double precision)))::integer`;
+const after = (next: string) => `${given(next)} + ${count(next)} / $3::double precision * interval '1 second'`;
+const reserve = {
+  name: 'reserve_moments',
   text: `
-    with given as materialized (
-      select * from json_to_recordset($1::json) as given (
-        organization_id bigint, channel_id bigint, rate_per_second double precision, wanted integer)
-    ), bucket as materialized (
-      select r.organization_id, r.channel_id, g.wanted, least(g.rate_per_second, r.tokens + g.rate_per_second
-        * greatest(0, extract(epoch from clock_timestamp() - r.refilled_at)::double precision)) as available
-      from channel_rates r
-      join given g on g.organization_id = r.organization_id and g.channel_id = r.channel_id
-      order by r.organization_id, r.channel_id
-      for update of r
-    )
-    update channel_rates r set
-      tokens = b.available - least(b.wanted, floor(b.available)), refilled_at = clock_timestamp()
-    from bucket b where r.organization_id = b.organization_id and r.channel_id = b.channel_id
-    returning r.organization_id, r.channel_id, least(b.wanted, floor(b.available))::integer as granted`,
+    insert into channel_rates as r (organization_id, channel_id, granted, next_at)
+    values ($1, $2, ${count("'-infinity'::timestamptz")}, ${after("'-infinity'::timestamptz")})
+    on conflict (organization_id, channel_id) do update set granted = ${count('r.next_at')}, next_at = ${after('r.next_at')}
+    returning granted, greatest(0, extract(epoch from next_at - clock_timestamp())::double precision * 1000
+      - granted * 1000 / $3::double precision) as "waitMs"`,
 };
 
-const fill = `
-  insert into channel_rates (organization_id, channel_id, tokens, refilled_at)
-  select organization_id, channel_id, rate_per_second, clock_timestamp() from json_to_recordset($1::json) as given (
-    organization_id bigint, channel_id bigint, rate_per_second double precision)
-  on conflict do nothing`;
-
-/** One statement for any number of channels; a channel that never sent before begins with a full bucket. */
-export async function takeTokensAcrossTenants(pool: pg.Pool, wanted: TokensWanted[]): Promise<TokensGranted[]> {
-  const values = [JSON.stringify(wanted)];
-  const first = await pool.query<TokensGranted>({ ...take, values });
-  if (first.rows.length === wanted.length) return first.rows;
-  await pool.query(fill, values);
-  const missing = wanted.filter(
-    one => !first.rows.some(row => row.organization_id === one.organization_id && row.channel_id === one.channel_id),
-  );
-  const second = await pool.query<TokensGranted>({ ...take, values: [JSON.stringify(missing)] });
-  return [...first.rows, ...second.rows];
+/** Evenly spaced over all workers: within any second no more than the rate, and one that stands on its edge. */
+export async function reserveMoments(
+  pool: pg.Pool,
+  organizationId: number,
+  { channelId, perSecond, wanted, aheadMs }: MomentsWanted,
+): Promise<Moments> {
+  const values = [organizationId, channelId, perSecond, wanted, aheadMs];
+  const { rows } = await pool.query<Moments>({ ...reserve, values });
+  return rows[0]!;
 }
 
 /**

@@ -59,6 +59,9 @@ export const byIndexAlone = {
   enable_sort: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  enable_material: 'off',
+  // Planning a claim anew took 1.3 ms, a third of it.
+  plan_cache_mode: 'force_generic_plan',
 };
 
 export function openDatabase({ url, name, connections = 10, onError = () => {}, ...more }: PoolOptions): Database {

@@ -20,11 +20,14 @@ const person = sql`
   u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
   u.version,
   coalesce((
-    select jsonb_agg(jsonb_build_object('name', a.name, 'value', a.value, 'disabled', a.disabled_at is not null) order by a.id)
+    select json_agg(json_build_object('name', a.name, 'value', a.value, 'disabled', a.disabled_at is not null) order by a.id)
     from addresses a where a.organization_id = u.organization_id and a.user_id = u.id
   ), '[]') as addresses`;
 
-/** Of a list by its folded name, in the order of the memberships; nobody when there is no such list. */
+/**
+ * Of a list by its folded name, in the order of the memberships; nobody when there is no such list. The list is looked up
+ * first: joined, it led the planner past the members of all other lists (20,000 rows for a page of 500).
+ */
 export async function listMembersAsRecipients(
   db: Db,
   organizationId: number,
@@ -36,13 +39,13 @@ export async function listMembersAsRecipients(
     db,
     sql`
     select m.id as position, ${person},
-      jsonb_build_object('active', m.active, 'name', ma.name, 'value', ma.value) as member
-    from distribution_lists l
-    join members m on m.organization_id = l.organization_id and m.list_id = l.id
+      json_build_object('active', m.active, 'name', ma.name, 'value', ma.value) as member
+    from members m
     join addresses ma on ma.organization_id = m.organization_id and ma.id = m.address_id
     join users u on u.organization_id = ma.organization_id and u.id = ma.user_id
-    where l.organization_id = ${organizationId} and l.project_id = ${projectId} and l.name_key = ${listKey}
-      and m.id > ${page.after}
+    where m.organization_id = ${organizationId} and m.id > ${page.after} and m.list_id = (
+      select id from distribution_lists
+      where organization_id = ${organizationId} and project_id = ${projectId} and name_key = ${listKey})
     order by m.id limit ${page.limit}`,
   );
 }

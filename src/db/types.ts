@@ -60,8 +60,8 @@ export interface Audit {
 export interface ChannelRates {
   organization_id: number;
   channel_id: number;
-  tokens: number;
-  refilled_at: Date;
+  next_at: Generated<Date>;
+  granted: Generated<number>;
 }
 
 export interface Channels {

@@ -33,35 +33,44 @@ export async function claimSome(
   return claimed.length === 0 && after === 0 ? undefined : claimed;
 }
 
+/** A message that is claimed; what it is of and whom it is for, where they were read a moment ago and need not be again. */
+export interface Ready {
+  delivery: Delivery;
+  occurrence?: OccurrenceFacts;
+  person?: Person;
+}
+
 /** Sends every one of them, telling of each that is settled; resolves after the last. */
 export async function deliverAll(
   engine: Engine,
-  deliveries: Delivery[],
+  ready: Ready[],
   onSettled: (delivery: Delivery) => void,
 ): Promise<void> {
+  const unread = ready.filter(({ occurrence, person }) => !occurrence || !person);
   const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
-    Promise.all([findOccurrences(engine, deliveries), findPeople(engine, deliveries)]),
+    Promise.all([findOccurrences(engine, unread), findPeople(engine, unread)]),
   );
   await Promise.all(
-    deliveries.map(async delivery => {
-      const occurrence = occurrences.get(`${delivery.organization_id}/${delivery.occurrence_id}`);
-      const person = people.get(`${delivery.organization_id}/${delivery.user_id}`);
+    ready.map(async ({ delivery, ...known }) => {
+      const occurrence = known.occurrence ?? occurrences.get(occurrenceOf(delivery));
+      const person = known.person ?? people.get(userOf(delivery));
       const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
         engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
         return whenBroken(delivery, error);
       });
-      await engine.outcomes.settle(settlement);
+      if (settlement) await engine.outcomes.settle(settlement);
       onSettled(delivery);
     }),
   );
 }
 
+/** What becomes of it; undefined when that is on record already. */
 async function deliver(
   engine: Engine,
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
-): Promise<Settlement> {
+): Promise<Settlement | undefined> {
   const { organization_id: organizationId } = delivery;
   const channels = await engine.plans.listChannels(organizationId);
   const channel = channels.find(one => one.id === delivery.channel_id);
@@ -72,10 +81,12 @@ async function deliver(
   if (channel!.ratePerSecond === null && channel!.concurrency === null) {
     return attempt(engine, delivery, occurrence!, person!, channel!, plan!);
   }
-  const pass = await engine.limits.enter(channel!, delivery.priority);
+  const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
     const status = delivery.attempts > 1 ? 'retrying' : 'pending';
-    return settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why });
+    await engine.outcomes.settle(settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why }));
+    engine.limits.remember(channel!, delivery, pass.dueAt);
+    return undefined;
   }
   return attempt(engine, delivery, occurrence!, person!, channel!, plan!).finally(pass.leave);
 }
@@ -106,18 +117,34 @@ async function attempt(
     return settle(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
   noteMissing(engine, delivery, outgoing);
-  const outcome = await engine.senders.send(channel, index, outgoing);
-  // Before it is settled: after a crash in between it is delivered again, and is in the inbox once.
-  if (outcome.ok && channel.providers[index]!.provider.name === 'inbox') {
-    await engine.inbox.add({ ...delivery, title: outgoing.content.title, body: outgoing.content.text });
-  }
+  const inApp = channel.providers[index]!.provider.name === 'inbox';
+  const outcome = await (inApp
+    ? storeInApp(engine, delivery, outgoing)
+    : engine.senders.send(channel, index, outgoing));
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
     await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>
       engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
     );
   }
-  return { ...judge(delivery, channel, outcome, Date.now()), wording, user_version: person.version };
+  return { ...judge(delivery, channel, outcome, outgoing, Date.now()), wording, user_version: person.version };
+}
+
+/**
+ * Storing an in-app message is sending it. Its id is the delivery's, so that after a crash, or an answer that was lost, it
+ * is stored once more and is there once. A database that is away is `whenBroken`'s matter and costs no attempt.
+ */
+async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
+  const { organization_id, user_id, occurrence_id } = delivery;
+  const words = { title: content.title, body: content.text };
+  try {
+    await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
+    return { ok: true, id };
+  } catch (error) {
+    if (isUnavailable(error)) throw error;
+    // A user who has been deleted meanwhile is found out by the look before the next attempt.
+    return { ok: false, retry: true, reason: `it could not be stored: ${(error as Error).message}` };
+  }
 }
 
 /** Nothing was sent. A database that is away is nobody's failure and costs no attempt. */
@@ -166,13 +193,9 @@ async function write(
   channel: PlannedChannel,
   plan: EventPlan,
 ): Promise<[Outgoing, wording: string]> {
-  const { content, message, frame } = await writeMessage(engine.plans, {
-    delivery,
-    occurrence,
-    person,
-    channel,
-    plan,
-  });
+  const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
+  const around = { delivery, occurrence, person, channel, plan };
+  const { content, message, frame } = await writeMessage(engine.plans, around, html);
   const wording = await engine.wordings.keep(message, plan, channel, frame);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {
@@ -197,11 +220,19 @@ function noteMissing(engine: Engine, delivery: Delivery, { content, tags }: Outg
 }
 
 /** An outcome becomes what happens next: done, again later, the next provider, or the end. */
-function judge(delivery: Delivery, channel: PlannedChannel, outcome: Outcome, now: number): Settlement {
+function judge(
+  delivery: Delivery,
+  channel: PlannedChannel,
+  outcome: Outcome,
+  outgoing: Outgoing,
+  now: number,
+): Settlement {
   const { provider_index: index, provider_attempts: tries } = delivery;
   const provider = channel.providers[index]!.provider;
   const base = { provider: provider.name };
-  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: outcome.id ?? null });
+  // A provider that calls it as we do has told nothing new.
+  const name = outcome.ok && outcome.id !== outgoing.id ? outcome.id : undefined;
+  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
 
   const failed = { ...base, reason: 'provider.failed' as const, detail: outcome.reason };
   if (outcome.unknown && !provider.dedupes && channel.onUnknown === 'hold') {
@@ -249,8 +280,12 @@ function storable(text: string | null | undefined): string | null {
   return text?.replaceAll('\0', '').toWellFormed().slice(0, longestWords) ?? null;
 }
 
-async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<Map<string, OccurrenceFacts>> {
-  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.occurrence_id}`, one]));
+const occurrenceOf = (one: Delivery) => `${one.organization_id}/${one.occurrence_id}`;
+const userOf = (one: Delivery) => `${one.organization_id}/${one.user_id}`;
+
+async function findOccurrences(engine: Engine, ready: Ready[]): Promise<Map<string, OccurrenceFacts>> {
+  if (ready.length === 0) return new Map();
+  const wanted = new Map(ready.map(({ delivery }) => [occurrenceOf(delivery), delivery]));
   const rows = await findOccurrencesAcrossTenants(
     engine.db,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
@@ -258,8 +293,9 @@ async function findOccurrences(engine: Engine, deliveries: Delivery[]): Promise<
   return new Map(rows.map(row => [`${row.organization_id}/${row.id}`, row]));
 }
 
-async function findPeople(engine: Engine, deliveries: Delivery[]): Promise<Map<string, Person>> {
-  const wanted = new Map(deliveries.map(one => [`${one.organization_id}/${one.user_id}`, one]));
+async function findPeople(engine: Engine, ready: Ready[]): Promise<Map<string, Person>> {
+  if (ready.length === 0) return new Map();
+  const wanted = new Map(ready.map(({ delivery }) => [userOf(delivery), delivery]));
   const rows = await findRecipientsAcrossTenants(
     engine.db,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),

@@ -16,6 +16,8 @@ export interface Engine {
   pool: pg.Pool;
   /** For claims alone, one at a time: see `byIndexAlone`. */
   claims: pg.Pool;
+  /** For the few statements that every message costs a part of; by index alone too. */
+  hot: pg.Pool;
   plans: Plans;
   senders: Senders;
   outcomes: Outcomes;

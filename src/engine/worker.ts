@@ -7,7 +7,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import { type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
+import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
 import {
   beginLife,
@@ -17,16 +17,11 @@ import {
   settleUnknownAcrossTenants,
   type WorkerLife,
 } from '../db/workers.ts';
-import { claimSome, deliverAll } from './deliver.ts';
+import { claimSome, deliverAll, type Ready } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { expandSome } from './expand.ts';
+import { UnderWay } from './under-way.ts';
 
-/**
- * How much of each class (urgent, normal, bulk) may be under way at once: bounds memory, and what a crash can leave
- * unknown. No class takes the room of another, and no organization more than half of one: a provider that hangs keeps
- * its own tenant waiting and nobody else.
- */
-const mostUnderWay = [400, 1_000, 500];
 const claimAtOnce = 250;
 /** A backstop: NOTIFY wakes it sooner, and nothing that is due waits longer than this. */
 const lookEveryMs = 1_000;
@@ -44,7 +39,7 @@ export class Worker {
   /** Lives that were lost, and whose work is not yet under the present one. */
   readonly #former: number[] = [];
   readonly #stop = new AbortController();
-  readonly #underWay = new Map<number, Delivery>();
+  readonly #underWay: UnderWay;
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
   #short = false;
   #lookBackAt = 0;
@@ -56,6 +51,8 @@ export class Worker {
     this.#engine = engine;
     this.#url = url;
     this.#dedupe = dedupe;
+    this.#underWay = new UnderWay(engine.limits.waiting);
+    engine.limits.onRoom = () => this.#wake();
   }
 
   get underWay(): number {
@@ -115,7 +112,9 @@ export class Worker {
 
   async #rest(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
-    await Promise.race([woken, sleep(lookEveryMs, undefined, { signal: timer.signal }).catch(() => {})]);
+    const now = Date.now();
+    const restMs = Math.max(0, Math.min(lookEveryMs, this.#engine.limits.roomAt(now) - now));
+    await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
 
@@ -131,55 +130,72 @@ export class Worker {
       this.#former.splice(0, former.length);
     }
     const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
-    const deliveries = await listClaimedAcrossTenants(pool, owner, [...this.#underWay.keys()]);
+    const deliveries = await listClaimedAcrossTenants(pool, owner, this.#underWay.ids());
     this.#lookBackAt = Date.now() + lookBackEveryMs;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
-    this.#send(deliveries);
+    this.#sendClaimed(deliveries);
   }
 
   /** Whether anything was found. Each round begins with the most urgent. */
   async #round(owner: number): Promise<boolean> {
+    const { limits, claims } = this.#engine;
     this.#short = false;
+    const recalled = limits.recall(Date.now());
+    if (recalled.length > 0) this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
     for (const priority of priorities.keys()) {
-      const { room, busy } = this.#room(priority);
-      if (room <= 0 || busy.length > 0) this.#short = true;
-      if (room <= 0) continue;
-      const small = await expandSome(this.#engine, owner, priority, busy);
-      if (small) this.#send(small);
-      const due = await claimSome(this.#engine, owner, priority, Math.min(room, claimAtOnce), busy);
-      if (due) this.#send(due);
-      if (small || due) return true;
+      const expanded = await this.#expand(owner, priority);
+      const claimed = await this.#claim(owner, priority);
+      if (expanded || claimed) return true;
     }
     return false;
   }
 
-  /** For how many more there is room in a class, and which organizations have had their share of it. */
-  #room(priority: number): { room: number; busy: number[] } {
-    const most = mostUnderWay[priority]!;
-    const counts = new Map<number, number>();
-    let room = most;
-    for (const { priority: theirs, organization_id } of this.#underWay.values()) {
-      if (theirs !== priority) continue;
-      room--;
-      counts.set(organization_id, (counts.get(organization_id) ?? 0) + 1);
+  async #expand(owner: number, priority: number): Promise<boolean> {
+    const { room, busy } = this.#room(priority);
+    if (room <= 0) return false;
+    if (this.#underWay.soon(priority, Date.now())) {
+      this.#short = true;
+      return false;
     }
-    return { room, busy: [...counts].filter(([, count]) => count >= most / 2).map(([organization]) => organization) };
+    const ready = await expandSome(this.#engine, owner, priority, busy, this.#underWay);
+    if (ready) this.#send(ready);
+    return ready !== undefined;
   }
 
-  #send(deliveries: Delivery[]): void {
-    if (deliveries.length === 0) return;
-    for (const delivery of deliveries) this.#underWay.set(delivery.id, delivery);
-    const leave = ({ id }: Delivery) => {
-      this.#underWay.delete(id);
+  async #claim(owner: number, priority: number): Promise<boolean> {
+    const { room, busy } = this.#room(priority);
+    if (room <= 0) return false;
+    const claimed = await claimSome(this.#engine, owner, priority, Math.min(room, claimAtOnce), busy);
+    if (claimed) this.#sendClaimed(claimed);
+    return claimed !== undefined;
+  }
+
+  /** As it is now: what has just been taken on counts. */
+  #room(priority: number): { room: number; busy: number[] } {
+    const room = this.#underWay.room(priority);
+    const busy = this.#underWay.busy(priority);
+    if (room <= 0 || busy.length > 0) this.#short = true;
+    return { room, busy };
+  }
+
+  #sendClaimed(deliveries: Delivery[]): void {
+    this.#send(deliveries.map(delivery => ({ delivery })));
+  }
+
+  #send(ready: Ready[]): void {
+    if (ready.length === 0) return;
+    for (const { delivery } of ready) this.#underWay.add(delivery);
+    const leave = (delivery: Delivery) => {
+      this.#underWay.delete(delivery);
       if (this.#short || this.#stop.signal.aborted) this.#wake();
     };
-    deliverAll(this.#engine, deliveries, leave).catch(error => {
+    deliverAll(this.#engine, ready, leave).catch(error => {
       // What is not settled belongs to this life: ending it lets recovery take it up.
       this.#engine.log.error({ err: error }, 'could not settle what was claimed; beginning another life');
       this.#life?.end();
       this.#life = undefined;
-      deliveries.forEach(leave);
+      for (const { delivery } of ready) leave(delivery);
     });
   }
 

@@ -21,6 +21,8 @@ export interface Provider<Settings extends TObject = TObject> {
    * Message-ID alone does not count: mail servers accept the same one twice.
    */
   dedupes: boolean;
+  /** All of a message (also when absent), or nothing that would have to be set into a layout. */
+  reads?: 'all' | 'text';
   /** Called once with settings that have the right form; the sender is then used for many messages at a time. */
   open(settings: Static<Settings>, tools: Tools): Sender;
   /**

@@ -13,6 +13,7 @@ export const sandbox: Provider<typeof Settings> = {
   summary: 'Keeps messages for viewing instead of sending them.',
   settings: Settings,
   dedupes: true,
+  reads: 'text',
   reach: () => 'recipient',
   open: () => stateless(async ({ id }) => ({ ok: true, id })),
 };

@@ -22,6 +22,11 @@ interface Entry<T> {
   expiresAt: number;
 }
 
+interface Reading {
+  readAt: number;
+  answer: Promise<unknown>;
+}
+
 /** A backstop only: announcements are what keeps it true. */
 const lifeMs = 60_000;
 const mostEntries = 100_000;
@@ -32,6 +37,7 @@ export class Directory {
   readonly #sessions = new Map<string, Entry<Session>>();
   readonly #places = new Map<string, Entry<Place>>();
   readonly #channels = new Map<string, Entry<Channel[]>>();
+  readonly #reading = new WeakMap<object, Map<string, Reading>>();
   readonly #forgotten = new Map<Scope, number>();
   #heard = 0;
   #everythingForgotten = 0;
@@ -121,6 +127,26 @@ export class Directory {
   ): T | undefined | Promise<T | undefined> {
     const entry = known.get(name);
     if (entry && this.#isTrue(entry)) return entry.value;
+    const readAt = this.#heard;
+    // Of many who ask at once one reads for all, unless a change has been announced since it began: the first page of a
+    // fan-out asked 500 times for the same message.
+    const reading = this.#reading.get(known)?.get(name);
+    if (reading?.readAt === readAt) return reading.answer as Promise<T | undefined>;
+    const answer = this.#read(known, name, read, scopeOf, worthKeeping);
+    const readings = this.#reading.get(known) ?? new Map<string, Reading>();
+    this.#reading.set(known, readings.set(name, { readAt, answer }));
+    const done = () => void (readings.get(name)?.answer === answer && readings.delete(name));
+    answer.then(done, done);
+    return answer;
+  }
+
+  #read<T>(
+    known: Known<T>,
+    name: string,
+    read: () => Promise<T | undefined>,
+    scopeOf: (value: T) => Scope,
+    worthKeeping: (value: T) => unknown,
+  ): Promise<T | undefined> {
     const readAt = this.#heard;
     return read().then(value => {
       if (value === undefined || !worthKeeping(value)) {

@@ -36,15 +36,18 @@ export interface Written {
   frame: Frame;
 }
 
-/** Throws `template.failed`, also when there is no such version any more. */
-export async function writeMessage(plans: Plans, around: Around): Promise<Written> {
+/**
+ * Throws `template.failed`, also when there is no such version any more. Without `html`, an email is not set into its
+ * layout: for whoever reads none, that would be half of the work.
+ */
+export async function writeMessage(plans: Plans, around: Around, html = true): Promise<Written> {
   const { delivery, occurrence, person, channel, plan } = around;
   const { notification_id, version, address } = delivery;
   const message = await plans.findMessage(plan.organization.id, notification_id, version);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const frame = frameOf(plan, channel, notification_id);
   const options = optionsFor(frame, occurrence, person, address);
-  return { content: renderMessage(message, { ...options, layout: message.standsIn }), message, frame };
+  return { content: renderMessage(message, { ...options, layout: message.standsIn, html }), message, frame };
 }
 
 /**

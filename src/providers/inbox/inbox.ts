@@ -4,8 +4,8 @@ import { stateless } from '../sending.ts';
 const Settings = settings({});
 
 /**
- * Messages that a recipient reads in the application itself. The engine puts them into the inbox, each under the id of
- * its delivery, so delivering is saying yes: nothing is called, and nothing can arrive twice.
+ * Messages that a recipient reads in the application itself. The engine stores them under the id of their delivery, and
+ * storing is sending: nobody is called, and nothing can arrive twice. Whoever sends outside of the engine hears yes.
  */
 export const inbox: Provider<typeof Settings> = {
   name: 'inbox',

@@ -1,0 +1,136 @@
+/**
+ * From a trigger to its provider: the time between the client's request and the moment at which a peer in another process
+ * has the whole message. One at a time on an idle service, and then a steady stream.
+ *   node bench/latency.ts [--quick]
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Agent } from 'undici';
+import { quantile, type Row, type Scenario } from './scenario.ts';
+import { openPeer, openStage } from './stage.ts';
+
+const perSecond = 200;
+const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
+const patienceMs = 30_000;
+
+export const latency: Scenario = {
+  name: 'latency',
+  summary: `trigger to provider: one at a time, and ${perSecond} triggers/s with one recipient each, by webhook and by SMTP`,
+  async run({ quick }) {
+    const [webhook, smtp] = await Promise.all([openPeer('./peer-webhook.ts'), openPeer('./peer-smtp.ts')]);
+    const hooks = { use: 'standard-webhooks', url: `http://127.0.0.1:${webhook.port}/`, secret };
+    const mail = { use: 'smtp', host: '127.0.0.1', port: smtp.port, from: 'bench@x.test' };
+    const stage = await openStage(
+      [
+        { slug: 'webhook', name: 'Webhook', type: 'webhook', providers: [hooks] },
+        { slug: 'smtp', name: 'SMTP', type: 'email', providers: [mail] },
+      ],
+      [event('webhook'), event('smtp')],
+    );
+    const rows: Row[] = [];
+    try {
+      const { address } = await stage.start('all');
+      for (const [name, peer] of [['webhook', webhook.peer] as const, ['smtp', smtp.peer] as const]) {
+        const stopwatch = new Stopwatch(`${address}/api/o/bench/p/shop/a/web/e/${name}/trigger/`, stage.key);
+        peer.on('message', n => stopwatch.arrived(n as number));
+        for (let i = 0; i < 20; i++) await stopwatch.time();
+        const alone: number[] = [];
+        for (let i = 0; i < (quick ? 50 : 200); i++) alone.push(await stopwatch.time());
+        rows.push({
+          measure: `${name}, one at a time, median`,
+          value: quantile(alone, 0.5),
+          unit: 'ms',
+          limit: { of: 'value', most: 100 },
+        });
+        const stream = await steady(stopwatch, quick ? 3 : 15);
+        const limits = { p50: 15, p99: 100 };
+        rows.push(
+          ...([0.5, 0.99] as const).map(part => {
+            const quantileName = part === 0.5 ? 'p50' : 'p99';
+            const limit = { of: 'value' as const, most: limits[quantileName] };
+            return {
+              measure: `${name}, ${perSecond}/s, ${quantileName}`,
+              value: quantile(stream, part),
+              unit: 'ms',
+              limit,
+            };
+          }),
+        );
+      }
+      return rows;
+    } finally {
+      webhook.peer.disconnect();
+      smtp.peer.disconnect();
+      await stage.close();
+    }
+  },
+};
+
+function event(slug: string) {
+  const message = { subject: 'n {{ n }}', body: 'Order {{ n }} is on its way.' };
+  const notification = { name: slug, recipients: { trigger: true }, channels: [slug], message };
+  return { slug, name: slug, notifications: [notification] };
+}
+
+/** Triggers evenly for so many seconds, whatever becomes of them; then waits for the last. */
+async function steady(stopwatch: Stopwatch, seconds: number): Promise<number[]> {
+  const times: Promise<number>[] = [];
+  const began = performance.now();
+  for (let i = 0; i < seconds * perSecond; i++) {
+    const wait = began + (i * 1_000) / perSecond - performance.now();
+    if (wait > 0) await sleep(wait);
+    times.push(stopwatch.time());
+  }
+  return Promise.all(times);
+}
+
+class Stopwatch {
+  readonly #url: string;
+  readonly #key: string;
+  readonly #agent = new Agent({ connections: 64 });
+  readonly #waiting = new Map<number, (at: number) => void>();
+  #next = 0;
+
+  constructor(url: string, key: string) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  arrived(n: number): void {
+    this.#waiting.get(n)?.(performance.now());
+    this.#waiting.delete(n);
+  }
+
+  /** In milliseconds, from the request until the peer has the message. */
+  async time(): Promise<number> {
+    const n = this.#next++;
+    const began = performance.now();
+    const arrival = new Promise<number>((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`message ${n} did not arrive`)), patienceMs);
+      this.#waiting.set(n, at => {
+        clearTimeout(timer);
+        resolve(at);
+      });
+    });
+    const { origin, pathname } = new URL(this.#url);
+    const [response, at] = await Promise.all([
+      this.#agent.request({
+        origin,
+        path: pathname,
+        method: 'POST',
+        headers: { authorization: `Key ${this.#key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ context: { n }, options: { recipients: ['ann@x.test'] } }),
+      }),
+      arrival,
+    ]);
+    await response.body.dump();
+    if (response.statusCode !== 201) throw new Error(`the trigger was answered with ${response.statusCode}`);
+    return at - began;
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  for (const { measure, value, unit } of await latency.run({ quick: process.argv.includes('--quick') })) {
+    console.log(`${measure}: ${value.toFixed(1)} ${unit}`);
+  }
+}

@@ -1,0 +1,121 @@
+/** The real program in processes of its own, on a durable PostgreSQL of its own. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { pino } from 'pino';
+import { openHouse } from '../src/app.ts';
+import { loadConfig } from '../src/config.ts';
+import { openEmbedded } from '../src/db/embedded.ts';
+import { applyConfiguration } from '../src/services/declarative.ts';
+import { createKey } from '../src/services/keys.ts';
+import { cleanEnv, type Running, startBelfry } from '../test/support/process.ts';
+
+export type Role = 'all' | 'api' | 'worker';
+
+export interface Stage {
+  url: string;
+  /** May do everything in the organization `bench`. */
+  key: string;
+  sql: pg.Client;
+  start(role: Role): Promise<Running>;
+  close(): Promise<void>;
+}
+
+type Fields = Record<string, unknown>;
+
+const secretKey = 'a secret of at least 32 characters';
+let settings: Record<string, string> = {};
+
+/** With one organization: channels, and events of the application `shop/web`. */
+export async function openStage(channels: Fields[], events: Fields[], more: Fields = {}): Promise<Stage> {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-bench-'));
+  const { url, release } = await openEmbedded({ dataDir, durable: true });
+  const house = await openHouse(loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey }), silent, true);
+  const applications = [{ slug: 'web', name: 'Web', events }];
+  const projects = [{ slug: 'shop', name: 'Shop', applications, ...more }];
+  await applyConfiguration(
+    house.deps,
+    { organizations: [{ slug: 'bench', name: 'Bench', channels, projects }] },
+    { prune: false },
+  );
+  const { key } = await createKey(house.deps, 'bench', { name: 'bench', permissions: ['*'] });
+  await house.close();
+  const sql = new pg.Client({ connectionString: url });
+  await sql.connect();
+  await rememberSettings(sql);
+  const processes: Running[] = [];
+  return {
+    url,
+    key,
+    sql,
+    async start(role) {
+      const env = { DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
+      const running = await startBelfry(env, ['--role', role]);
+      processes.push(running);
+      return running;
+    },
+    async close() {
+      await Promise.all(processes.map(running => running.end('SIGTERM')));
+      await sql.end();
+      await release();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Of the last database that was opened: a figure without them says little. */
+export function settingsOfDatabase(): Record<string, string> {
+  return settings;
+}
+
+async function rememberSettings(sql: pg.Client): Promise<void> {
+  const names = ['server_version', 'fsync', 'synchronous_commit', 'shared_buffers', 'max_wal_size'];
+  const { rows } = await sql.query<{ name: string; setting: string }>(
+    `select name, current_setting(name) as setting from pg_settings where name = any($1) order by name`,
+    [names],
+  );
+  settings = Object.fromEntries(rows.map(row => [row.name, row.setting]));
+}
+
+/** A peer in a process of its own, from a file beside this one; its first line tells the port. */
+export async function openPeer(file: string): Promise<{ peer: ChildProcess; port: number }> {
+  const peer = fork(fileURLToPath(new URL(file, import.meta.url)), {
+    env: cleanEnv({}),
+    stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+  });
+  const [line] = await once(peer.stdout!.setEncoding('utf8'), 'data');
+  return { peer, port: Number(/\d+/.exec(String(line))![0]) };
+}
+
+export async function residentMb(running: Running): Promise<number> {
+  const status = await readFile(`/proc/${running.process.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+}
+
+/** How long it has had a processor so far, user and system, in ms. */
+export async function processorMs(running: Running): Promise<number> {
+  const stat = await readFile(`/proc/${running.process.pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // In hundredths of a second, on every Linux.
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+export async function until(
+  what: string,
+  check: () => Promise<boolean>,
+  withinMs: number,
+  everyMs = 50,
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await check())) {
+    if (Date.now() > deadline) throw new Error(`waited ${withinMs / 1_000} s for ${what} in vain`);
+    await sleep(everyMs);
+  }
+}
+
+const silent = pino({ level: 'silent' });
