@@ -191,6 +191,7 @@ CREATE TABLE messages (
   version integer NOT NULL,
   content jsonb NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text,
   CONSTRAINT messages_pkey PRIMARY KEY (organization_id, notification_id, version),
   CONSTRAINT messages_organization_id_notification_id_fkey FOREIGN KEY (organization_id, notification_id) REFERENCES notifications(organization_id, id) ON DELETE CASCADE
 );
@@ -285,8 +286,7 @@ CREATE TABLE delivery_stats (
   channel_id bigint NOT NULL,
   status text NOT NULL,
   count bigint NOT NULL,
-  CONSTRAINT delivery_stats_pkey PRIMARY KEY (organization_id, hour, event_id, channel_id, status),
-  CONSTRAINT delivery_stats_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+  CONSTRAINT delivery_stats_pkey PRIMARY KEY (organization_id, hour, event_id, channel_id, status)
 );
 
 CREATE TABLE channel_rates (
@@ -449,6 +449,17 @@ CREATE TABLE invites (
 );
 CREATE INDEX invites_by_email ON invites (email);
 CREATE INDEX invites_by_token ON invites (token_hash);
+
+CREATE TABLE layout_versions (
+  organization_id bigint NOT NULL,
+  layout_id bigint NOT NULL,
+  version integer NOT NULL,
+  body text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text,
+  CONSTRAINT layout_versions_pkey PRIMARY KEY (organization_id, layout_id, version),
+  CONSTRAINT layout_versions_organization_id_layout_id_fkey FOREIGN KEY (organization_id, layout_id) REFERENCES layouts(organization_id, id) ON DELETE CASCADE
+);
 
 CREATE TABLE trigger_stats (
   organization_id bigint NOT NULL,

@@ -69,7 +69,9 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     name: 'belfry',
     onError: error => log.warn({ err: error }, 'a database connection broke'),
   });
+  const outbound = createOutbound({ allow: config.outboundAllow });
   const close = async () => {
+    await outbound.close();
     await database.close();
     await embedded?.release();
   };
@@ -91,6 +93,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
+      outbound,
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };

@@ -32,14 +32,24 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
+beforeAll(async () => {
+  await ask({ method: 'POST', path: '/api/o/acme/p/', body: { slug: 'spare', name: 'Spare' } });
+  await ask({ method: 'POST', path: '/api/o/acme/p/shop/a/', body: { slug: 'spare', name: 'Spare' } });
+});
+
 const changing = routes.filter(route => route.method !== 'GET' && !(route.id in unaudited));
+/** What takes things away comes after what needs them, and the organization after everything. */
+const [deleting, others] = [true, false].map(deletes =>
+  changing.filter(({ method }) => (method === 'DELETE') === deletes),
+);
+const inOrder = [...others!, ...deleting!.filter(route => route.id !== 'deleteOrganization')];
 
 test('every route that changes something is in the table of writes, and nothing else is', () => {
   expect(Object.keys(writes).sort()).toEqual(changing.map(route => route.id).sort());
   for (const id of Object.keys(unaudited)) expect(routes.some(route => route.id === id)).toBe(true);
 });
 
-describe.each(changing)('$method $path', ({ id, method, path, status }) => {
+describe.each(inOrder)('$method $path', ({ id, method, path, status }) => {
   test('leaves an entry that says who did what, and from where', async () => {
     const { body, params, query = '', action, noun, headers: more } = writes[id]!;
     const headers = { ...more, 'x-request-id': `audit-${id}` };
@@ -92,4 +102,15 @@ test('secrets of channels are in no entry', async () => {
   const { text } = await ask({ path: '/api/o/acme/audit/' });
   expect(text).toContain('mail.acme.test');
   expect(text).not.toContain('hush-hush');
+});
+
+test('that an organization was deleted is known after it is gone', async () => {
+  const { acme } = tenants;
+  const { query, action, noun } = writes.deleteOrganization!;
+  const answer = await ask({ method: 'DELETE', path: `/api/o/acme/${query}` });
+  expect(answer.status, answer.text).toBe(200);
+  const { db } = service.house.deps;
+  const entries = await db.selectFrom('audit').selectAll().where('organization_id', '=', acme.id).execute();
+  expect(entries.at(-1)).toMatchObject({ action, noun, path: 'acme', actor_name: 'acme all' });
+  expect((await ask({ path: '/api/o/acme/audit/' })).status).toBe(401);
 });

@@ -81,7 +81,7 @@ function toEventEntry({ slug, name, active, notifications = [] }: EventState): E
   return { slug, name, active, notifications: notifications.map(toNotificationEntry) };
 }
 
-function toNotificationEntry(notification: NotificationState): NotificationEntry {
+export function toNotificationEntry(notification: NotificationState): NotificationEntry {
   const { name, active, recipients, channels, filter, environs, extra_context, priority, content } = notification;
   return {
     name,
@@ -98,7 +98,12 @@ function toNotificationEntry(notification: NotificationState): NotificationEntry
 }
 
 /** Written out field by field, as the database does not keep the order of keys. */
-function toMessage({ body, layout, strict, ...words }: NotificationEntry['message']): NotificationEntry['message'] {
+export function toMessage({
+  body,
+  layout,
+  strict,
+  ...words
+}: NotificationEntry['message']): NotificationEntry['message'] {
   const { subject, locales } = toVariants(words);
   return {
     ...(subject !== undefined && { subject }),

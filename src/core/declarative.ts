@@ -45,14 +45,14 @@ const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
 const Body = Type.String({ maxLength: templateLimits.source, description: 'A template.' });
 const Locale = Type.String({ maxLength: limits.locale, description: 'A language such as en or pt-BR. Empty: none.' });
 
-const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
+export const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
   Type.Object(
     { use: Type.String({ description: 'The name of the provider; its own fields stand beside it.' }) },
     { additionalProperties: true },
   ),
 );
 
-const ChannelEntry = Type.Object(
+export const ChannelEntry = Type.Object(
   {
     slug: Slug,
     name: Name,
@@ -105,7 +105,7 @@ const UserEntry = Type.Object(
   { ...closed, description: 'A field that is absent is left as it is.' },
 );
 
-const LayoutEntry = Type.Object(
+export const LayoutEntry = Type.Object(
   {
     name: Name,
     body: Type.String({
@@ -123,7 +123,7 @@ const locales = Type.Optional(
     description: 'What differs in a language, by its tag: pt-BR before pt before the words beside this.',
   }),
 );
-const Message = Type.Object(
+export const Message = Type.Object(
   {
     subject: Type.Optional(Subject),
     body: Body,
@@ -135,9 +135,9 @@ const Message = Type.Object(
   },
   closed,
 );
-const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
+export const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
 
-const NotificationEntry = Type.Object(
+export const NotificationEntry = Type.Object(
   {
     name: Name,
     active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
@@ -166,7 +166,7 @@ const NotificationEntry = Type.Object(
   closed,
 );
 
-const EventEntry = Type.Object(
+export const EventEntry = Type.Object(
   {
     slug: Slug,
     name: Name,
@@ -176,7 +176,7 @@ const EventEntry = Type.Object(
   closed,
 );
 
-const ApplicationEntry = Type.Object(
+export const ApplicationEntry = Type.Object(
   { slug: Slug, name: Name, events: Type.Optional(Type.Array(EventEntry, { description: section })) },
   closed,
 );
@@ -189,7 +189,7 @@ const ListEntry = Type.Object(
   closed,
 );
 
-const ProjectEntry = Type.Object(
+export const ProjectEntry = Type.Object(
   {
     slug: Slug,
     name: Name,

@@ -59,7 +59,7 @@ function describe(error: ErrorObject, whole: string): [field: string, message: s
       return [at(error.params.additionalProperty).slice(0, 255), `is not a known field (known: ${known.join(', ')})`];
     }
     case 'type':
-      return [field, `must be ${article(String(error.params.type))}`];
+      return [field, `must be ${[error.params.type].flat().map(article).join(' or ')}`];
     case 'format':
       return [field, formats[error.params.format as string] ?? `must be a valid ${error.params.format}`];
     case 'pattern':
@@ -67,7 +67,7 @@ function describe(error: ErrorObject, whole: string): [field: string, message: s
     case 'const':
       return [field, `may be "${error.params.allowedValue}"`];
     case 'enum':
-      return [field, `must be one of ${error.params.allowedValues.join(', ')}`];
+      return [field, `must be one of ${error.params.allowedValues.map(String).join(', ')}`];
     case 'maxLength':
       return [field, `is longer than ${error.params.limit} characters`];
     case 'minLength':

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
-import type { Named } from './places.ts';
+import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listApplications(
@@ -20,13 +20,36 @@ export async function listApplications(
     .execute();
 }
 
-export async function listAllApplications(db: Db, organizationId: number): Promise<(Named & { project_id: number })[]> {
+export async function listAllApplications(
+  db: Db,
+  organizationId: number,
+  within?: Within,
+): Promise<(Named & { project_id: number })[]> {
   return db
     .selectFrom('applications')
     .select(['id', 'project_id', 'slug', 'name'])
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query => query.where('id', '=', within?.application ?? 0))
     .orderBy('id')
     .execute();
+}
+
+export interface ApplicationDetails extends Named {
+  paused_at: Date | null;
+  created_at: Date;
+}
+
+export async function findApplication(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<ApplicationDetails | undefined> {
+  return db
+    .selectFrom('applications')
+    .select(['id', 'slug', 'name', 'paused_at', 'created_at'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 export async function createApplication(

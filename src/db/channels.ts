@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { JsonObject } from '../core/json.ts';
 import type { PageRequest } from './page.ts';
-import type { Named } from './places.ts';
+import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface Channel extends Named {
@@ -56,12 +56,16 @@ export interface ChannelSettings {
 export async function listChannelSettings(
   db: Db,
   organizationId: number,
+  within?: Within,
 ): Promise<(ChannelSettings & { id: number; project_id: number | null })[]> {
   const rows = await db
     .selectFrom('channels')
     .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
     .select(['on_unknown', 'rate_per_second', 'concurrency'])
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query =>
+      query.where(where => where.or([where('project_id', 'is', null), where('project_id', '=', within?.project ?? 0)])),
+    )
     .orderBy('id')
     .execute();
   return rows.map(row => ({
@@ -126,4 +130,49 @@ export async function findChannelId(
     .where('slug', '=', slug)
     .executeTakeFirst();
   return row?.id;
+}
+
+export interface ChannelDetails extends ChannelSettings {
+  id: number;
+  project_id: number | null;
+  /** Slug. */
+  project: string | null;
+  paused_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export async function findChannelDetails(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<ChannelDetails | undefined> {
+  const { rows } = await sql<ChannelDetails>`
+    select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
+      c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at
+    from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+    where c.organization_id = ${organizationId} and c.id = ${id}`.execute(db);
+  return rows[0];
+}
+
+export interface ChannelOutcomes {
+  sent: number;
+  failed: number;
+  unknown: number;
+}
+
+/** From the counts of each hour. */
+export async function countChannelOutcomes(
+  db: Db,
+  organizationId: number,
+  id: number,
+  since: Date,
+): Promise<ChannelOutcomes> {
+  const { rows } = await sql<ChannelOutcomes>`
+    select coalesce(sum(count) filter (where status = 'sent'), 0)::bigint as sent,
+      coalesce(sum(count) filter (where status = 'failed'), 0)::bigint as failed,
+      coalesce(sum(count) filter (where status = 'unknown'), 0)::bigint as unknown
+    from delivery_stats
+    where organization_id = ${organizationId} and hour > ${since} and channel_id = ${id}`.execute(db);
+  return rows[0]!;
 }

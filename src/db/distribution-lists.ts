@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
+import type { Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface DistributionList {
@@ -57,11 +58,13 @@ export async function createDistributionList(
 export async function listAllDistributionLists(
   db: Db,
   organizationId: number,
+  within?: Within,
 ): Promise<(DistributionList & { project_id: number })[]> {
   return db
     .selectFrom('distribution_lists')
     .select(['id', 'project_id', 'name'])
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query => query.where('project_id', '=', within?.project ?? 0))
     .orderBy('id')
     .execute();
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
-import type { Named } from './places.ts';
+import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listEvents(
@@ -23,13 +23,30 @@ export async function listEvents(
 export async function listAllEvents(
   db: Db,
   organizationId: number,
+  within?: Within,
 ): Promise<(Named & { application_id: number; active: boolean })[]> {
   return db
     .selectFrom('events')
     .select(['id', 'application_id', 'slug', 'name', 'active'])
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query => query.where('id', '=', within?.event ?? 0))
     .orderBy('id')
     .execute();
+}
+
+export interface EventDetails extends Named {
+  active: boolean;
+  paused_at: Date | null;
+  created_at: Date;
+}
+
+export async function findEvent(db: Db, organizationId: number, id: number): Promise<EventDetails | undefined> {
+  return db
+    .selectFrom('events')
+    .select(['id', 'slug', 'name', 'active', 'paused_at', 'created_at'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 export async function createEvent(

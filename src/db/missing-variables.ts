@@ -52,12 +52,19 @@ export interface MissingVariableView {
   last_at: Date;
 }
 
-/** Of all notifications; of each, the one that was missing last comes first. */
-export async function listMissingVariables(db: Db, organizationId: number): Promise<MissingVariableView[]> {
+/** Of all notifications, or of these; of each, the one that was missing last comes first. */
+export async function listMissingVariables(
+  db: Db,
+  organizationId: number,
+  notificationIds?: number[],
+): Promise<MissingVariableView[]> {
   return db
     .selectFrom('missing_variables')
     .select(['notification_id', 'name', 'count', 'version', 'first_at', 'last_at'])
     .where('organization_id', '=', organizationId)
+    .$if(notificationIds !== undefined, query =>
+      query.where('notification_id', '=', sql<number>`any(${notificationIds}::bigint[])`),
+    )
     .orderBy('notification_id')
     .orderBy('last_at', 'desc')
     .orderBy('name')

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
+import type { Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface NotificationFields {
@@ -19,12 +20,14 @@ export interface NotificationFields {
 export async function listAllNotifications(
   db: Db,
   organizationId: number,
+  within?: Within,
 ): Promise<(NotificationFields & { id: number; event_id: number })[]> {
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
     .select('priority')
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
     .execute();
   return rows.map(row => ({
@@ -32,6 +35,61 @@ export async function listAllNotifications(
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
   }));
+}
+
+export async function listEventNotifications(
+  db: Db,
+  organizationId: number,
+  eventId: number,
+): Promise<{ id: number; name: string; active: boolean; channels: string[] }[]> {
+  return db
+    .selectFrom('notifications')
+    .select(['id', 'name', 'active', 'channels'])
+    .where('organization_id', '=', organizationId)
+    .where('event_id', '=', eventId)
+    .orderBy('id')
+    .execute();
+}
+
+export async function findNotification(
+  db: Db,
+  organizationId: number,
+  eventId: number,
+  id: number,
+): Promise<{ id: number; name: string } | undefined> {
+  return db
+    .selectFrom('notifications')
+    .select(['id', 'name'])
+    .where('organization_id', '=', organizationId)
+    .where('event_id', '=', eventId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Of an event's notifications: the current version of the message, and when anything was changed last. */
+export async function listNotificationStamps(
+  db: Db,
+  organizationId: number,
+  eventId: number,
+): Promise<{ id: number; version: number; updated_at: Date }[]> {
+  const { rows } = await sql<{ id: number; version: number; updated_at: Date }>`
+    select n.id, n.updated_at, coalesce((
+      select max(m.version) from messages m
+      where m.organization_id = n.organization_id and m.notification_id = n.id), 0) as version
+    from notifications n
+    where n.organization_id = ${organizationId} and n.event_id = ${eventId}`.execute(db);
+  return rows;
+}
+
+/** False when the event has one of that name. */
+export async function renameNotification(db: Db, organizationId: number, id: number, name: string): Promise<boolean> {
+  const { numAffectedRows } = await sql`
+    update notifications n set name = ${name}, updated_at = now()
+    where n.organization_id = ${organizationId} and n.id = ${id} and not exists (
+      select from notifications twin
+      where twin.organization_id = n.organization_id and twin.event_id = n.event_id and twin.name = ${name}
+        and twin.id <> n.id)`.execute(db);
+  return Number(numAffectedRows) === 1;
 }
 
 export async function createNotification(

@@ -42,6 +42,12 @@ export async function updateOrganization(db: Db, organizationId: number, fields:
     .execute();
 }
 
+/** With everything in it but history, which goes when it is old enough. */
+export async function deleteOrganization(db: Db, organizationId: number): Promise<void> {
+  await db.deleteFrom('delivery_stats').where('organization_id', '=', organizationId).execute();
+  await db.deleteFrom('organizations').where('id', '=', organizationId).execute();
+}
+
 export async function findOrganizationsAcrossTenants(db: Db, slugs: string[]): Promise<Organization[]> {
   return db.selectFrom('organizations').select(columns).where('slug', 'in', slugs).execute();
 }

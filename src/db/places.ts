@@ -28,6 +28,13 @@ export interface Slugs {
   evt?: string;
 }
 
+/** One path through an organization, by ids: what is beside it is not read. A part that is absent is not there yet. */
+export interface Within {
+  project?: number;
+  application?: number;
+  event?: number;
+}
+
 interface Row {
   organization: Named;
   project: Named | null;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { PageRequest } from './page.ts';
-import type { Named } from './places.ts';
+import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listProjects(db: Db, organizationId: number, page: PageRequest): Promise<Named[]> {
@@ -45,11 +45,21 @@ export async function deleteProject(db: Db, organizationId: number, id: number):
   await db.deleteFrom('projects').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-export async function listAllProjects(db: Db, organizationId: number): Promise<Named[]> {
+export async function listAllProjects(db: Db, organizationId: number, within?: Within): Promise<Named[]> {
   return db
     .selectFrom('projects')
     .select(['id', 'slug', 'name'])
     .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query => query.where('id', '=', within?.project ?? 0))
     .orderBy('id')
     .execute();
+}
+
+export async function findProject(db: Db, organizationId: number, id: number): Promise<Named | undefined> {
+  return db
+    .selectFrom('projects')
+    .select(['id', 'slug', 'name'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
 }

@@ -195,6 +195,15 @@ export interface LatencyStats {
   count: number;
 }
 
+export interface LayoutVersions {
+  organization_id: number;
+  layout_id: number;
+  version: number;
+  body: string;
+  created_at: Generated<Date>;
+  created_by: string | null;
+}
+
 export interface Layouts {
   organization_id: number;
   id: Generated<number>;
@@ -228,6 +237,7 @@ export interface Messages {
   version: number;
   content: JsonColumn;
   created_at: Generated<Date>;
+  created_by: string | null;
 }
 
 export interface MissingVariables {
@@ -382,6 +392,7 @@ export interface Tables {
   invites: Invites;
   keys: Keys;
   latency_stats: LatencyStats;
+  layout_versions: LayoutVersions;
   layouts: Layouts;
   members: Members;
   memberships: Memberships;

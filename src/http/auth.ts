@@ -17,6 +17,8 @@ import { hasMessage } from '../services/inbox.ts';
 import { findInvite } from '../services/invites.ts';
 import { findKey } from '../services/key-changes.ts';
 import { authenticate, type Key } from '../services/keys.ts';
+import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
+import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
 import { findAddress, findUser } from '../services/users.ts';
@@ -50,7 +52,10 @@ type Params = Partial<
     | 'message'
     | 'account'
     | 'invite'
-    | 'key',
+    | 'key'
+    | 'layout'
+    | 'notification'
+    | 'version',
     string
   >
 >;
@@ -212,8 +217,34 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
     extra.invite = id === undefined ? undefined : await findInvite(deps.db, place.organization.id, id);
     if (!extra.invite) throw notFound('invite.not_found', 'invite', params.invite);
   }
+  if (params.notification !== undefined) {
+    const id = parseId(params.notification);
+    extra.notification =
+      id === undefined ? undefined : await findNotification(deps, place.organization.id, place.event!.id, id);
+    if (!extra.notification) throw notFound('notification.not_found', 'notification', params.notification);
+  }
+  if (params.layout !== undefined) {
+    const id = parseId(params.layout);
+    extra.layout =
+      id === undefined ? undefined : await findLayout(deps, place.organization.id, place.project?.id ?? null, id);
+    if (!extra.layout) throw notFound('layout.not_found', 'layout', params.layout);
+  }
+  if (params.version !== undefined) {
+    const number = parseId(params.version);
+    const known =
+      number !== undefined &&
+      number <= largestVersion &&
+      (extra.layout
+        ? await findVersionOfLayout(deps, place.organization.id, extra.layout.id, number)
+        : await findVersionOfMessage(deps, place.organization.id, extra.notification!.id, number));
+    if (!known) throw notFound('version.not_found', 'version', params.version);
+    extra.version = { number };
+  }
   return { ...place, ...extra } as Found;
 }
+
+/** What the column holds. */
+const largestVersion = 2 ** 31 - 1;
 
 /** Undefined for what is no id of ours. */
 function parseId(text: string): number | undefined {

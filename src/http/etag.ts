@@ -12,10 +12,16 @@ export function etagOf(value: unknown): string {
   return `"${createHash('sha256').update(canonicalJson(value)).digest('base64url').slice(0, 22)}"`;
 }
 
-/** Answers with the value and its tag. */
-export function tagged<T>({ reply }: Call, value: T): T {
-  reply.header('etag', etagOf(value));
+/** Answers with the value and its tag: of the whole, or of what in it does not change by itself. */
+export function tagged<T>({ reply }: Call, value: T, own: unknown = value): T {
+  reply.header('etag', etagOf(own));
   return value;
+}
+
+/** The same for what has just been created, and where it is. */
+export function created<T>(call: Call, path: string, value: T, own: unknown = value): T {
+  call.reply.header('location', call.link(path));
+  return tagged(call, value, own);
 }
 
 /** To be called with what is there now, inside the transaction that changes it. */

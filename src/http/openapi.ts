@@ -25,11 +25,16 @@ const parameters: Record<string, TSchema> = {
   account: Type.Integer({ description: 'Id of the account.' }),
   invite: Type.Integer({ description: 'Id of the invite.' }),
   token: Type.String({ description: 'What the link of an invite ends in.' }),
+  layout: Type.Integer({ description: 'Id of the layout.' }),
+  notification: Type.Integer({ description: 'Id of the notification.' }),
+  version: Type.Integer({ description: 'Number of the version.' }),
 };
 
 /** The chapters of the reference, in its order. */
 const tags = [
   { name: 'Events', description: 'What applications trigger.' },
+  { name: 'Notifications', description: 'Who is told of an event, by which channels and in which words.' },
+  { name: 'Layouts', description: 'What HTML mails stand in.' },
   { name: 'Occurrences', description: 'What became of a trigger.' },
   { name: 'Statistics', description: 'How an organization does.' },
   { name: 'Users', description: 'Who can be notified, and by which addresses.' },

@@ -1,5 +1,8 @@
+import { Type } from 'typebox';
+import { OrganizationDocument } from '../core/declarative.ts';
 import * as browse from '../services/organizations.ts';
-import { list, plain, type Route } from './route.ts';
+import { ifMatch, tagged } from './etag.ts';
+import { type Call, list, plain, type Route, slugsOf } from './route.ts';
 import { Application, Channel, Event, Organization, Project } from './schemas.ts';
 
 interface Named {
@@ -7,7 +10,10 @@ interface Named {
   name: string;
 }
 
-function project(organization: Named, { slug, name }: Named, link: (path: string) => string) {
+export function showProject(
+  { organization, link }: Pick<Call, 'link'> & { organization: Named },
+  { slug, name }: Named,
+) {
   const path = `/api/o/${organization.slug}/p/${slug}/`;
   return {
     name,
@@ -17,6 +23,21 @@ function project(organization: Named, { slug, name }: Named, link: (path: string
     distribution_lists: link(`${path}d/`),
   };
 }
+
+const OrganizationSettings = Type.Object(
+  {
+    slug: Type.String(),
+    name: Type.String(),
+    retention_days: Type.Integer({ description: 'How long history is kept.' }),
+    created_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'OrganizationSettings' },
+);
+const { name, retention_days } = OrganizationDocument.properties;
+const OrganizationChanges = Type.Object(
+  { name: Type.Optional(name), retention_days },
+  { $id: 'OrganizationChanges', additionalProperties: false },
+);
 
 export const organizationRoutes: Route[] = [
   plain({
@@ -36,6 +57,32 @@ export const organizationRoutes: Route[] = [
       channels: link(`/api/o/${slug}/c/`),
     }),
   }),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/settings/',
+    permission: 'organization:read',
+    id: 'retrieveSettings',
+    summary: 'Retrieve settings',
+    description: 'What can be changed about the organization itself.',
+    tag: 'Organizations',
+    status: 200,
+    answer: OrganizationSettings,
+    handle: async call => tagged(call, await browse.getSettings(call.deps, call.organization.id)),
+  }),
+  plain({
+    method: 'PATCH',
+    path: '/api/o/:org/',
+    permission: 'organization:write',
+    id: 'patchOrganization',
+    summary: 'Change organization',
+    description: 'The ETag is that of the settings.',
+    tag: 'Organizations',
+    status: 200,
+    body: OrganizationChanges,
+    answer: OrganizationSettings,
+    handle: async call =>
+      tagged(call, await browse.updateOrganization(call.deps, slugsOf(call), call.body, ifMatch(call))),
+  }),
   list({
     path: '/api/o/:org/p/',
     permission: 'organization:read',
@@ -43,9 +90,9 @@ export const organizationRoutes: Route[] = [
     summary: 'List projects',
     tag: 'Organizations',
     item: Project,
-    list: async ({ deps, organization, link }, page) => {
-      const projects = await browse.listProjects(deps.db, organization.id, page);
-      return projects.map(row => ({ id: row.id, ...project(organization, row, link) }));
+    list: async (call, page) => {
+      const projects = await browse.listProjects(call.deps.db, call.organization.id, page);
+      return projects.map(row => ({ id: row.id, ...showProject(call, row) }));
     },
   }),
   plain({
@@ -57,7 +104,7 @@ export const organizationRoutes: Route[] = [
     tag: 'Organizations',
     status: 200,
     answer: Project,
-    handle: call => project(call.organization, call.project, call.link),
+    handle: call => tagged(call, showProject(call, call.project)),
   }),
   list({
     path: '/api/o/:org/c/',

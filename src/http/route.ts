@@ -30,6 +30,9 @@ export interface Found {
   message: { id: number };
   account: { id: number };
   invite: { id: number };
+  notification: { id: number; name: string };
+  version: { number: number };
+  layout: { id: number; name: string; body: string; version: number; updated_at: string };
 }
 
 /** The parts of `Found` that a path with these parameters has. */
@@ -43,10 +46,14 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:member/${string}` ? Pick<Found, 'member'> : unknown) &
   (Path extends `${string}:key/${string}` ? Pick<Found, 'key'> : unknown) &
   (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
+  (Path extends `${string}:channel/${string}` ? Pick<Found, 'channel'> : unknown) &
   (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
   (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown) &
   (Path extends `${string}:account/${string}` ? Pick<Found, 'account'> : unknown) &
-  (Path extends `${string}:invite/${string}` ? Pick<Found, 'invite'> : unknown);
+  (Path extends `${string}:invite/${string}` ? Pick<Found, 'invite'> : unknown) &
+  (Path extends `${string}:notification/${string}` ? Pick<Found, 'notification'> : unknown) &
+  (Path extends `${string}:layout/${string}` ? Pick<Found, 'layout'> : unknown) &
+  (Path extends `${string}:version/${string}` ? Pick<Found, 'version'> : unknown);
 
 /** What a path names, below the organization: shop/web/order-paid. */
 export function pathOf({ project, application, event, channel }: Partial<Found>): string {
@@ -63,6 +70,18 @@ export interface Caller {
   permissions: readonly string[];
   /** How far down it is narrowed; the organization is null for a person where the path names none. */
   reach: { organization_id: number | null; project_id: number | null; application_id: number | null };
+}
+
+/** The slugs that a path is made of. */
+export function slugsOf({ organization, project, application, event }: Partial<Found>) {
+  return { org: organization!.slug, prj: project?.slug, app: application?.slug, evt: event?.slug };
+}
+
+/** Where the thing is that a path with these names leads to. */
+export function placeOf(found: Partial<Found>): string {
+  const { org, prj, app, evt } = slugsOf(found);
+  const steps = [`/api/o/${org}/`, prj && `p/${prj}/`, app && `a/${app}/`, evt && `e/${evt}/`];
+  return steps.filter(Boolean).join('');
 }
 
 export interface Call {

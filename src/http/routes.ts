@@ -1,7 +1,9 @@
 /** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
 import { accountRoutes } from './accounts.ts';
 import { auditRoutes } from './audit.ts';
+import { singleChannelRoutes } from './channels.ts';
 import { configurationRoutes } from './configuration.ts';
+import { deletionRoutes } from './deletion.ts';
 import { deliveryRoutes } from './deliveries.ts';
 import { distributionListRoutes } from './distribution-lists.ts';
 import { eventRoutes } from './events.ts';
@@ -10,11 +12,15 @@ import { inboxRoutes } from './inbox.ts';
 import { instanceRoutes } from './instance.ts';
 import { inviteRoutes } from './invites.ts';
 import { keyRoutes } from './keys.ts';
+import { layoutRoutes } from './layouts.ts';
 import { listFileRoutes } from './list-files.ts';
 import { messageRoutes } from './messages.ts';
+import { notificationRoutes } from './notifications.ts';
 import { occurrenceRoutes } from './occurrences.ts';
 import { oidcRoutes } from './oidc.ts';
 import { organizationRoutes } from './organizations.ts';
+import { placeRoutes } from './places.ts';
+import { previewRoutes } from './preview.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
 import { simulationRoutes } from './simulation.ts';
@@ -30,9 +36,14 @@ export const routes: readonly Route[] = [
   ...inviteRoutes,
   ...instanceRoutes,
   ...organizationRoutes,
+  ...placeRoutes,
+  ...singleChannelRoutes,
   ...userRoutes,
   ...inboxRoutes,
   ...eventRoutes,
+  ...notificationRoutes,
+  ...previewRoutes,
+  ...layoutRoutes,
   ...simulationRoutes,
   ...occurrenceRoutes,
   ...messageRoutes,
@@ -43,6 +54,7 @@ export const routes: readonly Route[] = [
   ...listFileRoutes,
   ...distributionListRoutes,
   ...keyRoutes,
+  ...deletionRoutes,
   ...configurationRoutes,
   ...accountRoutes,
   ...auditRoutes,

@@ -2,6 +2,7 @@
  * Bodies are checked as they are, nothing is coerced or dropped; what stands in a query is text, so numbers are read
  * from it. Path parameters are not validated: one that cannot exist is simply not found.
  */
+import type { ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { type FieldErrors, invalid } from '../core/errors.ts';
 import { cleanJson } from '../core/json.ts';
@@ -13,11 +14,17 @@ export function createValidator(schemas: readonly object[]) {
   const coercing = createAjv(true);
   return ({ schema, httpPart }: { schema: unknown; httpPart?: string }) => {
     if (httpPart === 'params') return () => true;
-    const validate = (httpPart === 'body' ? strict : coercing).compile(schema as object);
-    const glance = httpPart === 'body' ? glancing.compile(schema as object) : validate;
+    // When it is first needed: all of them together would take a third of the time that a start takes.
+    let compiled: { validate: ValidateFunction; glance: ValidateFunction } | undefined;
+    const compile = () => {
+      const validate = (httpPart === 'body' ? strict : coercing).compile(schema as object);
+      return { validate, glance: httpPart === 'body' ? glancing.compile(schema as object) : validate };
+    };
     const numbers = httpPart === 'querystring' ? integersOf(schema) : [];
     return (data: unknown) => {
       for (const name of numbers) refuseOddDigits(data as Record<string, unknown>, name);
+      compiled ??= compile();
+      const { validate, glance } = compiled;
       if (glance(data)) return true;
       // Millions of items, each wrong, took seconds and a gigabyte to complain about: that they are too many will do.
       const tooMany = glance.errors?.find(error => error.keyword === 'maxItems');

@@ -34,9 +34,30 @@ export interface Provider<Settings extends TObject = TObject> {
 export type SettingsOf<P extends Provider> = Static<P['settings']>;
 export type Providers = Readonly<Record<string, Provider>>;
 
-/** The form of a provider's settings; nothing else may stand beside them. */
+/** The form of a provider's settings, in the order of a form; nothing else may stand beside them. */
 export function settings<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+  for (const [field, schema] of Object.entries(properties)) {
+    const named = schema as { title?: string };
+    named.title ??= titleOf(field);
+  }
   return Type.Object(properties, { ...options, additionalProperties: false });
+}
+
+const spelled: Record<string, string> = {
+  api: 'API',
+  ca: 'CA',
+  dkim: 'DKIM',
+  id: 'ID',
+  ms: '(ms)',
+  sid: 'SID',
+  starttls: 'STARTTLS',
+  url: 'URL',
+};
+
+/** `api_key_sid` is API key SID, unless the setting has a title of its own. */
+function titleOf(field: string): string {
+  const [first = '', ...rest] = field.split('_').map(word => spelled[word] ?? word);
+  return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(' ');
 }
 
 export interface FieldMistake {

@@ -24,6 +24,7 @@ import { listAllEmailMembers } from '../db/members.ts';
 import { listCurrentMessages } from '../db/messages.ts';
 import { listAllNotifications } from '../db/notifications.ts';
 import type { Organization } from '../db/organizations.ts';
+import type { Within } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { listAllProjects } from '../db/projects.ts';
 import { listAllUsers } from '../db/users.ts';
@@ -33,6 +34,8 @@ import type { SealedChannel } from './channel-secrets.ts';
 export interface Wanted {
   users: boolean;
   members: boolean;
+  /** Only what stands on this path, and what it can refer to; undefined: everything. */
+  within?: Within;
 }
 
 /** Opens what is sealed; without it a channel's secrets are left empty. */
@@ -44,8 +47,8 @@ export async function readOrganization(
   wanted: Wanted,
   openSecrets: OpenSecrets = () => [],
 ): Promise<OrganizationState> {
-  const channels = await readChannels(db, id, openSecrets);
-  const layouts = await readLayouts(db, id);
+  const channels = await readChannels(db, id, wanted, openSecrets);
+  const layouts = await readLayouts(db, id, wanted);
   return {
     id,
     slug,
@@ -68,8 +71,8 @@ async function readProjects(
   wanted: Wanted,
 ): Promise<ProjectState[]> {
   const lists = await readLists(db, organizationId, wanted);
-  const applications = await readApplications(db, organizationId);
-  const projects = await listAllProjects(db, organizationId);
+  const applications = await readApplications(db, organizationId, wanted.within);
+  const projects = await listAllProjects(db, organizationId, wanted.within);
   return projects.map(({ id, slug, name }) => ({
     id,
     slug,
@@ -81,8 +84,8 @@ async function readProjects(
   }));
 }
 
-async function readChannels(db: Db, organizationId: number, openSecrets: OpenSecrets) {
-  const rows = await listChannelSettings(db, organizationId);
+async function readChannels(db: Db, organizationId: number, { within }: Wanted, openSecrets: OpenSecrets) {
+  const rows = await listChannelSettings(db, organizationId, within);
   const states = rows.map(row => {
     const secrets = row.secrets ? openSecrets(row) : [];
     const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
@@ -96,8 +99,8 @@ async function readChannels(db: Db, organizationId: number, openSecrets: OpenSec
   return byParent(states);
 }
 
-async function readLayouts(db: Db, organizationId: number) {
-  const layouts = await listAllLayouts(db, organizationId);
+async function readLayouts(db: Db, organizationId: number, { within }: Wanted) {
+  const layouts = await listAllLayouts(db, organizationId, within);
   return byParent(
     layouts.map(({ id, project_id, name, body }) => {
       const state: LayoutState = { id, name, body };
@@ -119,7 +122,7 @@ async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
 }
 
 async function readLists(db: Db, organizationId: number, wanted: Wanted) {
-  const lists = await listAllDistributionLists(db, organizationId);
+  const lists = await listAllDistributionLists(db, organizationId, wanted.within);
   const members = Map.groupBy(
     wanted.members ? await listAllEmailMembers(db, organizationId) : [],
     member => member.list_id,
@@ -133,9 +136,9 @@ async function readLists(db: Db, organizationId: number, wanted: Wanted) {
   );
 }
 
-async function readApplications(db: Db, organizationId: number) {
-  const events = await readEvents(db, organizationId);
-  const applications = await listAllApplications(db, organizationId);
+async function readApplications(db: Db, organizationId: number, within?: Within) {
+  const events = await readEvents(db, organizationId, within);
+  const applications = await listAllApplications(db, organizationId, within);
   return byParent(
     applications.map(({ id, project_id, slug, name }) => {
       const state: ApplicationState = { id, slug, name, events: events.get(id) ?? [] };
@@ -144,9 +147,9 @@ async function readApplications(db: Db, organizationId: number) {
   );
 }
 
-async function readEvents(db: Db, organizationId: number) {
-  const notifications = await readNotifications(db, organizationId);
-  const events = await listAllEvents(db, organizationId);
+async function readEvents(db: Db, organizationId: number, within?: Within) {
+  const notifications = await readNotifications(db, organizationId, within);
+  const events = await listAllEvents(db, organizationId, within);
   return byParent(
     events.map(({ id, application_id, slug, name, active }) => {
       const state: EventState = { id, slug, name, active, notifications: notifications.get(id) ?? [] };
@@ -155,10 +158,11 @@ async function readEvents(db: Db, organizationId: number) {
   );
 }
 
-async function readNotifications(db: Db, organizationId: number) {
-  const messages = await listCurrentMessages(db, organizationId);
+/** By event. */
+export async function readNotifications(db: Db, organizationId: number, within?: Within) {
+  const messages = await listCurrentMessages(db, organizationId, within);
   const contents = new Map(messages.map(message => [message.notification_id, message.content]));
-  const rows = await listAllNotifications(db, organizationId);
+  const rows = await listAllNotifications(db, organizationId, within);
   return byParent(
     rows.map(({ event_id, ...row }) => {
       const content = contents.get(row.id) as unknown as MessageContent | undefined;

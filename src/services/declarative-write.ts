@@ -26,7 +26,13 @@ export type SealSecrets = (
   secrets: JsonObject[],
 ) => Buffer | null;
 
-export async function carryOut(db: Db, steps: readonly Step[], seal: SealSecrets): Promise<void> {
+export interface Carrying {
+  seal: SealSecrets;
+  /** The name of whoever does it. */
+  by: string;
+}
+
+export async function carryOut(db: Db, steps: readonly Step[], carrying: Carrying): Promise<void> {
   for (const group of groupNeighbours(steps)) {
     const [first] = group;
     const deleting = first!.action === 'delete';
@@ -41,7 +47,7 @@ export async function carryOut(db: Db, steps: readonly Step[], seal: SealSecrets
         await writeMembers(db, group as StepOf<'member'>[], deleting);
         break;
       default:
-        for (const step of group) await writeOne(db, step, seal);
+        for (const step of group) await writeOne(db, step, carrying);
     }
   }
 }
@@ -84,7 +90,7 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
   else await members.addMissingMembers(db, organizationId, listId, usernames);
 }
 
-async function writeOne(db: Db, step: Step, seal: SealSecrets): Promise<void> {
+async function writeOne(db: Db, step: Step, { seal, by }: Carrying): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
   const organizationId = step.organization.id!;
   const { action, place } = step;
@@ -97,6 +103,7 @@ async function writeOne(db: Db, step: Step, seal: SealSecrets): Promise<void> {
       const fields = { name, name_key: fold(name), body };
       if (action === 'create') place.id = await layouts.createLayout(db, organizationId, projectOf(step), fields);
       else await layouts.updateLayout(db, organizationId, place.id!, fields);
+      if (step.before?.body !== body) await layouts.addLayoutVersion(db, organizationId, place.id!, body, by);
       return;
     }
     case 'project': {
@@ -127,7 +134,7 @@ async function writeOne(db: Db, step: Step, seal: SealSecrets): Promise<void> {
       return;
     }
     case 'notification':
-      return writeNotification(db, step);
+      return writeNotification(db, step, by);
   }
 }
 
@@ -177,7 +184,7 @@ async function writeChannel(db: Db, step: StepOf<'channel'>, seal: SealSecrets):
   }
 }
 
-async function writeNotification(db: Db, step: StepOf<'notification'>): Promise<void> {
+async function writeNotification(db: Db, step: StepOf<'notification'>, by: string): Promise<void> {
   const { organization, parent, place, state, before } = step;
   const organizationId = organization.id!;
   const { id: _, content, ...fields }: NotificationState = state;
@@ -185,5 +192,5 @@ async function writeNotification(db: Db, step: StepOf<'notification'>): Promise<
   if (step.action === 'create') {
     place.id = await notifications.createNotification(db, organizationId, parent.id!, row);
   } else await notifications.updateNotification(db, organizationId, place.id!, row);
-  if (saysOtherwise(before, state)) await addMessage(db, organizationId, place.id!, content as unknown as Json);
+  if (saysOtherwise(before, state)) await addMessage(db, organizationId, place.id!, content as unknown as Json, by);
 }

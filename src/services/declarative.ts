@@ -20,6 +20,7 @@ import {
   lockConfigurationAcrossTenants,
   type Organization,
 } from '../db/organizations.ts';
+import type { Within } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
 import { checkEntry, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
@@ -34,6 +35,8 @@ export type { Change } from '../core/declarative-diff.ts';
 export interface ApplyOptions {
   /** Deletes what is not in a section that is there. */
   prune: boolean;
+  /** Where the document is about one path only: what is beside it is not read. */
+  within?: Within;
 }
 
 /** Of these organizations, or of all; without secrets. */
@@ -76,16 +79,36 @@ export async function planConfiguration(deps: Deps, document: unknown, options: 
 /** Returns what was done. Two of these for one organization wait for each other. */
 export async function applyConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
   const desired = readDocument(deps, document);
-  const slugs = desired.organizations.map(organization => organization.slug);
+  return changeConfiguration(
+    deps,
+    desired.organizations.map(organization => organization.slug),
+    async trx => (await applyDesired(deps, trx, desired, options)).map(toChange),
+  );
+}
+
+/** As one part of a change, whose lock and transaction the caller has. */
+export async function applyIn(deps: Deps, trx: Db, document: unknown, options: ApplyOptions): Promise<Step[]> {
+  return applyDesired(deps, trx, readDocument(deps, document), options);
+}
+
+/** Whatever changes these organizations' configuration: one after the other, each wholly or not at all. */
+export async function changeConfiguration<T>(deps: Deps, slugs: string[], work: (trx: Db) => Promise<T>): Promise<T> {
   // Each statement sees what was committed before it, not what was there when this one began to wait for the lock.
   const transaction = deps.db.transaction().setIsolationLevel('read committed');
   return transaction.execute(async trx => {
     await lockConfigurationAcrossTenants(trx, slugs);
-    const steps = await planSteps(deps, trx, desired, options);
-    await carryOut(trx, steps, (...channel) => sealSecrets(deps.cipher, ...channel));
-    await recordSteps(deps, trx, steps);
-    return steps.map(toChange);
+    return work(trx);
   });
+}
+
+async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: ApplyOptions): Promise<Step[]> {
+  const steps = await planSteps(deps, trx, desired, options);
+  await carryOut(trx, steps, {
+    seal: (...channel) => sealSecrets(deps.cipher, ...channel),
+    by: deps.actor.name,
+  });
+  await recordSteps(deps, trx, steps);
+  return steps;
 }
 
 /** In the audit log as it stands in the plan: what is secret is in neither. */
@@ -117,7 +140,7 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
   const current = new Map<string, OrganizationState>();
   for (const organization of desired.organizations) {
     const row = rows.find(candidate => candidate.slug === organization.slug);
-    if (row) current.set(row.slug, await readCurrent(deps, db, row, organization));
+    if (row) current.set(row.slug, await readCurrent(deps, db, row, organization, options));
   }
 
   const errors: FieldErrors = {};
@@ -140,9 +163,10 @@ async function readCurrent(
   db: Db,
   row: Organization,
   desired: OrganizationState,
+  { within }: ApplyOptions,
 ): Promise<OrganizationState> {
   const managesMembers = desired.projects?.some(project => project.lists?.some(list => list.members));
-  const wanted = { users: desired.users !== undefined, members: managesMembers === true };
+  const wanted = { users: desired.users !== undefined, members: managesMembers === true, within };
   return readOrganization(db, row, wanted, openWith(deps, row, desired));
 }
 

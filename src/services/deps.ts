@@ -6,6 +6,7 @@ import type { NewOccurrence, Stored } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
@@ -22,6 +23,8 @@ export interface Deps {
   keyUse: KeyUse;
   signIn: SignIn;
   plans: Plans;
+  /** For the messages that are sent to try something out; workers have a client of their own. */
+  outbound: Outbound;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;
   missingVariables: MissingVariables;

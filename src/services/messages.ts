@@ -104,7 +104,12 @@ function gone(what: string): AppError {
 }
 
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
-function optionsFor(frame: Frame, occurrence: Trigger, person: UserFacts, address: string | null): RenderOptions {
+export function optionsFor(
+  frame: Frame,
+  occurrence: Trigger,
+  person: UserFacts,
+  address: string | null,
+): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = frame;
   const createdAt = occurrence.created_at.toISOString();
   return {

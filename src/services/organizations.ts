@@ -1,7 +1,11 @@
-/** Reading what an organization is made of. */
+/** Organizations themselves, and reading what they are made of. */
+import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
+import { getOrganization as findOrganization } from '../db/organizations.ts';
 import type { Place, Slugs } from '../db/places.ts';
+import type { Db } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
+import { type Check, change, putEntry, requirePlace } from './entries.ts';
 
 export { listApplications } from '../db/applications.ts';
 export { listChannels } from '../db/channels.ts';
@@ -23,4 +27,37 @@ export async function getEvent({ directory }: Deps, slugs: Required<Slugs>): Pro
   if (!application) throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`);
   if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`);
   return { organization, project, application, event };
+}
+
+export interface OrganizationSettings {
+  slug: string;
+  name: string;
+  retention_days: number;
+  created_at: string;
+}
+
+export async function getSettings({ db }: Deps, organizationId: number): Promise<OrganizationSettings> {
+  return readSettings(db, organizationId);
+}
+
+export async function updateOrganization(
+  deps: Deps,
+  { org }: Slugs,
+  changes: { name?: string; retention_days?: number },
+  check: Check<OrganizationSettings>,
+): Promise<OrganizationSettings> {
+  return change(deps, { org }, async trx => {
+    const { organization } = await requirePlace(trx, { org });
+    const { created_at, ...current } = await readSettings(trx, organization.id);
+    check({ ...current, created_at });
+    await putEntry(deps, trx, { org }, undefined, mergeEntry(current, changes) as typeof current);
+    return readSettings(trx, organization.id);
+  });
+}
+
+async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
+  const row = await findOrganization(db, organizationId);
+  if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
+  const { slug, name, retention_days, created_at } = row;
+  return { slug, name, retention_days, created_at: created_at.toISOString() };
 }

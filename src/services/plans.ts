@@ -2,10 +2,10 @@
  * What an event means, ready to use: filters and messages compiled, channels with their providers and open secrets.
  * Remembered like everything in the directory, until a change of the organization is announced.
  */
-import { compile, TreeInterpreter } from '@jmespath-community/jmespath';
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
-import { isObject, type Json, type JsonObject } from '../core/json.ts';
+import { compilePredicate } from '../core/expressions.ts';
+import type { Json, JsonObject } from '../core/json.ts';
 import { defaultLayout } from '../core/layout-default.ts';
 import {
   type CompiledLayout,
@@ -155,6 +155,13 @@ export class Plans {
     );
   }
 
+  /** By its name, or the default one; `isKnown` tells whether a layout of that name is there. */
+  async findLayout(organizationId: number, projectId: number, name: string | undefined) {
+    const layouts = await this.#listLayouts(organizationId);
+    const chosen = chooseLayout(layouts, projectId, name);
+    return { layout: chosen?.compiled(), isKnown: name === undefined || chosen?.key === fold(name) };
+  }
+
   async #listLayouts(organizationId: number): Promise<PlannedLayout[]> {
     const { db, directory } = this.#deps;
     const layouts = await directory.recall(
@@ -234,16 +241,4 @@ function planNotification(row: NotificationRow): PlannedNotification {
     priority: row.priority,
     version: row.version,
   };
-}
-
-/** JMESPath's own truth: false, null and whatever is empty are not. */
-function compilePredicate(expression: string): (value: unknown) => boolean {
-  const tree = compile(expression);
-  return value => isTrue(TreeInterpreter.search(tree, value as never) as Json);
-}
-
-function isTrue(value: Json): boolean {
-  if (value === null || value === false || value === '') return false;
-  if (Array.isArray(value)) return value.length > 0;
-  return !isObject(value) || Object.keys(value).length > 0;
 }

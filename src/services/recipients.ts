@@ -83,7 +83,8 @@ async function findNamed(db: Db, organizationId: number, names: string[], makeUs
   return findRecipientsByName(db, organizationId, usernames);
 }
 
-function imagine({ username, email }: { username: string; email: string }): Person {
+/** Somebody who is no user yet. */
+export function imagine({ username, email }: { username: string; email: string }): Person {
   return {
     position: 0,
     user_id: 0,

@@ -74,12 +74,7 @@ export async function simulate(
     looked += recipientsAtOnce;
   } while (cursor && looked < mostRecipients);
 
-  const occurrence = {
-    id: '00000000-0000-7000-8000-000000000000',
-    context,
-    correlation_id: null,
-    created_at: new Date(now),
-  };
+  const occurrence = imagineOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
   return { complete: cursor === null, notifications: found, deliveries };
 }
@@ -89,6 +84,16 @@ function keepFirst(shown: Decided[], decisions: Decided[]): void {
   shown.push(...decisions);
   shown.sort((a, b) => Number(a.reason !== undefined) - Number(b.reason !== undefined));
   shown.splice(mostShown);
+}
+
+/** One that was never stored. */
+export function imagineOccurrence(context: JsonObject, now: number) {
+  return {
+    id: '00000000-0000-7000-8000-000000000000',
+    context,
+    correlation_id: null,
+    created_at: new Date(now),
+  };
 }
 
 type Imagined = { id: string; context: JsonObject; correlation_id: null; created_at: Date };

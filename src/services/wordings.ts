@@ -28,8 +28,13 @@ export interface Frame {
 const named = ({ slug, name }: Named): Named => ({ slug, name });
 
 export function frameOf(plan: EventPlan, channel: PlannedChannel, notificationId: number): Frame {
+  return frameAround(plan, channel, plan.notifications.find(one => one.id === notificationId)?.extraContext ?? {});
+}
+
+/** The same for words that are no notification's yet. */
+export function frameAround(plan: EventPlan, channel: { slug: string; type: string }, extraContext: JsonObject): Frame {
   return {
-    extra_context: plan.notifications.find(one => one.id === notificationId)?.extraContext ?? {},
+    extra_context: extraContext,
     event: named(plan),
     application: named(plan.application),
     project: named(plan.project),

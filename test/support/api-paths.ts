@@ -2,7 +2,8 @@
 import { keyIdOf, type Tenants } from './tenants.ts';
 
 interface Values {
-  there: string;
+  /** Where it depends on what the path says before it: by the path. */
+  there: string | ((path: string) => string);
   /** Of another project, application or tenant: real, but not here. */
   elsewhere: string[];
   code: string;
@@ -46,6 +47,17 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: [acme.occurrences[1]!, ...rival.occurrences].map(({ deliveryId }) => String(deliveryId)),
       code: 'delivery.not_found',
     },
+    notification: {
+      there: String(acme.notificationId),
+      elsewhere: [acme.otherNotificationId, rival.notificationId, rival.otherNotificationId].map(String),
+      code: 'notification.not_found',
+    },
+    layout: {
+      there: path => String(path.includes(':prj') ? acme.layoutIds.project : acme.layoutIds.organization),
+      elsewhere: [acme.layoutIds.otherProject, ...Object.values(rival.layoutIds)].map(String),
+      code: 'layout.not_found',
+    },
+    version: { there: '1', elsewhere: ['2', '2147483648'], code: 'version.not_found' },
     message: {
       there: String(acme.messageIds[0]),
       elsewhere: [acme.messageIds[1], ...rival.messageIds].map(String),
@@ -72,7 +84,8 @@ export function parametersOf(path: string): string[] {
 /** The path with everything in it there, but for what is given. */
 export function fill(path: string, values: Record<string, Values>, given: Record<string, string> = {}): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => {
-    const value = given[name] ?? values[name]?.there;
+    const there = values[name]?.there;
+    const value = given[name] ?? (typeof there === 'function' ? there(path) : there);
     if (value === undefined) throw new Error(`give the parameter :${name} its values in test/support/api-paths.ts`);
     return encodeURIComponent(value);
   });

@@ -22,6 +22,12 @@ export interface Tenant {
   listId: number;
   /** `Staff` of the project `depot`. */
   otherListId: number;
+  /** `receipt` of the event `order-paid`, switched off, with one version of its message. */
+  notificationId: number;
+  /** Of the event `order-shipped`. */
+  otherNotificationId: number;
+  /** `Frame` of the organization, of the project `shop`, and of `depot`. */
+  layoutIds: { organization: number; project: number; otherProject: number };
   /** A user's name: jane@<slug>.test. */
   username: string;
   /** Two occurrences that are over, each with a delivery to jane. */
@@ -95,7 +101,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   const farApplication = await insert(db, 'applications', { ...inDepot, slug: 'forklift', name: 'Forklift' });
   const inWeb = { ...own, application_id: application.id };
   const event = await insert(db, 'events', { ...inWeb, slug: 'order-paid', name: 'Order paid' });
-  await insert(db, 'events', { ...inWeb, slug: 'order-shipped', name: 'Order shipped' });
+  const otherEvent = await insert(db, 'events', { ...inWeb, slug: 'order-shipped', name: 'Order shipped' });
   await insert(db, 'events', { ...inWeb, slug: 'order-lost', name: 'Order lost', active: false });
   await insert(db, 'events', { ...own, application_id: otherApplication.id, slug: 'till-open', name: 'Till open' });
   await insert(db, 'events', { ...own, application_id: farApplication.id, slug: 'lift', name: 'Lift' });
@@ -123,6 +129,26 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   for (const { address } of people) await join(list.id, address);
   await join(otherList.id, people[0]!.address);
   const spare = await insert(db, 'addresses', { ...own, user_id: people[0]!.id, name: 'fax', value: '12' });
+
+  const notifications: number[] = [];
+  for (const event_id of [event.id, otherEvent.id]) {
+    const about = { event_id, name: 'receipt', active: false, recipients: '{"trigger":true}', channels: ['mail'] };
+    const { id: notification_id } = await insert(db, 'notifications', { ...own, ...about });
+    const content = '{"message":{"body":"Thank you."},"overrides":{}}';
+    await insert(db, 'messages', { ...own, notification_id, version: 1, content }, 'version');
+    notifications.push(notification_id);
+  }
+
+  const frame = { name: 'Frame', name_key: 'frame', body: '{{ content }}' };
+  const layoutIds = {
+    organization: (await insert(db, 'layouts', { ...own, ...frame })).id,
+    project: (await insert(db, 'layouts', { ...inShop, ...frame })).id,
+    otherProject: (await insert(db, 'layouts', { ...inDepot, ...frame })).id,
+  };
+
+  for (const layout_id of Object.values(layoutIds)) {
+    await insert(db, 'layout_versions', { ...own, layout_id, version: 1, body: frame.body }, 'version');
+  }
 
   const occurrences: Tenant['occurrences'] = [];
   const [jane] = people;
@@ -168,6 +194,9 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     eventId: event.id,
     listId: list.id,
     otherListId: otherList.id,
+    notificationId: notifications[0]!,
+    otherNotificationId: notifications[1]!,
+    layoutIds,
     username: `jane@${slug}.test`,
     occurrences,
     messageIds,
@@ -251,11 +280,16 @@ export function forgeKey(id: string): string {
 type Table = Parameters<Db['insertInto']>[0];
 
 /** Rows for tests; the names of tables and columns are checked by the database. */
-async function insert(db: Db, table: string, values: Record<string, unknown>): Promise<{ id: number }> {
+async function insert(
+  db: Db,
+  table: string,
+  values: Record<string, unknown>,
+  returned = 'id',
+): Promise<{ id: number }> {
   const row = await db
     .insertInto(table as Table & 'users')
     .values(values as never)
-    .returning('id')
+    .returning(returned as 'id')
     .executeTakeFirstOrThrow();
   return row;
 }

@@ -22,6 +22,7 @@ export interface Write {
 export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
   simulateEvent: 'changes nothing',
+  previewMessage: 'changes nothing',
   planConfiguration: 'changes nothing',
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',
@@ -38,6 +39,15 @@ export const unaudited: Record<string, string> = {
 
 let count = 0;
 
+const newNotification = () => ({
+  name: `new ${++count}`,
+  recipients: { trigger: true },
+  channels: ['mail'],
+  message: { body: 'Hello' },
+});
+const newLayout = () => ({ name: `new ${++count}`, body: '<p>{{ content }}</p>' });
+const newChannel = () => ({ slug: `new-${++count}`, name: 'New', type: 'email', providers: [{ use: 'sandbox' }] });
+
 export const writes: Record<string, Write> = {
   createUser: { body: () => ({ email: newEmail() }), action: 'create', noun: 'user' },
   updateUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
@@ -47,6 +57,36 @@ export const writes: Record<string, Write> = {
   updateAddress: { body: () => ({ enabled: false }), action: 'update', noun: 'address' },
   deleteAddress: { action: 'delete', noun: 'address' },
   deleteUser: { params: () => ({ username: 'joe@acme.test' }), action: 'delete', noun: 'user' },
+  createProject: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'project' },
+  patchProject: { body: () => ({ name: `Shop ${++count}` }), action: 'update', noun: 'project' },
+  createApplication: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'application' },
+  patchApplication: { body: () => ({ name: `Web ${++count}` }), action: 'update', noun: 'application' },
+  createEvent: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'event' },
+  patchEvent: { body: () => ({ name: `Paid ${++count}` }), action: 'update', noun: 'event' },
+  createOrganizationChannel: { body: () => newChannel(), action: 'create', noun: 'channel' },
+  createProjectChannel: { body: () => newChannel(), action: 'create', noun: 'channel' },
+  patchOrganizationChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
+  patchProjectChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
+  createNotification: { body: () => newNotification(), action: 'create', noun: 'notification' },
+  patchNotification: { body: () => ({ name: `receipt ${++count}` }), action: 'update', noun: 'notification' },
+  writeMessage: { body: () => ({ message: { body: `Text ${++count}` } }), action: 'update', noun: 'notification' },
+  testOrganizationChannel: { body: () => ({}), action: 'test', noun: 'channel' },
+  testProjectChannel: { body: () => ({}), action: 'test', noun: 'channel' },
+  testNotification: { body: () => ({ channel: 'mail', to: 'a@acme.test' }), action: 'test', noun: 'notification' },
+  createOrganizationLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
+  createProjectLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
+  patchOrganizationLayout: { body: () => ({ name: `Frame ${++count}` }), action: 'update', noun: 'layout' },
+  patchProjectLayout: { body: () => ({ body: `${++count} {{ content }}` }), action: 'update', noun: 'layout' },
+  patchOrganization: { body: () => ({ name: `Acme ${++count}` }), action: 'update', noun: 'organization' },
+  deleteNotification: { action: 'delete', noun: 'notification' },
+  deleteOrganizationLayout: { action: 'delete', noun: 'layout' },
+  deleteProjectLayout: { action: 'delete', noun: 'layout' },
+  deleteOrganizationChannel: { action: 'delete', noun: 'channel' },
+  deleteProjectChannel: { action: 'delete', noun: 'channel' },
+  deleteEvent: { action: 'delete', noun: 'event', params: () => ({ evt: 'order-lost' }) },
+  deleteApplication: { action: 'delete', noun: 'application', params: () => ({ app: 'spare' }) },
+  deleteProject: { action: 'delete', noun: 'project', params: () => ({ prj: 'spare' }) },
+  deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
   retryDelivery: {

@@ -1,0 +1,90 @@
+/** What stands in the way of a deletion: what refers to a thing, and what would go along with it. */
+import { sql } from 'kysely';
+import type { Json } from '../core/json.ts';
+import type { Within } from './places.ts';
+import type { Db } from './pool.ts';
+
+export interface Mention {
+  project_id: number;
+  /** shop/web/order-paid/receipt */
+  path: string;
+  channels: string[];
+  /** The current version. */
+  content: Json;
+}
+
+function mentions(organizationId: number, projectId: number | null) {
+  return sql`
+    select a.project_id, concat_ws('/', p.slug, a.slug, e.slug, n.name) as path, n.channels, m.content
+    from notifications n
+    join events e on e.organization_id = n.organization_id and e.id = n.event_id
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    left join lateral (
+      select content from messages m
+      where m.organization_id = n.organization_id and m.notification_id = n.id
+      order by version desc limit 1
+    ) m on true
+    where n.organization_id = ${organizationId} and (${projectId}::bigint is null or a.project_id = ${projectId})`;
+}
+
+/** The notifications, of the project or of all, that name one of these slugs or types. */
+export async function listChannelMentions(
+  db: Db,
+  organizationId: number,
+  projectId: number | null,
+  names: string[],
+): Promise<Mention[]> {
+  const { rows } = await sql<Mention>`
+    ${mentions(organizationId, projectId)}
+      and (n.channels && ${names}::text[] or m.content -> 'overrides' ?| ${names}::text[])
+    order by path`.execute(db);
+  return rows;
+}
+
+/** The notifications, of the project or of all, whose message names any layout. */
+export async function listLayoutMentions(db: Db, organizationId: number, projectId: number | null): Promise<Mention[]> {
+  const { rows } = await sql<Mention>`
+    ${mentions(organizationId, projectId)} and m.content -> 'message' ? 'layout' order by path`.execute(db);
+  return rows;
+}
+
+export type Counts = Record<string, number>;
+
+/** What is below the last thing on the path, or below the organization itself; keys that are narrowed to it too. */
+export async function countBelow(
+  db: Db,
+  organizationId: number,
+  { project, application, event }: Within,
+): Promise<Counts> {
+  const here = (table: string, alias: string, condition = sql``) =>
+    sql`(select count(*)::int from ${sql.table(table)} ${sql.raw(alias)}
+      where ${sql.raw(alias)}.organization_id = ${organizationId} ${condition})`;
+  const inProject = project === undefined ? sql`` : sql`and project_id = ${project}`;
+  const inApplications = sql`and application_id in (
+    select id from applications where organization_id = ${organizationId} ${inProject})`;
+  const inEvents = (events: ReturnType<typeof sql>) => sql`and event_id in (
+    select id from events where organization_id = ${organizationId} ${events})`;
+  const columns =
+    event !== undefined
+      ? { notifications: here('notifications', 'n', sql`and event_id = ${event}`) }
+      : application !== undefined
+        ? {
+            events: here('events', 'e', sql`and application_id = ${application}`),
+            notifications: here('notifications', 'n', inEvents(sql`and application_id = ${application}`)),
+            keys: here('keys', 'k', sql`and application_id = ${application}`),
+          }
+        : {
+            ...(project === undefined && { projects: here('projects', 'p'), users: here('users', 'u') }),
+            applications: here('applications', 'a', inProject),
+            events: here('events', 'e', inApplications),
+            notifications: here('notifications', 'n', inEvents(inApplications)),
+            channels: here('channels', 'c', inProject),
+            layouts: here('layouts', 'l', inProject),
+            distribution_lists: here('distribution_lists', 'd', inProject),
+            keys: here('keys', 'k', inProject),
+          };
+  const pairs = Object.entries(columns).map(([name, count]) => sql`${sql.lit(name)}, ${count}`);
+  const { rows } = await sql<{ counts: Counts }>`select jsonb_build_object(${sql.join(pairs)}) as counts`.execute(db);
+  return Object.fromEntries(Object.entries(rows[0]!.counts).filter(([, count]) => count > 0));
+}

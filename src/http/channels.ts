@@ -1,0 +1,193 @@
+import { Type } from 'typebox';
+import { ChannelEntry } from '../core/declarative.ts';
+import { changesOf, fieldsOf } from '../core/entries.ts';
+import { templateLimits } from '../core/template-limits.ts';
+import { limits } from '../core/text.ts';
+import {
+  type ChannelChanges,
+  type ChannelForm,
+  createChannel,
+  getChannel,
+  listProviders,
+  updateChannel,
+} from '../services/channels.ts';
+import { tryChannel } from '../services/trials.ts';
+import { created, ifMatch, tagged } from './etag.ts';
+import { pathOf, placeOf, plain, type Route, slugsOf } from './route.ts';
+
+const tag = 'Channels';
+const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
+const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', 'providers'];
+
+const NewChannel = fieldsOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
+const Changes = changesOf<ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
+
+const ChannelDetails = Type.Object(
+  {
+    slug: Type.String(),
+    name: Type.String(),
+    type: Type.String({ description: 'The medium.' }),
+    enabled: Type.Boolean(),
+    on_unknown: Type.Enum(['resend', 'hold']),
+    rate_per_second: maybeInteger,
+    concurrency: maybeInteger,
+    providers: Type.Array(
+      Type.Unsafe<{ use: string; secrets_set: string[]; [setting: string]: unknown }>({
+        type: 'object',
+        properties: {
+          use: { type: 'string', description: 'The name of the provider; its own settings stand beside it.' },
+          secrets_set: {
+            type: 'array',
+            items: { type: 'string' },
+            description: 'Secret settings that are stored; they are never shown, and stay when they are left out.',
+          },
+        },
+        required: ['use', 'secrets_set'],
+        additionalProperties: true,
+      }),
+      { description: 'Tried in order.' },
+    ),
+    paused: Type.Boolean(),
+    project: Type.Union([Type.String(), Type.Null()], { description: "Slug; null: the organization's own." }),
+    problem: Type.Union([Type.String(), Type.Null()], { description: 'Why it cannot send.' }),
+    health: Type.Object(
+      { hours: Type.Integer(), sent: Type.Integer(), failed: Type.Integer(), unknown: Type.Integer() },
+      { description: 'Messages of the last hours. Not part of the ETag.' },
+    ),
+    created_at: Type.String({ format: 'date-time' }),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'ChannelDetails' },
+);
+
+const ProviderKind = Type.Object(
+  {
+    name: Type.String({ description: 'As `use` has it.' }),
+    medium: Type.String({ description: 'The type of channel that may use it, or any.' }),
+    summary: Type.String(),
+    settings: Type.Unsafe<object>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'A JSON schema with titles and descriptions. What is secret is marked `secret: true`.',
+    }),
+  },
+  { $id: 'ProviderKind' },
+);
+
+/** Counts change by themselves, and must not stand in the way of a change. */
+export function ownOf({ health: _, ...channel }: ChannelForm) {
+  return channel;
+}
+
+type Channels = '/api/o/:org/c/' | '/api/o/:org/p/:prj/c/';
+
+const ChannelTest = Type.Object(
+  {
+    to: Type.Optional(
+      Type.String({ minLength: 1, maxLength: limits.address, description: 'An address; not where a room is set.' }),
+    ),
+    subject: Type.Optional(Type.String({ maxLength: 2_000, description: 'A template.' })),
+    body: Type.Optional(Type.String({ minLength: 1, maxLength: templateLimits.source, description: 'A template.' })),
+    provider: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 9, description: 'Which of its providers; the first one is 0.' }),
+    ),
+  },
+  { $id: 'ChannelTest', additionalProperties: false },
+);
+
+export const TestResult = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'Whether the provider took it.' }),
+    provider: Type.Union([Type.String(), Type.Null()], { description: 'Its name.' }),
+    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why not: a stable code.' }),
+    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+    message_id: Type.Union([Type.String(), Type.Null()], { description: 'What the provider calls the message.' }),
+    ms: Type.Integer({ description: 'How long it took.' }),
+  },
+  { $id: 'TestResult' },
+);
+
+function channelRoutes(path: Channels, noun: string): Route[] {
+  const one: `${Channels}:channel/` = `${path}:channel/`;
+  const words = noun === 'ProjectChannel' ? 'project channel' : 'organization channel';
+  return [
+    plain({
+      method: 'POST',
+      path,
+      permission: 'channel:write',
+      id: `create${noun}`,
+      summary: `Create ${words}`,
+      tag,
+      status: 201,
+      body: NewChannel,
+      answer: ChannelDetails,
+      handle: async call => {
+        const made = await createChannel(call.deps, slugsOf(call), call.body);
+        return created(call, `${placeOf(call)}c/${made.slug}/`, made, ownOf(made));
+      },
+    }),
+    plain({
+      method: 'GET',
+      path: one,
+      permission: 'channel:read',
+      id: `retrieve${noun}`,
+      summary: `Retrieve ${words}`,
+      tag,
+      status: 200,
+      answer: ChannelDetails,
+      handle: async call => {
+        const channel = await getChannel(call.deps, call.organization.id, call.channel.id);
+        return tagged(call, channel, ownOf(channel));
+      },
+    }),
+    plain({
+      method: 'PATCH',
+      path: one,
+      permission: 'channel:write',
+      id: `patch${noun}`,
+      summary: `Change ${words}`,
+      description: 'Providers are replaced together; a secret that is left out stays as it is stored.',
+      tag,
+      status: 200,
+      body: Changes,
+      answer: ChannelDetails,
+      handle: async call => {
+        const channel = await updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
+        return tagged(call, channel, ownOf(channel));
+      },
+    }),
+    plain({
+      method: 'POST',
+      path: `${one}test/`,
+      permission: 'channel:write',
+      id: `test${noun}`,
+      summary: `Test ${words}`,
+      description: "Really sends one message now, and tells the provider's answer. Nothing is kept as a delivery.",
+      tag,
+      status: 200,
+      body: ChannelTest,
+      answer: TestResult,
+      handle: call => {
+        const channel = { id: call.channel.id, path: pathOf(call) };
+        return tryChannel(call.deps, call.organization, channel, call.body);
+      },
+    }),
+  ];
+}
+
+export const singleChannelRoutes: Route[] = [
+  ...channelRoutes('/api/o/:org/c/', 'OrganizationChannel'),
+  ...channelRoutes('/api/o/:org/p/:prj/c/', 'ProjectChannel'),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/provider/',
+    permission: 'channel:read',
+    id: 'listProviders',
+    summary: 'List providers',
+    description: 'What can stand behind a channel, and which settings it takes.',
+    tag,
+    status: 200,
+    answer: Type.Array(ProviderKind),
+    handle: ({ deps }) => listProviders(deps),
+  }),
+];

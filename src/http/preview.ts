@@ -1,0 +1,96 @@
+import { Type } from 'typebox';
+import { Message, Override } from '../core/declarative.ts';
+import type { JsonObject } from '../core/json.ts';
+import { allows } from '../core/permissions.ts';
+import { templateLimits } from '../core/template-limits.ts';
+import { limits } from '../core/text.ts';
+import { type Draft, previewDraft } from '../services/preview.ts';
+import { messageFields } from './messages.ts';
+import { plain, type Route } from './route.ts';
+
+const Data = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' });
+const Expression = Type.String({ maxLength: 4_000, description: 'JMESPath. Empty: none.' });
+const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
+
+const PreviewRequest = Type.Unsafe<Draft>(
+  Type.Object(
+    {
+      message: Message,
+      overrides: Type.Optional(Type.Record(Type.String(), Override)),
+      extra_context: Type.Optional(Data),
+      context: Type.Optional(Data),
+      filter: Type.Optional(Expression),
+      users: Type.Optional(Expression),
+      user: Type.Optional(
+        Type.String({ maxLength: limits.email, description: 'Username of the reader. Absent: the first user.' }),
+      ),
+      channels: Type.Optional(
+        Type.Array(Type.String({ maxLength: limits.slug }), {
+          maxItems: 100,
+          description: 'Slugs or types. Absent: what the event uses, and one of each other kind there is.',
+        }),
+      ),
+      layout: Type.Optional(
+        Type.String({
+          maxLength: templateLimits.source,
+          description: 'The body of a layout that is a draft itself. Absent: the one that the message names.',
+        }),
+      ),
+    },
+    { $id: 'PreviewRequest', additionalProperties: false },
+  ),
+);
+
+const Mistake = Type.Object({ error: Type.String({ description: 'Why it cannot be evaluated.' }) });
+
+const Preview = Type.Object(
+  {
+    errors: Type.Array(
+      Type.Object({ field: Type.String(), line: maybeInteger, column: maybeInteger, message: Type.String() }),
+      { description: 'What saving it would be refused for.' },
+    ),
+    filter: Type.Union([
+      Type.Object({ value: Type.Unknown(), matches: Type.Boolean({ description: 'Whether the value is true.' }) }),
+      Mistake,
+      Type.Null(),
+    ]),
+    users: Type.Union([
+      Type.Object({
+        matches: Type.Integer(),
+        of: Type.Integer({ description: 'How many users it was tried on: at most the first 1000.' }),
+      }),
+      Mistake,
+      Type.Null(),
+    ]),
+    user: Type.String({ description: 'Username of the reader.' }),
+    previews: Type.Array(
+      Type.Object({
+        channel: Type.String({ description: 'Slug; where there is no channel of the type, the type.' }),
+        type: Type.String(),
+        content: Type.Union([Type.Object(messageFields), Type.Null()]),
+        missing: Type.Array(Type.String(), { description: 'Variables that the context did not have.' }),
+        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no content.' }),
+      }),
+    ),
+  },
+  { $id: 'Preview' },
+);
+
+export const previewRoutes: Route[] = [
+  plain({
+    method: 'POST',
+    path: '/api/o/:org/p/:prj/a/:app/e/:evt/preview/',
+    permission: 'template:read',
+    id: 'previewMessage',
+    summary: 'Preview message',
+    description:
+      'A draft, written out for each channel. Nothing is stored or sent; mistakes are part of the answer. Real users are ' +
+      'only told to whoever has `user:read` too.',
+    tag: 'Notifications',
+    status: 200,
+    body: PreviewRequest,
+    answer: Preview,
+    handle: ({ deps, caller, body, organization, project, application, event }) =>
+      previewDraft(deps, { organization, project, application, event }, body, allows(caller.permissions, 'user:read')),
+  }),
+];

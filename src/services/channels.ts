@@ -1,0 +1,154 @@
+/** Channels one by one: what stands behind them, without its secrets, and how they fare. */
+import type { ChannelEntry, ProviderEntry } from '../core/declarative.ts';
+import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
+import { AppError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import { type ChannelDetails, countChannelOutcomes, findChannelDetails } from '../db/channels.ts';
+import type { Slugs } from '../db/places.ts';
+import type { Db } from '../db/pool.ts';
+import { type Providers, withoutSecrets } from '../providers/provider.ts';
+import { openSecrets } from './channel-secrets.ts';
+import type { Deps } from './deps.ts';
+import { type Check, change, createdBy, putEntry, requirePlace } from './entries.ts';
+
+export interface ShownProvider {
+  use: string;
+  [setting: string]: unknown;
+  /** Names of the secret settings that are stored. */
+  secrets_set: string[];
+}
+
+export interface ShownChannel {
+  slug: string;
+  name: string;
+  type: string;
+  enabled: boolean;
+  on_unknown: 'resend' | 'hold';
+  rate_per_second: number | null;
+  concurrency: number | null;
+  providers: ShownProvider[];
+  paused: boolean;
+  /** Slug; null for a channel of the organization itself. */
+  project: string | null;
+  /** Why it cannot send: its secrets cannot be decrypted. */
+  problem: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface Health {
+  hours: number;
+  sent: number;
+  failed: number;
+  unknown: number;
+}
+
+export interface ChannelForm extends ShownChannel {
+  health: Health;
+}
+
+export type ChannelChanges = { slug?: unknown; type?: unknown } & {
+  [field in Exclude<keyof ChannelEntry, 'slug' | 'type'>]?: ChannelEntry[field] | null;
+};
+
+const healthHours = 24;
+
+const typeAdvice = 'its providers and the addresses it reaches are of that type; create another channel';
+
+export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelForm> {
+  const channel = await read(deps, deps.db, organizationId, id);
+  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+}
+
+/** Of the organization, or with a project in the slugs, of the project. */
+export async function createChannel(deps: Deps, slugs: Slugs, entry: ChannelEntry): Promise<ChannelForm> {
+  const { id, organizationId } = await change(deps, slugs, async trx => {
+    const { organization } = await requirePlace(trx, slugs);
+    const steps = await putEntry(deps, trx, slugs, 'channels', withPlainProviders(entry));
+    return { id: createdBy(steps, 'slug', entry), organizationId: organization.id };
+  });
+  return getChannel(deps, organizationId, id);
+}
+
+/** A secret that a provider's entry leaves out stays as it is stored. */
+export async function updateChannel(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  changes: ChannelChanges,
+  check: Check<ShownChannel>,
+): Promise<ChannelForm> {
+  const { channel, organizationId } = await change(deps, slugs, async trx => {
+    const { organization } = await requirePlace(trx, slugs);
+    const current = await read(deps, trx, organization.id, id);
+    check(current);
+    refuseChanges(current, changes, { slug: slugAdvice, type: typeAdvice });
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = current;
+    const entry = mergeEntry({ slug, name, type, enabled, on_unknown, rate_per_second, concurrency }, changes);
+    await putEntry(deps, trx, slugs, 'channels', withPlainProviders(entry as ChannelEntry));
+    return { channel: await read(deps, trx, organization.id, id), organizationId: organization.id };
+  });
+  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+}
+
+/** What a channel's answer says besides its entry may be sent back with it. */
+function withPlainProviders<Entry extends { providers?: ProviderEntry[] }>({ providers, ...entry }: Entry) {
+  const plain = providers?.map(({ secrets_set: _, ...provider }) => provider);
+  return { ...entry, ...(plain && { providers: plain }) } as unknown as ChannelEntry;
+}
+
+async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ShownChannel> {
+  const row = await findChannelDetails(db, organizationId, id);
+  if (!row) throw new AppError('channel.not_found', 'the channel has been deleted meanwhile');
+  return show(deps, organizationId, row);
+}
+
+function show({ cipher, providers }: Deps, organizationId: number, row: ChannelDetails): ShownChannel {
+  let secrets: JsonObject[] = [];
+  let problem: string | null = null;
+  try {
+    secrets = openSecrets(cipher, organizationId, row);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problem = error.message;
+  }
+  const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
+  return {
+    slug,
+    name,
+    type,
+    enabled,
+    on_unknown,
+    rate_per_second,
+    concurrency,
+    providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
+    paused: row.paused_at !== null,
+    project: row.project,
+    problem,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject): ShownProvider {
+  const settings = withoutSecrets(providers, String(use), fields);
+  return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
+}
+
+/** From the counts that are kept by the hour. */
+async function getHealth(db: Db, organizationId: number, id: number): Promise<Health> {
+  const since = new Date(Date.now() - healthHours * 3_600_000);
+  return { hours: healthHours, ...(await countChannelOutcomes(db, organizationId, id, since)) };
+}
+
+export interface ShownProviderKind {
+  name: string;
+  medium: string;
+  summary: string;
+  /** JSON schema; secret settings are marked `secret: true`. */
+  settings: object;
+}
+
+export function listProviders({ providers }: Deps): ShownProviderKind[] {
+  return Object.values(providers).map(({ name, medium, summary, settings }) => ({ name, medium, summary, settings }));
+}

@@ -1,0 +1,216 @@
+/** A draft as its readers would see it, on each channel: nothing is stored or sent, and mistakes are part of the answer. */
+import { decide, selectChannels } from '../core/decide.ts';
+import { type Medium, media, type NotificationEntry } from '../core/declarative.ts';
+import { checkLayout, checkWords } from '../core/declarative-messages.ts';
+import { AppError, invalid } from '../core/errors.ts';
+import { compileExpression, compilePredicate } from '../core/expressions.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import { type CompiledLayout, type Content, compileLayout, compileMessage, renderMessage } from '../core/render.ts';
+import { fold } from '../core/text.ts';
+import type { Place } from '../db/places.ts';
+import { findRecipientsByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
+import type { Deps } from './deps.ts';
+import { optionsFor } from './messages.ts';
+import type { EventPlan, PlannedChannel } from './plans.ts';
+import { imagine, isPicked } from './recipients.ts';
+import { imagineOccurrence } from './simulation.ts';
+import { frameAround } from './wordings.ts';
+
+export interface Draft {
+  message: NotificationEntry['message'];
+  overrides?: NonNullable<NotificationEntry['overrides']>;
+  extra_context?: JsonObject;
+  context?: JsonObject;
+  filter?: string;
+  /** An expression over users. */
+  users?: string;
+  /** Username of the one to write to. */
+  user?: string;
+  /** Slugs or types. */
+  channels?: string[];
+  /** The body of a layout that is a draft too. */
+  layout?: string;
+}
+
+export interface DraftMistake {
+  field: string;
+  line: number | null;
+  column: number | null;
+  message: string;
+}
+
+export interface ChannelPreview {
+  channel: string;
+  type: string;
+  content: Content | null;
+  missing: string[];
+  /** Why there is no content. */
+  problem: string | null;
+}
+
+export interface Preview {
+  errors: DraftMistake[];
+  filter: { value: Json; matches: boolean } | { error: string } | null;
+  users: { matches: number; of: number } | { error: string } | null;
+  /** Username of the one it was written to. */
+  user: string;
+  previews: ChannelPreview[];
+}
+
+const mostChannels = 20;
+const usersTried = 1_000;
+
+type Shown = Pick<PlannedChannel, 'slug' | 'type'> & { planned?: PlannedChannel };
+
+export async function previewDraft(
+  deps: Deps,
+  { organization, project, event }: Required<Place>,
+  draft: Draft,
+  mayReadUsers: boolean,
+): Promise<Preview> {
+  const plan = await deps.plans.findEvent(organization.id, event.id);
+  if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
+  const usable = await deps.plans.listUsable(organization.id, project.id);
+  const person = await findReader(deps, organization.id, draft.user, mayReadUsers);
+  const { layout, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
+  const errors = findMistakes(draft, usable, isKnown);
+  const standsIn = draft.layout === undefined || isWrong(errors, 'layout') ? layout : compileLayout(draft.layout);
+  return {
+    errors,
+    filter: tryFilter(draft.filter, draft.context ?? {}),
+    users: mayReadUsers ? await tryUsers(deps, organization.id, draft.users) : null,
+    user: person.username,
+    previews: chooseChannels(draft, plan, usable).map(channel =>
+      write(draft, errors, { plan, person, channel, layout: standsIn }),
+    ),
+  };
+}
+
+function findMistakes(draft: Draft, usable: PlannedChannel[], layoutIsKnown: boolean): DraftMistake[] {
+  const errors: DraftMistake[] = [];
+  const complain = (at: string, text: string) => {
+    const [, line, column, message] = /^line (\d+), column (\d+): (.*)$/s.exec(text) ?? [];
+    const place = line ? { line: Number(line), column: Number(column) } : { line: null, column: null };
+    errors.push({ field: at.replace(/^\//, ''), ...place, message: message ?? text });
+  };
+  checkWords(draft, '', complain);
+  if (draft.layout !== undefined) checkLayout(draft.layout, 'layout', complain);
+  else if (!layoutIsKnown) complain('message/layout', `there is no layout ${JSON.stringify(draft.message.layout)}`);
+  const names = new Set(usable.flatMap(({ slug, type }) => [slug, type]));
+  const unknown = (name: string) => `there is no channel of the slug or type ${JSON.stringify(name)}`;
+  for (const name of Object.keys(draft.overrides ?? {})) {
+    if (!names.has(name)) complain(`overrides/${name}`, unknown(name));
+  }
+  for (const [i, name] of (draft.channels ?? []).entries()) {
+    if (!names.has(name) && !isMedium(name)) complain(`channels/${i}`, unknown(name));
+  }
+  return errors;
+}
+
+/** Those that were asked for; else those that the event's notifications name, and one of each other kind in use. */
+function chooseChannels({ channels }: Draft, plan: EventPlan, usable: PlannedChannel[]): Shown[] {
+  const shown = (channel: PlannedChannel): Shown => ({ slug: channel.slug, type: channel.type, planned: channel });
+  const imagined = (type: string): Shown => ({ slug: type, type });
+  if (channels) {
+    const chosen = channels.flatMap(name => {
+      const found = selectChannels([name], usable).map(shown);
+      return found.length === 0 && isMedium(name) ? [imagined(name)] : found;
+    });
+    return [...new Map(chosen.map(channel => [channel.slug, channel])).values()].slice(0, mostChannels);
+  }
+  const named = selectChannels(
+    plan.notifications.flatMap(notification => notification.channels),
+    usable,
+  );
+  const others = usable.filter((channel, i) => usable.findIndex(one => one.type === channel.type) === i);
+  const all = [...named, ...others.filter(channel => !named.some(one => one.type === channel.type))].map(shown);
+  return (all.length > 0 ? all : [imagined('email')]).slice(0, mostChannels);
+}
+
+interface Scene {
+  plan: EventPlan;
+  person: Person;
+  channel: Shown;
+  layout: CompiledLayout | undefined;
+}
+
+function write(draft: Draft, errors: DraftMistake[], { plan, person, channel, layout }: Scene): ChannelPreview {
+  const { slug, type, planned } = channel;
+  const preview: ChannelPreview = { channel: slug, type, content: null, missing: [], problem: null };
+  const places = ['message/', `overrides/${slug}/`, `overrides/${type}/`, ...(type === 'email' ? ['layout'] : [])];
+  const mistake = errors.find(({ field, line }) => line !== null && places.some(place => field.startsWith(place)));
+  if (mistake) {
+    const { field, line, column, message } = mistake;
+    return { ...preview, problem: `${field}, line ${line}, column ${column}: ${message}` };
+  }
+  // Only what concerns this channel: what is wrong with the words of another stands in nobody's way.
+  const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
+  const address = planned ? (decide(planned, person, {})[0]?.address ?? null) : null;
+  const occurrence = imagineOccurrence(draft.context ?? {}, Date.now());
+  try {
+    const frame = frameAround(plan, channel, draft.extra_context ?? {});
+    const content = renderMessage(compileMessage({ ...draft.message, overrides: Object.fromEntries(overrides) }), {
+      ...optionsFor(frame, occurrence, person, address),
+      layout,
+    });
+    return { ...preview, content, missing: content.missing };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...preview, problem: error.message };
+  }
+}
+
+/** Empty is the same as none. */
+function tryFilter(filter: string | undefined, context: JsonObject): Preview['filter'] {
+  if (!filter) return null;
+  try {
+    const { value, isTrue } = compileExpression(filter)(context);
+    return { value, matches: isTrue };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
+
+async function tryUsers(
+  { db }: Deps,
+  organizationId: number,
+  expression: string | undefined,
+): Promise<Preview['users']> {
+  if (!expression) return null;
+  let picks: (user: unknown) => boolean;
+  try {
+    picks = compilePredicate(expression);
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+  const people = await listUsersAsRecipients(db, organizationId, { after: 0, limit: usersTried });
+  return { matches: people.filter(person => isPicked(picks, person)).length, of: people.length };
+}
+
+/** The one that was asked for, else the first one, else, or for whoever may not know users, somebody made up. */
+export async function findReader(
+  { db }: Deps,
+  organizationId: number,
+  username: string | undefined,
+  mayReadUsers: boolean,
+): Promise<Person> {
+  if (username !== undefined) {
+    if (!mayReadUsers)
+      throw new AppError('key.permission', 'to write to a user takes the permission user:read as well');
+    const [person] = await findRecipientsByName(db, organizationId, [fold(username)]);
+    if (!person) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
+    return person;
+  }
+  const [first] = mayReadUsers ? await listUsersAsRecipients(db, organizationId, { after: 0, limit: 1 }) : [];
+  return first ?? { ...imagine({ username: 'ada@example.test', email: 'ada@example.test' }), ...ada };
+}
+
+const ada = { first_name: 'Ada', last_name: 'Lovelace' };
+
+function isWrong(errors: DraftMistake[], field: string): boolean {
+  return errors.some(error => error.field === field);
+}
+
+function isMedium(name: string): name is Medium {
+  return (media as readonly string[]).includes(name);
+}

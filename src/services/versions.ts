@@ -1,0 +1,26 @@
+/** Versions of a message or of a layout: only ever added, the newest is the one that counts. */
+import type { PageRequest } from '../db/page.ts';
+
+interface Row {
+  version: number;
+  created_at: Date;
+  created_by: string | null;
+}
+
+export interface Version {
+  version: number;
+  created_at: string;
+  /** The name of a key or account; null for what is older than that is remembered. */
+  by: string | null;
+}
+
+export function showVersion({ version, created_at, created_by }: Row): Version {
+  return { version, created_at: created_at.toISOString(), by: created_by };
+}
+
+/** A page of them, the newest first, as a list of the API has it. */
+export async function showVersions(page: PageRequest, list: (page: PageRequest) => Promise<Row[]>) {
+  const rows = await list(page);
+  const [newest] = page.after === 0 ? rows : await list({ after: 0, limit: 1 });
+  return rows.map(row => ({ id: row.version, ...showVersion(row), current: row.version === newest?.version }));
+}

@@ -1,0 +1,187 @@
+/** Channels one at a time, and the providers that can stand behind them. */
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { providers } from '../src/providers/index.ts';
+import { type Ask, asker } from './support/api.ts';
+import { testService } from './support/database.ts';
+import { buildTenants, type Tenants } from './support/tenants.ts';
+
+let service: Service;
+let tenants: Tenants;
+let ask: Ask;
+
+beforeAll(async () => {
+  service = await testService({ BELFRY_ROLE: 'api' });
+  tenants = await buildTenants(service.house.deps);
+  ask = asker(service.address, tenants.acme.keys.all);
+});
+afterAll(() => service.stop());
+
+const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'bell', password: 'hush-hush' };
+const channel = (slug: string, more: object = {}) => ({ slug, name: slug, type: 'email', providers: [smtp], ...more });
+const make = (slug: string, more: object = {}) =>
+  ask({ method: 'POST', path: '/api/o/acme/c/', body: channel(slug, more) });
+
+describe('a channel', () => {
+  test('shows everything but its secrets, and which of them are set', async () => {
+    const made = await make('whole', { on_unknown: 'hold', rate_per_second: 5 });
+    expect(made.status, made.text).toBe(201);
+    const { password: _, ...open } = smtp;
+    expect(made.body).toEqual({
+      slug: 'whole',
+      name: 'whole',
+      type: 'email',
+      enabled: true,
+      on_unknown: 'hold',
+      rate_per_second: 5,
+      concurrency: null,
+      providers: [{ ...open, secrets_set: ['password'] }],
+      paused: false,
+      project: null,
+      problem: null,
+      health: { hours: 24, sent: 0, failed: 0, unknown: 0 },
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    const found = await ask({ path: '/api/o/acme/c/whole/' });
+    expect([found.body, found.headers.etag]).toEqual([made.body, made.headers.etag]);
+    expect(made.headers.location).toBe(`${service.address}/api/o/acme/c/whole/`);
+  });
+
+  test('of a project says so', async () => {
+    const made = await ask({ method: 'POST', path: '/api/o/acme/p/shop/c/', body: channel('own') });
+    expect([made.status, made.body.project]).toEqual([201, 'shop']);
+    expect((await ask({ path: '/api/o/acme/c/own/' })).status).toBe(404);
+  });
+
+  test('that exists is not created again', async () => {
+    const answer = await make('mail');
+    expect(answer.body).toMatchObject({ status: 409, code: 'resource.exists', errors: { slug: [expect.anything()] } });
+  });
+
+  test.each([
+    ['a setting that is wrong', { providers: [{ ...smtp, port: 'many' }] }, 'providers/0/port'],
+    ['a secret that is missing', { providers: [{ ...smtp, password: undefined }] }, 'providers/0/password'],
+    ['a provider of another medium', { providers: [smtp, { use: 'vonage' }] }, 'providers/1/use'],
+    ['a provider that nobody knows', { providers: [{ use: 'pigeon' }] }, 'providers/0/use'],
+    ['a type that is none', { type: 'pigeon' }, 'type'],
+    ['a rate of nothing', { rate_per_second: 0 }, 'rate_per_second'],
+  ])('is refused with %s', async (_what, more, field) => {
+    const answer = await make('refused', more);
+    expect(answer.body, answer.text).toMatchObject({ status: 400, code: 'request.invalid' });
+    expect(Object.keys(answer.body.errors)).toContain(field);
+    expect((await ask({ path: '/api/o/acme/c/refused/' })).status).toBe(404);
+  });
+});
+
+describe('a change', () => {
+  const path = '/api/o/acme/c/changed/';
+  beforeAll(async () => void (await make('changed', { rate_per_second: 5 })));
+
+  test('keeps the secret that is left out, and takes a new one', async () => {
+    const { body } = await ask({ path });
+    const [first] = body.providers;
+    // As it was read, with one setting changed.
+    const sent = await ask({ method: 'PATCH', path, body: { providers: [{ ...first, port: 2525 }] } });
+    expect(sent.body.providers, sent.text).toEqual([{ ...first, port: 2525 }]);
+    expect(await storedPassword('changed')).toBe('hush-hush');
+    await ask({ method: 'PATCH', path, body: { providers: [{ ...smtp, password: 'new-words' }] } });
+    expect(await storedPassword('changed')).toBe('new-words');
+    const { text } = await ask({ path: '/api/o/acme/audit/' });
+    expect(text).not.toMatch(/hush-hush|new-words/);
+  });
+
+  test('leaves the providers alone when it does not speak of them', async () => {
+    const answer = await ask({ method: 'PATCH', path, body: { name: 'New name', rate_per_second: null } });
+    expect(answer.body).toMatchObject({ name: 'New name', rate_per_second: null });
+    expect(answer.body.providers[0].secrets_set).toEqual(['password']);
+  });
+
+  test('of slug or type is refused, and says what to do', async () => {
+    for (const body of [{ slug: 'other' }, { type: 'sms' }]) {
+      const answer = await ask({ method: 'PATCH', path, body });
+      expect(answer.body).toMatchObject({
+        status: 400,
+        errors: { [Object.keys(body)[0]!]: [expect.stringMatching(/cannot be changed.*create another/)] },
+      });
+    }
+  });
+
+  test('of two with the same tag, one is made and the other refused', async () => {
+    const headers = { 'if-match': (await ask({ path })).headers.etag! };
+    const answers = await Promise.all(
+      ['One', 'Two'].map(name => ask({ method: 'PATCH', path, body: { name }, headers })),
+    );
+    expect(answers.map(answer => answer.status).sort()).toEqual([200, 412]);
+  });
+
+  test('is not stale because messages were sent meanwhile', async () => {
+    const before = await ask({ path });
+    const { db } = service.house.deps;
+    const { id } = await db
+      .selectFrom('channels')
+      .select('id')
+      .where('slug', '=', 'changed')
+      .where('organization_id', '=', tenants.acme.id)
+      .executeTakeFirstOrThrow();
+    const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
+    const row = { organization_id: tenants.acme.id, event_id: tenants.acme.eventId, channel_id: id };
+    const old = new Date(hour.getTime() - 25 * 3_600_000);
+    await db
+      .insertInto('delivery_stats')
+      .values([
+        { ...row, hour, status: 'sent', count: 7 },
+        { ...row, hour, status: 'failed', count: 2 },
+        { ...row, hour: old, status: 'sent', count: 100 },
+      ])
+      .execute();
+    const after = await ask({ path });
+    expect(after.body.health).toEqual({ hours: 24, sent: 7, failed: 2, unknown: 0 });
+    expect(after.headers.etag).toBe(before.headers.etag);
+  });
+
+  async function storedPassword(slug: string): Promise<unknown> {
+    const channels = await service.house.deps.plans.listChannels(tenants.acme.id);
+    return channels.find(one => one.slug === slug)!.providers[0]!.settings.password;
+  }
+});
+
+test('a channel whose secrets cannot be read is shown, with the reason', async () => {
+  await make('unreadable');
+  const { db } = service.house.deps;
+  await db
+    .updateTable('channels')
+    .set({ secrets: Buffer.from('x') })
+    .where('slug', '=', 'unreadable')
+    .execute();
+  const { status, body } = await ask({ path: '/api/o/acme/c/unreadable/' });
+  expect([status, body.problem]).toEqual([200, expect.stringContaining('cannot be decrypted')]);
+});
+
+describe('the providers', () => {
+  test('are listed with settings that a form can be drawn from', async () => {
+    const { body } = await ask({ path: '/api/o/acme/provider/' });
+    expect(body.map((one: { name: string }) => one.name)).toEqual(Object.keys(providers));
+    for (const { name, settings } of body) {
+      expect(settings).toMatchObject({ type: 'object', additionalProperties: false });
+      for (const [field, schema] of Object.entries<Record<string, unknown>>(settings.properties)) {
+        expect([name, field, schema.title, schema.description]).toEqual([
+          name,
+          field,
+          expect.stringMatching(/^[A-Z]/),
+          expect.stringMatching(/./),
+        ]);
+      }
+      expect(() => new Ajv2020({ strict: false, validateFormats: false }).compile(settings)).not.toThrow();
+    }
+  });
+
+  test('have their secrets marked', async () => {
+    const { body } = await ask({ path: '/api/o/acme/provider/' });
+    const found = body.find((one: { name: string }) => one.name === 'smtp');
+    expect(found).toMatchObject({ medium: 'email', summary: expect.any(String) });
+    expect(found.settings.properties.password).toMatchObject({ title: 'Password', secret: true });
+    expect(found.settings.properties.host.secret).toBeUndefined();
+  });
+});

@@ -1,0 +1,50 @@
+/** The organization itself: its settings. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { type Ask, asker } from './support/api.ts';
+import { testService } from './support/database.ts';
+import { buildTenants } from './support/tenants.ts';
+
+let service: Service;
+let ask: Ask;
+
+beforeAll(async () => {
+  service = await testService({ BELFRY_ROLE: 'api' });
+  const { acme } = await buildTenants(service.house.deps);
+  ask = asker(service.address, acme.keys.all);
+});
+afterAll(() => service.stop());
+
+const path = '/api/o/acme/';
+
+test('its settings are shown and changed, and what is not given stays', async () => {
+  const before = await ask({ path: `${path}settings/` });
+  expect(before.body).toEqual({
+    slug: 'acme',
+    name: 'The acme company',
+    retention_days: 90,
+    created_at: expect.any(String),
+  });
+  const changed = await ask({ method: 'PATCH', path, body: { retention_days: 30 } });
+  expect(changed.body, changed.text).toEqual({ ...before.body, retention_days: 30 });
+  expect((await ask({ path: `${path}settings/` })).headers.etag).toBe(changed.headers.etag);
+  const renamed = await ask({ method: 'PATCH', path, body: { name: 'Acme' } });
+  expect(renamed.body).toMatchObject({ name: 'Acme', retention_days: 30 });
+  expect((await ask({ path })).body.name).toBe('Acme');
+});
+
+test.each([{ retention_days: 0 }, { retention_days: null }, { name: '' }, { slug: 'other' }])(
+  'refuses %j by its field',
+  async body => {
+    const answer = await ask({ method: 'PATCH', path, body });
+    expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, Object.keys(body)]);
+  },
+);
+
+test('of two changes with the same tag, one is made and the other refused', async () => {
+  const headers = { 'if-match': (await ask({ path: `${path}settings/` })).headers.etag! };
+  const answers = await Promise.all(
+    ['One', 'Two'].map(name => ask({ method: 'PATCH', path, body: { name }, headers })),
+  );
+  expect(answers.map(answer => answer.status).sort()).toEqual([200, 412]);
+});
