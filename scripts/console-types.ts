@@ -1,11 +1,12 @@
 /**
  * The API's types for the console, from openapi.json: one JSON Schema in the shape of openapi-fetch's `paths`, which
- * json-schema-to-typescript writes down. With them go the words for the codes of reasons. Generated with every build,
- * never committed.
+ * json-schema-to-typescript writes down. With them go the words for the codes that the API only names: reasons, and
+ * why a sign-in by an identity provider failed. Generated with every build, never committed.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { reasons } from '../src/core/decide.ts';
+import { errorList } from '../src/core/errors.ts';
 
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
@@ -35,8 +36,13 @@ export async function writeConsoleTypes(): Promise<void> {
   });
   // The root is named by its title alone, and openapi-fetch looks for statuses as numbers.
   const named = text.replace(/export interface Paths\b/, 'export interface paths').replaceAll(/"(2\d\d)":/g, '$1:');
-  const words = `export const reasons: Record<string, string> = ${JSON.stringify(reasons, null, 2)};\n`;
-  await writeFile(new URL('console/src/api-types.ts', root), `${named}\n${words}`);
+  const signIn = errorList.filter(({ code }) => /^(oidc|session)\./.test(code)).map(({ code, title }) => [code, title]);
+  const words = [wordsFor('reasons', reasons), wordsFor('signInProblems', Object.fromEntries(signIn))];
+  await writeFile(new URL('console/src/api-types.ts', root), [named, ...words].join('\n'));
+}
+
+function wordsFor(name: string, words: Record<string, string>): string {
+  return `export const ${name}: Record<string, string> = ${JSON.stringify(words, null, 2)};\n`;
 }
 
 function pathsSchema({ paths, components }: Document): JSONSchema {

@@ -40,8 +40,9 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts'];
-  const files = [...own.map(name => `console/${name}`), ...others, 'src/core/decide.ts'];
+  const words = ['src/core/decide.ts', 'src/core/errors.ts'];
+  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts', ...words];
+  const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');
   for (const name of files) hash.update(`${name}\0`).update(await readFile(path.join(root, name)));
   return hash.digest('hex');

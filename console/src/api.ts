@@ -1,6 +1,5 @@
 /** The console's only way to the service: the public API, typed from openapi.json. */
 import createClient, { type Middleware } from 'openapi-fetch';
-import type { Soon } from './api-soon.ts';
 import type { Problem, paths } from './api-types.ts';
 
 /** A refusal in the service's own words. */
@@ -74,7 +73,7 @@ function sentence(text: string): string {
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
-export const api = createClient<paths & Soon>({ baseUrl: '' });
+export const api = createClient<paths>({ baseUrl: '' });
 api.use(session);
 
 /** The body of an answer; refusals are thrown by now. */

@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect } from 'react';
 import { useLocation, useNavigate, useParams } from 'react-router';
 import { ApiError, api, setCsrfToken, take, whenSignedOut } from './api.ts';
-import type { Session } from './api-soon.ts';
+import type { Session } from './api-types.ts';
 import { FullPage, Waiting } from './components/states.tsx';
 
 const SessionContext = createContext<Session | null>(null);

@@ -134,10 +134,13 @@ function useFound(query: string) {
   const org = useOrg();
   const can = useCan();
   const [asked] = useDebouncedValue(query, searchDelayMs);
+  // Identifiers begin with a time and so with a digit; names do not.
+  const identified = /^[0-9][0-9a-f-]{3,35}$/i.test(asked);
+  const named = asked.length > 1 && !identified;
   const configured = useEvents();
   const users = useQuery({
     queryKey: [org, 'palette-users', asked],
-    enabled: asked.length > 1 && can('user:read'),
+    enabled: named && can('user:read'),
     queryFn: ({ signal }) =>
       take(
         api.GET('/api/o/{org}/u/', {
@@ -148,7 +151,7 @@ function useFound(query: string) {
   });
   const occurrences = useQuery({
     queryKey: [org, 'palette-occurrences', asked],
-    enabled: /^[0-9a-f-]{4,36}$/i.test(asked) && can('occurrence:read'),
+    enabled: identified && can('occurrence:read'),
     queryFn: ({ signal }) =>
       take(
         api.GET('/api/o/{org}/occurrence/', {
@@ -160,8 +163,8 @@ function useFound(query: string) {
   return {
     events: configured.data?.events ?? [],
     channels: configured.data?.channels ?? [],
-    users: asked.length > 1 ? (users.data ?? []) : [],
-    occurrences: occurrences.data ?? [],
+    users: named ? (users.data ?? []) : [],
+    occurrences: identified ? (occurrences.data ?? []) : [],
     searching: users.isFetching || occurrences.isFetching || asked !== query,
   };
 }

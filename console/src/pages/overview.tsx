@@ -3,7 +3,7 @@ import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/co
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { api, take } from '../api.ts';
-import type { Statistics } from '../api-soon.ts';
+import type { Statistics } from '../api-types.ts';
 import { type Counts, compact, totalOf } from '../components/counts.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Failure } from '../components/states.tsx';

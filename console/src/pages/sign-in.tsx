@@ -6,6 +6,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { ApiError, api, setCsrfToken, take } from '../api.ts';
+import { signInProblems } from '../api-types.ts';
 import { FormError, Front } from '../components/front.tsx';
 import { duration } from '../components/time.tsx';
 import { returnPath, sessionQuery } from '../session.tsx';
@@ -39,7 +40,7 @@ export default function SignIn() {
   return (
     <Front title="Sign in to Belfry">
       <Stack>
-        {refused && !signIn.error && <FormError error={new Error(refused)} />}
+        {refused && !signIn.error && <FormError error={new Error(`${signInProblems[refused] ?? refused}.`)} />}
         {wait > 0 ? (
           <FormError error={new Error(`Too many attempts. Try again in ${duration(wait)}.`)} />
         ) : (

@@ -2,7 +2,7 @@
 import { Group, Stack, Text } from '@mantine/core';
 import { IconCircleCheck, IconPlayerPlay, IconRefresh } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
-import type { PastDelivery, Statistics } from '../../api-soon.ts';
+import type { PastDelivery, Statistics } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';

@@ -1,6 +1,6 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
-import type { Statistics } from '../../api-soon.ts';
+import type { Statistics } from '../../api-types.ts';
 import { compact } from '../../components/counts.tsx';
 import { deliveryLooks, statusOrder } from '../../components/status.tsx';
 

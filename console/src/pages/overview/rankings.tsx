@@ -2,12 +2,12 @@
 import { Anchor, Box, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import type { Ended, Statistics } from '../../api-soon.ts';
-import { CountsBar, compact, totalOf } from '../../components/counts.tsx';
+import type { Statistics } from '../../api-types.ts';
+import { type Counts, CountsBar, compact, totalOf } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
 import { eventTo, to, useOrg } from '../../places.ts';
 
-function Line({ name, note, figure, counts }: { name: ReactNode; note: string; figure: string; counts: Ended }) {
+function Line({ name, note, figure, counts }: { name: ReactNode; note: string; figure: string; counts: Counts }) {
   return (
     <Box component="li">
       <Group justify="space-between" gap="xs" wrap="nowrap" mb={5}>
