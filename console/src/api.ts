@@ -1,5 +1,6 @@
 /** The console's only way to the service: the public API, typed from openapi.json. */
 import createClient, { type Middleware } from 'openapi-fetch';
+import type { Later } from './api-later.ts';
 import type { Soon } from './api-soon.ts';
 import type { Problem, paths } from './api-types.ts';
 
@@ -74,7 +75,7 @@ function sentence(text: string): string {
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 
-export const api = createClient<paths & Soon>({ baseUrl: '' });
+export const api = createClient<paths & Soon & Later>({ baseUrl: '' });
 api.use(session);
 
 /** The body of an answer; refusals are thrown by now. */
