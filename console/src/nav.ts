@@ -1,6 +1,17 @@
 /** The pages of the side navigation, in its order: one line each. The palette and the shortcuts read the same list. */
 import type { Icon } from '@tabler/icons-react';
-import { IconActivityHeartbeat, IconBellRinging } from '@tabler/icons-react';
+import {
+  IconActivityHeartbeat,
+  IconAddressBook,
+  IconBellRinging,
+  IconHistory,
+  IconKey,
+  IconMailbox,
+  IconSend,
+  IconSettings,
+  IconUsers,
+  IconUsersGroup,
+} from '@tabler/icons-react';
 import { to } from './places.ts';
 
 export interface NavEntry {
@@ -19,6 +30,29 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
     entries: [
       { label: 'Overview', icon: IconActivityHeartbeat, permission: 'occurrence:read', path: to.overview, key: 'o' },
       { label: 'Occurrences', icon: IconBellRinging, permission: 'occurrence:read', path: to.occurrences, key: 'c' },
+    ],
+  },
+  {
+    title: 'Sending',
+    entries: [
+      { label: 'Channels', icon: IconSend, permission: 'channel:read', path: to.channels, key: 'h' },
+      { label: 'Sandbox mailbox', icon: IconMailbox, permission: 'occurrence:read', path: to.sandbox, key: 'm' },
+    ],
+  },
+  {
+    title: 'Audience',
+    entries: [
+      { label: 'People', icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
+      { label: 'Lists', icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
+    ],
+  },
+  {
+    title: 'Organization',
+    entries: [
+      { label: 'Keys', icon: IconKey, permission: 'key:read', path: to.keys, key: 'k' },
+      { label: 'Audit log', icon: IconHistory, permission: 'audit:read', path: to.audit, key: 'a' },
+      { label: 'Team', icon: IconUsersGroup, permission: 'account:read', path: to.team, key: 't' },
+      { label: 'Settings', icon: IconSettings, permission: 'organization:read', path: to.settings, key: 's' },
     ],
   },
 ];

@@ -17,7 +17,19 @@ export const to = {
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
   channel: (org: string, channel: string, prj?: string) =>
     prj ? at(org, 'p', prj, 'channels', channel) : at(org, 'channels', channel),
+  channels: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'channels') : at(org, 'channels')),
+  newChannel: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'new-channel') : at(org, 'new-channel')),
+  people: (org: string) => at(org, 'people'),
   person: (org: string, username: string) => at(org, 'people', username),
+  lists: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'lists') : at(org, 'lists')),
+  list: (org: string, prj: string, list: number) => at(org, 'p', prj, 'lists', list),
+  importList: (org: string, prj: string, list: number) => at(org, 'p', prj, 'lists', list, 'import'),
+  sandbox: (org: string) => at(org, 'sandbox'),
+  keys: (org: string) => at(org, 'keys'),
+  audit: (org: string) => at(org, 'audit'),
+  team: (org: string) => at(org, 'team'),
+  settings: (org: string) => at(org, 'settings'),
+  account: (org: string) => at(org, 'account'),
 };
 
 /** Where the browser keeps which organization was looked at last. */

@@ -15,6 +15,22 @@ const organizationPages = [
   { index: true, lazy: page(() => import('./pages/overview.tsx')) },
   { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
   { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
+  { path: 'sandbox', lazy: page(() => import('./pages/sandbox.tsx')) },
+  { path: 'people', lazy: page(() => import('./pages/people/people.tsx')) },
+  { path: 'people/:username', lazy: page(() => import('./pages/people/person.tsx')) },
+  { path: 'keys', lazy: page(() => import('./pages/keys/keys.tsx')) },
+  { path: 'audit', lazy: page(() => import('./pages/audit.tsx')) },
+  { path: 'team', lazy: page(() => import('./pages/team.tsx')) },
+  { path: 'settings', lazy: page(() => import('./pages/settings.tsx')) },
+  { path: 'account', lazy: page(() => import('./pages/account.tsx')) },
+  ...['', 'p/:prj/'].flatMap(place => [
+    { path: `${place}channels`, lazy: page(() => import('./pages/channels/channels.tsx')) },
+    { path: `${place}channels/:channel`, lazy: page(() => import('./pages/channels/channel.tsx')) },
+    { path: `${place}new-channel`, lazy: page(() => import('./pages/channels/new-channel.tsx')) },
+    { path: `${place}lists`, lazy: page(() => import('./pages/lists/lists.tsx')) },
+  ]),
+  { path: 'p/:prj/lists/:pk', lazy: page(() => import('./pages/lists/list.tsx')) },
+  { path: 'p/:prj/lists/:pk/import', lazy: page(() => import('./pages/lists/import.tsx')) },
 ];
 
 export const router = createBrowserRouter([

@@ -1,14 +1,16 @@
 import { ActionIcon, Menu, Text } from '@mantine/core';
-import { IconBook2, IconKeyboard, IconLogout, IconUserCircle } from '@tabler/icons-react';
+import { IconBook2, IconKeyboard, IconLogout, IconUser, IconUserCircle } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 import { api } from '../api.ts';
-import { useSession } from '../session.tsx';
+import { to } from '../places.ts';
+import { useOrganization, useSession } from '../session.tsx';
 import { tellFailure } from './actions.tsx';
 import { openShortcutHelp } from './shortcuts.tsx';
 
 export function AccountMenu() {
   const { account } = useSession();
+  const organization = useOrganization();
   const navigate = useNavigate();
   const queries = useQueryClient();
   const signOut = async () => {
@@ -37,6 +39,15 @@ export function AccountMenu() {
           </Text>
         </Menu.Label>
         <Menu.Divider />
+        {organization && (
+          <Menu.Item
+            component={Link}
+            to={to.account(organization.slug)}
+            leftSection={<IconUser size={15} stroke={1.6} />}
+          >
+            Your account
+          </Menu.Item>
+        )}
         <Menu.Item leftSection={<IconKeyboard size={15} stroke={1.6} />} onClick={openShortcutHelp}>
           Keyboard shortcuts
         </Menu.Item>

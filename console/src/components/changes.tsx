@@ -1,0 +1,84 @@
+/** Before and after, field by field: what went is struck, what came is marked. */
+import { Box, Table, Text } from '@mantine/core';
+
+export function Changes({ before, after }: { before: unknown; after: unknown }) {
+  const fields = fieldsOf(before, after);
+  if (fields.length === 0) return null;
+  const both = before !== null && after !== null;
+  return (
+    <Box style={{ overflowX: 'auto' }} mt="sm">
+      <Table className="table" verticalSpacing={6}>
+        <caption hidden>What changed</caption>
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th scope="col" w={160}>
+              Field
+            </Table.Th>
+            {before !== null && <Table.Th scope="col">Before</Table.Th>}
+            {after !== null && <Table.Th scope="col">{both ? 'After' : 'Value'}</Table.Th>}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {fields.map(({ name, was, is }) => (
+            <Table.Tr key={name}>
+              <Table.Th scope="row" style={{ verticalAlign: 'top' }}>
+                <span className="mono">{name}</span>
+              </Table.Th>
+              {before !== null && <Value value={was} look={both ? 'gone' : undefined} />}
+              {after !== null && <Value value={is} look={both ? 'come' : undefined} />}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Box>
+  );
+}
+
+function Value({ value, look }: { value: unknown; look?: 'gone' | 'come' }) {
+  return (
+    <Table.Td style={{ verticalAlign: 'top' }}>
+      {value === undefined ? (
+        <Text component="span" size="xs" c="dimmed">
+          –
+        </Text>
+      ) : (
+        <Text
+          component={look === 'gone' ? 'del' : look === 'come' ? 'ins' : 'span'}
+          size="xs"
+          className={`mono value ${look ?? ''}`}
+        >
+          {textOf(value)}
+        </Text>
+      )}
+    </Table.Td>
+  );
+}
+
+interface Field {
+  name: string;
+  was: unknown;
+  is: unknown;
+}
+
+/** Those that differ, where there is a before and an after. */
+function fieldsOf(before: unknown, after: unknown): Field[] {
+  if (!isObject(before) && !isObject(after)) {
+    return before === null && after === null
+      ? []
+      : [{ name: 'value', was: before ?? undefined, is: after ?? undefined }];
+  }
+  const was = isObject(before) ? before : {};
+  const is = isObject(after) ? after : {};
+  const names = [...new Set([...Object.keys(was), ...Object.keys(is)])];
+  return names
+    .map(name => ({ name, was: was[name], is: is[name] }))
+    .filter(field => !(isObject(before) && isObject(after)) || textOf(field.was) !== textOf(field.is));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? '');
+}

@@ -1,0 +1,172 @@
+/** Deleting: what goes with it is shown first, and what still refers to it stands in the way. */
+import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { type QueryKey, useQuery } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { Link } from 'react-router';
+import { ApiError } from '../api.ts';
+import type { Deleted } from '../api-types.ts';
+import { useOrg } from '../places.ts';
+import { useAction } from './actions.tsx';
+import { FormFailure } from './form.tsx';
+import { Failure, Waiting } from './states.tsx';
+
+interface DeletionProps {
+  opened: boolean;
+  onClose: () => void;
+  /** As in a sentence: `the channel mail`. */
+  what: string;
+  /** Words that have to be typed, for what is large. */
+  typed?: string;
+  /** Asked with `dryRun` first. */
+  run: (options: { dryRun: boolean }) => Promise<Deleted>;
+  refresh?: QueryKey[];
+  onDeleted: () => void;
+  /** What stays. */
+  children?: React.ReactNode;
+}
+
+export function Deletion(props: DeletionProps) {
+  return (
+    <Modal
+      opened={props.opened}
+      onClose={props.onClose}
+      title={
+        <Text component="span" fw={600}>
+          Delete {props.what}?
+        </Text>
+      }
+    >
+      {props.opened && <Question {...props} />}
+    </Modal>
+  );
+}
+
+function Question({ what, typed, run, refresh, onDeleted, onClose, children }: DeletionProps) {
+  const id = useId();
+  const [text, setText] = useState('');
+  const trial = useQuery({
+    queryKey: ['deletion', id],
+    queryFn: () => run({ dryRun: true }),
+    gcTime: 0,
+    retry: false,
+  });
+  const removal = useAction({
+    run: () => run({ dryRun: false }),
+    done: `Deleted ${what}.`,
+    refresh,
+    quiet: true,
+    onDone: () => {
+      onClose();
+      onDeleted();
+    },
+  });
+  const uses = usesOf(trial.error) ?? usesOf(removal.error);
+  if (trial.isPending) return <Waiting label="Looking what goes with it" />;
+  if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;
+  if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
+  return (
+    <form
+      onSubmit={event => {
+        event.preventDefault();
+        if (!typed || text === typed) removal.mutate(undefined);
+      }}
+    >
+      <Stack gap="sm">
+        <Text size="sm">This cannot be taken back. Gone will be:</Text>
+        <List size="sm">
+          {Object.entries(trial.data?.deleted ?? {})
+            .filter(([, count]) => count > 0)
+            .map(([noun, count]) => (
+              <List.Item key={noun}>
+                {count.toLocaleString('en')} {nounOf(noun, count)}
+              </List.Item>
+            ))}
+        </List>
+        {children && (
+          <Text component="div" size="sm" c="dimmed">
+            {children}
+          </Text>
+        )}
+        {typed && (
+          <TextInput
+            label={`Type ${typed} to confirm`}
+            value={text}
+            onChange={event => setText(event.currentTarget.value)}
+            autoComplete="off"
+            data-autofocus
+          />
+        )}
+        <FormFailure error={removal.error} />
+        <Group justify="flex-end" gap="xs">
+          <Button variant="default" onClick={onClose}>
+            Go back
+          </Button>
+          <Button
+            type="submit"
+            color="red.8"
+            loading={removal.isPending}
+            disabled={typed !== undefined && text !== typed}
+          >
+            Delete
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: () => void }) {
+  const org = useOrg();
+  return (
+    <Stack gap="sm">
+      <Alert color="yellow" title="It is still in use">
+        <Text size="sm">
+          {what.charAt(0).toUpperCase() + what.slice(1)} cannot be deleted while these refer to it. Change them first.
+        </Text>
+      </Alert>
+      {Object.entries(uses).map(([noun, those]) => (
+        <div key={noun}>
+          <Text size="sm" fw={600}>
+            {Array.isArray(those) ? nounOf(noun, 2) : `${those} ${nounOf(noun, those)}`}
+          </Text>
+          {Array.isArray(those) && (
+            <List size="sm">
+              {those.map(path => (
+                <List.Item key={path}>
+                  <Anchor component={Link} to={placeOf(org, path)} onClick={onClose} className="mono" inherit>
+                    {path}
+                  </Anchor>
+                </List.Item>
+              ))}
+            </List>
+          )}
+        </div>
+      ))}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          Close
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+type Uses = Record<string, number | string[]>;
+
+function usesOf(error: unknown): Uses | undefined {
+  if (!(error instanceof ApiError) || error.code !== 'resource.in_use') return undefined;
+  return (error.problem.uses ?? {}) as Uses;
+}
+
+/** A notification's path leads to its event. */
+function placeOf(org: string, path: string): string {
+  const [prj, app, evt] = path.split('/').map(encodeURIComponent);
+  return evt ? `/o/${encodeURIComponent(org)}/p/${prj}/a/${app}/e/${evt}` : `/o/${encodeURIComponent(org)}`;
+}
+
+/** `distribution_lists` is distribution lists, and one of them a distribution list. */
+function nounOf(noun: string, count: number): string {
+  const words = noun.replaceAll('_', ' ');
+  if (count !== 1) return words;
+  return words.replace(/ies$/, 'y').replace(/sses$/, 'ss').replace(/s$/, '');
+}

@@ -1,0 +1,27 @@
+/** A state in one word, with a dot of its colour; the meaning is at hand. */
+import { Badge, Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+
+interface MarkProps {
+  /** Of Mantine's palette. */
+  color: string;
+  children: ReactNode;
+  meaning?: string;
+}
+
+export function Mark({ color, children, meaning }: MarkProps) {
+  const dot = `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
+  return (
+    <Tooltip label={meaning} disabled={!meaning} multiline maw={280}>
+      <Badge
+        variant="default"
+        size="md"
+        tt="none"
+        fw={500}
+        leftSection={<span className="dot" style={{ '--dot': dot } as React.CSSProperties} />}
+      >
+        {children}
+      </Badge>
+    </Tooltip>
+  );
+}

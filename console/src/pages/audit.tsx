@@ -1,0 +1,239 @@
+/** Who changed what, the newest first. */
+import { Accordion, Anchor, Box, Button, Center, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
+import { useIntersection } from '@mantine/hooks';
+import { IconHistory } from '@tabler/icons-react';
+import { useEffect } from 'react';
+import { Link } from 'react-router';
+import { api } from '../api.ts';
+import type { AuditEntry } from '../api-types.ts';
+import { Changes } from '../components/changes.tsx';
+import { CopyText } from '../components/copy.tsx';
+import { Facts } from '../components/facts.tsx';
+import { Mark } from '../components/mark.tsx';
+import { Page } from '../components/page.tsx';
+import { SearchInput } from '../components/search-input.tsx';
+import { Empty, Failure } from '../components/states.tsx';
+import { exactTime, TimeAgo } from '../components/time.tsx';
+import { useFilters } from '../components/use-filters.ts';
+import { type List, useList } from '../components/use-list.ts';
+import { to, useOrg } from '../places.ts';
+
+const nouns = [
+  'organization',
+  'project',
+  'application',
+  'event',
+  'notification',
+  'layout',
+  'channel',
+  'list',
+  'user',
+  'address',
+  'occurrence',
+  'delivery',
+  'key',
+  'account',
+  'invite',
+];
+
+const colors: Record<string, string> = { create: 'teal', delete: 'red', remove: 'red', revoke: 'red' };
+
+export default function Audit() {
+  const org = useOrg();
+  const [filters, setFilters] = useFilters(['noun', 'actor', 'path', 'since', 'until']);
+  const { noun, actor, path, since, until } = filters;
+  const list = useList<AuditEntry>({
+    key: [org, 'audit', filters],
+    live: true,
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/audit/', {
+        params: {
+          path: { org },
+          query: {
+            ...page,
+            ...(noun && { noun }),
+            ...(actor && { actor }),
+            ...(path && { path }),
+            ...(since && { since: startOf(since) }),
+            ...(until && { until: startOf(until, 1) }),
+          },
+        },
+        signal,
+      }),
+  });
+  const filtered = Object.keys(filters).length > 0;
+  return (
+    <Page title="Audit log" description="Every change, by whom and from where. Secrets never stand in it.">
+      <Box className="card">
+        <Group p="sm" gap="xs" role="search" aria-label="Filter the audit log" align="flex-end">
+          <Select
+            size="xs"
+            label="Kind of thing"
+            placeholder="Any"
+            clearable
+            searchable
+            w={150}
+            data={nouns}
+            value={noun ?? null}
+            onChange={value => setFilters({ noun: value })}
+          />
+          <SearchInput
+            label="Key or account"
+            value={actor ?? ''}
+            onChange={value => setFilters({ actor: value })}
+            w={180}
+          />
+          <SearchInput
+            label="Path begins with"
+            value={path ?? ''}
+            onChange={value => setFilters({ path: value })}
+            flex={1}
+            miw={180}
+          />
+          <Day label="From" value={since} onChange={value => setFilters({ since: value })} />
+          <Day label="Until" value={until} onChange={value => setFilters({ until: value })} />
+        </Group>
+        <Entries
+          list={list}
+          empty={
+            <Empty
+              icon={<IconHistory size={28} stroke={1.4} />}
+              title={filtered ? 'Nothing matches' : 'Nothing has been changed yet'}
+            >
+              {filtered
+                ? 'Take away a filter. Names of keys and accounts are compared as a whole.'
+                : 'Whatever somebody creates, changes or deletes is written down here.'}
+            </Empty>
+          }
+        />
+      </Box>
+    </Page>
+  );
+}
+
+function Day({ label, value, onChange }: { label: string; value?: string; onChange: (value: string) => void }) {
+  return (
+    <TextInput
+      size="xs"
+      type="date"
+      label={label}
+      w={140}
+      value={value ?? ''}
+      onChange={event => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+/** The first moment of a day where the reader is, or of a day after it. */
+function startOf(day: string, later = 0): string | undefined {
+  const moment = new Date(`${day}T00:00:00`);
+  if (Number.isNaN(moment.getTime())) return undefined;
+  moment.setDate(moment.getDate() + later);
+  return moment.toISOString();
+}
+
+function Entries({ list, empty }: { list: List<AuditEntry>; empty: React.ReactNode }) {
+  const { ref, entry } = useIntersection({ rootMargin: '400px' });
+  const atEnd = entry?.isIntersecting ?? false;
+  const { hasMore, loadingMore, loadMore } = list;
+  useEffect(() => {
+    if (atEnd && hasMore && !loadingMore) loadMore();
+  }, [atEnd, hasMore, loadingMore, loadMore]);
+  if (list.error) return <Failure error={list.error} retry={list.retry} />;
+  if (list.loading) return [0, 1, 2, 3, 4, 5].map(row => <Skeleton key={row} height={28} m="sm" w="auto" />);
+  if (list.rows.length === 0) return empty;
+  return (
+    <>
+      <Accordion multiple chevronPosition="left" classNames={{ item: 'audit-item' }} aria-label="Entries">
+        {list.rows.map(row => (
+          <Entry key={row.id} row={row} />
+        ))}
+      </Accordion>
+      {hasMore && (
+        <Center ref={ref} py="sm">
+          <Button variant="subtle" loading={loadingMore} onClick={loadMore}>
+            Load more
+          </Button>
+        </Center>
+      )}
+    </>
+  );
+}
+
+function Entry({ row }: { row: AuditEntry }) {
+  const org = useOrg();
+  const place = row.action === 'delete' ? undefined : placeOf(org, row.noun, row.path);
+  return (
+    <Accordion.Item value={String(row.id)}>
+      <Accordion.Control>
+        <Group gap="xs" wrap="wrap" justify="space-between">
+          <Group gap="xs" miw={0}>
+            <Mark color={colors[row.action] ?? 'gray'}>{row.action}</Mark>
+            <Text component="span" size="sm" c="dimmed">
+              {row.noun}
+            </Text>
+            <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+              {row.path || org}
+            </Text>
+          </Group>
+          <Text component="span" size="xs" c="dimmed">
+            {row.actor.name} · <TimeAgo at={row.at} />
+          </Text>
+        </Group>
+      </Accordion.Control>
+      <Accordion.Panel>
+        <Facts
+          facts={[
+            ['By', `${row.actor.name} (${row.actor.kind})`],
+            ['At', exactTime(row.at)],
+            ...(row.origin ? [['From', row.origin] as [string, string]] : []),
+            ...(row.request_id
+              ? [['Request', <CopyText key="request" value={row.request_id} />] as [string, React.ReactNode]]
+              : []),
+            ...(place
+              ? [
+                  [
+                    'Now',
+                    <Anchor key="place" component={Link} to={place} inherit>
+                      Go to it
+                    </Anchor>,
+                  ] as [string, React.ReactNode],
+                ]
+              : []),
+          ]}
+        />
+        <Changes before={row.before} after={row.after} />
+      </Accordion.Panel>
+    </Accordion.Item>
+  );
+}
+
+/** The page of what an entry is about, where there is one that its path tells. */
+function placeOf(org: string, noun: string, path: string): string | undefined {
+  const parts = path.split('/');
+  const [first = '', second = '', third = ''] = parts;
+  switch (noun) {
+    case 'organization':
+      return to.settings(org);
+    case 'channel':
+      return parts.length > 1 ? to.channel(org, second, first) : to.channel(org, first);
+    case 'user':
+    case 'address':
+      return to.person(org, first);
+    case 'event':
+    case 'notification':
+      return third ? to.event(org, first, second, third) : undefined;
+    case 'occurrence':
+    case 'delivery':
+      return to.occurrence(org, first);
+    case 'list':
+      return to.lists(org, first);
+    case 'key':
+      return to.keys(org);
+    case 'account':
+    case 'invite':
+      return to.team(org);
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+/** How a channel stands, in few words. */
+import { Group, Text } from '@mantine/core';
+import type { ChannelDetails } from '../../api-types.ts';
+import { Mark } from '../../components/mark.tsx';
+
+export function ChannelState({ channel }: { channel: Pick<ChannelDetails, 'enabled' | 'paused' | 'problem'> }) {
+  return (
+    <Group gap={6}>
+      {channel.enabled ? (
+        <Mark color="teal" meaning="Messages are sent through it.">
+          enabled
+        </Mark>
+      ) : (
+        <Mark color="gray" meaning="Nothing is sent through it; deliveries are suppressed.">
+          disabled
+        </Mark>
+      )}
+      {channel.paused && (
+        <Mark color="yellow" meaning="Messages are kept until it goes on.">
+          paused
+        </Mark>
+      )}
+      {channel.problem && (
+        <Mark color="red" meaning={channel.problem}>
+          cannot send
+        </Mark>
+      )}
+    </Group>
+  );
+}
+
+/** Of the last day. */
+export function ChannelHealth({ health }: { health: ChannelDetails['health'] }) {
+  const { sent, failed, unknown } = health;
+  if (sent + failed + unknown === 0) {
+    return (
+      <Text component="span" inherit c="dimmed">
+        Nothing sent
+      </Text>
+    );
+  }
+  const parts = [
+    { count: sent, word: 'sent', color: undefined },
+    { count: failed, word: 'failed', color: 'var(--mantine-color-error)' },
+    { count: unknown, word: 'unknown', color: 'light-dark(#9a4a00, #ffb066)' },
+  ].filter(({ count, word }) => count > 0 || word === 'sent');
+  return (
+    <Group gap={8} wrap="wrap" className="numbers" component="span">
+      {parts.map(({ count, word, color }) => (
+        <Text key={word} component="span" inherit c={color}>
+          {count.toLocaleString('en')} {word}
+        </Text>
+      ))}
+    </Group>
+  );
+}

@@ -1,0 +1,246 @@
+import { ActionIcon, Alert, Fieldset, Grid, Menu, Stack } from '@mantine/core';
+import { IconDots, IconFlask, IconPlayerPause, IconPlayerPlay, IconPower, IconTrash } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useParams, useSearchParams } from 'react-router';
+import type { ChannelDetails } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
+import { GuardedItem } from '../../components/guarded.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Waiting } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { to, useOrg } from '../../places.ts';
+import { useRefusal } from '../../session.tsx';
+import {
+  type ChannelPlace,
+  changeChannel,
+  channelKey,
+  deleteChannel,
+  holdChannel,
+  useChannel,
+  useProviderKinds,
+} from './channel-api.ts';
+import { ChannelFields, channelFields, draftOfChannel, providersOf } from './channel-form.tsx';
+import { ChannelHealth, ChannelState } from './channel-state.tsx';
+import { lookOfMedium } from './media.ts';
+import { TestDrawer } from './test-drawer.tsx';
+
+const icon = { size: 15, stroke: 1.6 };
+
+export default function ChannelPage() {
+  const org = useOrg();
+  const { prj, channel: slug = '' } = useParams();
+  const place: ChannelPlace = { org, prj };
+  const { data, error, refetch } = useChannel(place, slug);
+  const queries = useQueryClient();
+  // What the form was filled with: it stays while somebody types, whatever the page reads meanwhile.
+  const [filled, setFilled] = useState({ count: 0, etag: undefined as string | null | undefined });
+  const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(place, slug))?.etag;
+  const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
+  const retag = () => setFilled(({ count }) => ({ count, etag: current() }));
+  const parents = [{ label: 'Channels', to: to.channels(org, prj) }];
+  if (!data) {
+    return (
+      <Page title={slug} parents={parents}>
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+      </Page>
+    );
+  }
+  const channel = data.value;
+  return (
+    <Page
+      title={channel.name}
+      parents={parents}
+      aside={<ChannelState channel={channel} />}
+      actions={<Actions place={place} channel={channel} onChanged={retag} />}
+    >
+      {channel.problem && (
+        <Alert color="red" title="It cannot send" mb="md">
+          {channel.problem}
+        </Alert>
+      )}
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <Section title="Settings">
+            <Form
+              key={`${channel.slug} ${filled.count}`}
+              place={place}
+              channel={channel}
+              etag={filled.etag ?? data.etag}
+              refill={refill}
+            />
+          </Section>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Section title="About">
+            <Facts
+              facts={[
+                ['Medium', lookOfMedium(channel.type).name],
+                ['Slug', <CopyText key="slug" value={channel.slug} label="Copy the slug" />],
+                ['Belongs to', channel.project ? `Project ${channel.project}` : 'The organization'],
+                [`Last ${channel.health.hours} hours`, <ChannelHealth key="health" health={channel.health} />],
+                ['Created', <TimeAgo key="created" at={channel.created_at} />],
+                ['Changed', <TimeAgo key="changed" at={channel.updated_at} />],
+              ]}
+            />
+          </Section>
+        </Grid.Col>
+      </Grid>
+    </Page>
+  );
+}
+
+interface FormProps {
+  place: ChannelPlace;
+  channel: ChannelDetails;
+  etag: string | null;
+  refill: () => void;
+}
+
+function Form({ place, channel, etag, refill }: FormProps) {
+  const kinds = useProviderKinds();
+  const queries = useQueryClient();
+  const refusal = useRefusal()('channel:write');
+  const [draft, setDraft] = useState(() => draftOfChannel(channel));
+  const save = useAction({
+    run: () => {
+      const { name, on_unknown, rate_per_second, concurrency } = draft;
+      const changes = { name, on_unknown, rate_per_second, concurrency, providers: providersOf(draft) };
+      return changeChannel(place, channel.slug, changes, etag);
+    },
+    done: 'Saved. It holds for the next message.',
+    refresh: [channelKey(place)],
+    onDone: refill,
+    quiet: true,
+  });
+  if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Waiting />;
+  return (
+    <form
+      noValidate
+      onSubmit={event => {
+        event.preventDefault();
+        save.mutate(undefined);
+      }}
+    >
+      <Fieldset variant="unstyled" disabled={refusal !== undefined}>
+        <Stack>
+          <ChannelFields
+            kinds={kinds.data}
+            type={channel.type}
+            draft={draft}
+            onChange={part => setDraft({ ...draft, ...part })}
+            errors={fieldErrors(save.error)}
+          />
+          <FormFailure
+            error={save.error}
+            shown={channelFields}
+            reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
+          />
+        </Stack>
+      </Fieldset>
+      <FormButtons>
+        <GuardedButton permission="channel:write" type="submit" loading={save.isPending}>
+          Save
+        </GuardedButton>
+      </FormButtons>
+    </form>
+  );
+}
+
+interface ActionsProps {
+  place: ChannelPlace;
+  channel: ChannelDetails;
+  onChanged: () => void;
+}
+
+function Actions({ place, channel, onChanged }: ActionsProps) {
+  const navigate = useNavigate();
+  const [params, setParams] = useSearchParams();
+  const [deleting, setDeleting] = useState(false);
+  const testing = params.has('test');
+  const setTesting = (open: boolean) => setParams(open ? { test: '' } : {}, { replace: true });
+  const refresh = [channelKey(place)];
+  const hold = useAction({
+    run: (paused: boolean) => holdChannel(place, channel.slug, paused),
+    done: (_, paused) => (paused ? 'Paused: messages wait.' : 'It goes on; what waited is sent now.'),
+    refresh,
+    onDone: onChanged,
+  });
+  const enable = useAction({
+    run: (enabled: boolean) => changeChannel(place, channel.slug, { enabled }),
+    done: (_, enabled) => (enabled ? 'Enabled.' : 'Disabled: nothing is sent through it.'),
+    refresh,
+    onDone: onChanged,
+  });
+  const disable = async () => {
+    const sure = await confirm({
+      title: `Disable ${channel.name}?`,
+      children:
+        'Messages for it are not sent, and not kept either: their deliveries are suppressed. To keep them, pause it.',
+      action: 'Disable',
+      danger: true,
+    });
+    if (sure) enable.mutate(false);
+  };
+  return (
+    <>
+      <GuardedButton
+        permission="channel:write"
+        leftSection={<IconFlask {...icon} />}
+        onClick={() => setTesting(true)}
+        variant="default"
+      >
+        Send a test
+      </GuardedButton>
+      <GuardedButton
+        permission="channel:write"
+        variant="default"
+        leftSection={channel.paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
+        loading={hold.isPending}
+        onClick={() => hold.mutate(!channel.paused)}
+      >
+        {channel.paused ? 'Resume' : 'Pause'}
+      </GuardedButton>
+      <Menu position="bottom-end" shadow="md" keepMounted={false}>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label="More">
+            <IconDots {...icon} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <GuardedItem
+            permission="channel:write"
+            icon={<IconPower {...icon} />}
+            onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
+          >
+            {channel.enabled ? 'Disable' : 'Enable'}
+          </GuardedItem>
+          <GuardedItem
+            permission="channel:write"
+            icon={<IconTrash {...icon} />}
+            danger
+            onClick={() => setDeleting(true)}
+          >
+            Delete…
+          </GuardedItem>
+        </Menu.Dropdown>
+      </Menu>
+      <TestDrawer place={place} channel={channel} opened={testing} onClose={() => setTesting(false)} />
+      <Deletion
+        opened={deleting}
+        onClose={() => setDeleting(false)}
+        what={`the channel ${channel.slug}`}
+        run={({ dryRun }) => deleteChannel(place, channel.slug, dryRun)}
+        refresh={[channelKey(place)]}
+        onDeleted={() => void navigate(to.channels(place.org, place.prj))}
+      >
+        What was sent through it stays in the history.
+      </Deletion>
+    </>
+  );
+}

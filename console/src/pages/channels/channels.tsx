@@ -1,0 +1,132 @@
+import { Group, Skeleton, Stack, Text, ThemeIcon } from '@mantine/core';
+import { IconPlus, IconSend } from '@tabler/icons-react';
+import { useNavigate } from 'react-router';
+import { api } from '../../api.ts';
+import type { Channel } from '../../api-types.ts';
+import { GuardedButton } from '../../components/actions.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Empty } from '../../components/states.tsx';
+import { useProjects } from '../../components/switchers.tsx';
+import { useList } from '../../components/use-list.ts';
+import { to, useOrg, useProject } from '../../places.ts';
+import { type ChannelPlace, channelKey, useChannel } from './channel-api.ts';
+import { ChannelHealth, ChannelState } from './channel-state.tsx';
+import { lookOfMedium } from './media.ts';
+
+export default function Channels() {
+  const org = useOrg();
+  const [project] = useProject();
+  const { data: projects = [] } = useProjects();
+  const navigate = useNavigate();
+  const shown = projects.filter(({ slug }) => !project || slug === project);
+  return (
+    <Page
+      title="Channels"
+      description="The ways out: each is of one medium and sends through one provider, with others to fall back on."
+      actions={
+        <GuardedButton
+          permission="channel:write"
+          leftSection={<IconPlus size={14} />}
+          onClick={() => navigate(to.newChannel(org, project))}
+        >
+          New channel
+        </GuardedButton>
+      }
+    >
+      <Stack>
+        <ChannelTable place={{ org }} title="Of the organization" />
+        {shown.map(({ slug, name }) => (
+          <ChannelTable key={slug} place={{ org, prj: slug }} title={`Of the project ${name}`} />
+        ))}
+      </Stack>
+    </Page>
+  );
+}
+
+function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) {
+  const { org, prj } = place;
+  const list = useList<Channel>({
+    key: channelKey(place),
+    fetch: (query, signal) =>
+      prj
+        ? api.GET('/api/o/{org}/p/{prj}/c/', { params: { path: { org, prj }, query }, signal })
+        : api.GET('/api/o/{org}/c/', { params: { path: { org }, query }, signal }),
+  });
+  const columns: Column<Channel>[] = [
+    { head: 'Channel', cell: channel => <Name channel={channel} />, width: '32%' },
+    { head: 'Providers', cell: ({ slug }) => <Providers place={place} slug={slug} />, from: 'sm', width: '24%' },
+    { head: 'State', cell: channel => <State place={place} channel={channel} />, width: '20%' },
+    { head: 'Last 24 hours', cell: ({ slug }) => <Health place={place} slug={slug} />, from: 'sm' },
+  ];
+  return (
+    <Section title={title} padded={false}>
+      <DataTable
+        label={title}
+        list={list}
+        columns={columns}
+        rowKey={({ slug }) => slug}
+        rowTo={({ slug }) => to.channel(org, slug, prj)}
+        empty={
+          prj ? (
+            <Text size="sm" c="dimmed" px="md" pb="md">
+              None of its own; its notifications use those of the organization.
+            </Text>
+          ) : (
+            <Empty icon={<IconSend size={28} stroke={1.4} />} title="No channel yet">
+              Every project can use a channel of the organization. Begin with email over your own mail server, or with
+              the sandbox, which keeps messages for viewing instead of sending them.
+            </Empty>
+          )
+        }
+      />
+    </Section>
+  );
+}
+
+function Name({ channel: { name, slug, type } }: { channel: Channel }) {
+  const look = lookOfMedium(type);
+  return (
+    <Group gap="sm" wrap="nowrap">
+      <ThemeIcon variant="default" size={30} aria-label={look.name} role="img">
+        <look.icon size={17} stroke={1.6} />
+      </ThemeIcon>
+      <div style={{ minWidth: 0 }}>
+        <Text size="sm" fw={500} truncate>
+          {name}
+        </Text>
+        <Text size="xs" c="dimmed" className="mono">
+          {slug}
+        </Text>
+      </div>
+    </Group>
+  );
+}
+
+interface Cell {
+  place: ChannelPlace;
+  slug: string;
+}
+
+function Providers({ place, slug }: Cell) {
+  const { data } = useChannel(place, slug);
+  if (!data) return <Skeleton height={10} width="60%" />;
+  const names = data.value.providers.map(({ use }) => use);
+  return names.length > 0 ? (
+    names.join(', then ')
+  ) : (
+    <Text component="span" inherit c="dimmed">
+      None
+    </Text>
+  );
+}
+
+function State({ place, channel }: { place: ChannelPlace; channel: Channel }) {
+  const { data } = useChannel(place, channel.slug);
+  return <ChannelState channel={data?.value ?? { enabled: channel.enabled, paused: false, problem: null }} />;
+}
+
+function Health({ place, slug }: Cell) {
+  const { data } = useChannel(place, slug);
+  return data ? <ChannelHealth health={data.value.health} /> : <Skeleton height={10} width="60%" />;
+}

@@ -1,0 +1,80 @@
+/** Names and texts, such as headers. */
+import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
+import { IconPlus, IconX } from '@tabler/icons-react';
+import { useState } from 'react';
+
+interface PairsInputProps {
+  label: string;
+  description?: string;
+  error?: string;
+  withAsterisk?: boolean;
+  /** By name of the pair. */
+  errors: Record<string, string>;
+  value: Record<string, string>;
+  onChange: (value: Record<string, string> | undefined) => void;
+}
+
+interface Pair {
+  key: number;
+  name: string;
+  text: string;
+}
+
+let made = 0;
+
+export function PairsInput({ label, description, error, withAsterisk, errors, value, onChange }: PairsInputProps) {
+  // Kept here, because two unfinished pairs may have the same name.
+  const [pairs, setPairs] = useState<Pair[]>(() =>
+    Object.entries(value).map(([name, text]) => ({ key: made++, name, text })),
+  );
+  const change = (next: Pair[]) => {
+    setPairs(next);
+    const named = next.filter(({ name }) => name !== '');
+    onChange(named.length > 0 ? Object.fromEntries(named.map(({ name, text }) => [name, text])) : undefined);
+  };
+  const edit = (key: number, part: Partial<Pair>) =>
+    change(pairs.map(pair => (pair.key === key ? { ...pair, ...part } : pair)));
+  return (
+    <Input.Wrapper label={label} description={description} error={error} withAsterisk={withAsterisk} labelElement="div">
+      <Stack gap={6} mt={6}>
+        {pairs.map(({ key, name, text }, i) => (
+          <Group key={key} gap={6} wrap="nowrap" align="flex-start">
+            <TextInput
+              aria-label={`${label}: name ${i + 1}`}
+              placeholder="Name"
+              value={name}
+              error={errors[name]}
+              onChange={event => edit(key, { name: event.currentTarget.value })}
+              flex={1}
+            />
+            <TextInput
+              aria-label={`${label}: value ${i + 1}`}
+              placeholder="Value"
+              value={text}
+              onChange={event => edit(key, { text: event.currentTarget.value })}
+              flex={2}
+            />
+            <ActionIcon
+              variant="subtle"
+              color="gray"
+              mt={4}
+              aria-label={`Remove ${name || `pair ${i + 1}`}`}
+              onClick={() => change(pairs.filter(pair => pair.key !== key))}
+            >
+              <IconX size={15} />
+            </ActionIcon>
+          </Group>
+        ))}
+        <div>
+          <Button
+            variant="default"
+            leftSection={<IconPlus size={14} />}
+            onClick={() => setPairs([...pairs, { key: made++, name: '', text: '' }])}
+          >
+            Add
+          </Button>
+        </div>
+      </Stack>
+    </Input.Wrapper>
+  );
+}

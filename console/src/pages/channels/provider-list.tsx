@@ -1,0 +1,153 @@
+/** The providers behind a channel, in the order in which they are tried. */
+import { ActionIcon, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
+import { IconArrowDown, IconArrowUp, IconPlus, IconTrash } from '@tabler/icons-react';
+import { useEffect, useRef, useState } from 'react';
+import type { ProviderKind } from '../../api-types.ts';
+import { errorsBelow } from '../../components/form.tsx';
+import { SettingsFields } from './settings-fields.tsx';
+import type { Schema, Values } from './settings-schema.ts';
+
+export interface ProviderDraft {
+  /** Of this form alone. */
+  key: number;
+  use: string;
+  values: Values;
+  secretsSet: string[];
+}
+
+let made = 0;
+
+export function draftOf(use: string, values: Values = {}, secretsSet: string[] = []): ProviderDraft {
+  return { key: made++, use, values, secretsSet };
+}
+
+interface ProviderListProps {
+  kinds: ProviderKind[];
+  type: string;
+  drafts: ProviderDraft[];
+  onChange: (drafts: ProviderDraft[]) => void;
+  /** Of the whole form: `providers/0/host`. */
+  errors: Record<string, string>;
+}
+
+export function kindsFor(kinds: ProviderKind[], type: string): ProviderKind[] {
+  return kinds.filter(({ medium }) => medium === type || medium === 'any');
+}
+
+export function ProviderList({ kinds, type, drafts, onChange, errors }: ProviderListProps) {
+  const [said, setSaid] = useState('');
+  // A card that moves takes the focus out of the page's hands: it is put back on the button that was pressed.
+  const moved = useRef<{ key: number; by: number } | undefined>(undefined);
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!moved.current) return;
+    const { key, by } = moved.current;
+    moved.current = undefined;
+    const buttons = list.current?.querySelectorAll<HTMLButtonElement>(`[data-card="${key}"] [data-move]`) ?? [];
+    const wanted = [...buttons].find(button => button.dataset.move === String(by) && !button.disabled);
+    (wanted ?? [...buttons].find(button => !button.disabled))?.focus();
+  });
+
+  const move = (at: number, by: number) => {
+    const next = [...drafts];
+    const [draft] = next.splice(at, 1);
+    next.splice(at + by, 0, draft!);
+    moved.current = { key: draft!.key, by };
+    setSaid(`${draft!.use} is now number ${at + by + 1} of ${drafts.length}`);
+    onChange(next);
+  };
+  return (
+    <Stack gap="sm">
+      <Stack gap="sm" ref={list} role="list">
+        {drafts.map((draft, i) => (
+          <Box key={draft.key} role="listitem" data-card={draft.key} className="card" p="sm">
+            <Group justify="space-between" wrap="nowrap" mb="xs" align="flex-start">
+              <div>
+                <Text fw={600} size="sm">
+                  {drafts.length > 1 && `${i + 1}. `}
+                  {draft.use}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {kinds.find(({ name }) => name === draft.use)?.summary}
+                </Text>
+              </div>
+              <Group gap={2} wrap="nowrap">
+                {drafts.length > 1 && (
+                  <>
+                    <Move label={`Try ${draft.use} earlier`} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
+                    <Move
+                      label={`Try ${draft.use} later`}
+                      by={1}
+                      disabled={i === drafts.length - 1}
+                      onClick={() => move(i, 1)}
+                    />
+                    <Tooltip label="Remove">
+                      <ActionIcon
+                        variant="subtle"
+                        color="gray"
+                        aria-label={`Remove ${draft.use}`}
+                        onClick={() => onChange(drafts.filter(({ key }) => key !== draft.key))}
+                      >
+                        <IconTrash size={15} stroke={1.6} />
+                      </ActionIcon>
+                    </Tooltip>
+                  </>
+                )}
+              </Group>
+            </Group>
+            {errors[`providers/${i}/use`] && (
+              <Text size="xs" c="var(--mantine-color-error)" mb="xs">
+                {errors[`providers/${i}/use`]}
+              </Text>
+            )}
+            <SettingsFields
+              schema={(kinds.find(({ name }) => name === draft.use)?.settings ?? {}) as Schema}
+              values={draft.values}
+              onChange={values => onChange(drafts.map(each => (each.key === draft.key ? { ...each, values } : each)))}
+              errors={errorsBelow(errors, `providers/${i}`)}
+              secretsSet={draft.secretsSet}
+            />
+            {Object.keys((kinds.find(({ name }) => name === draft.use)?.settings as Schema)?.properties ?? {})
+              .length === 0 && (
+              <Text size="sm" c="dimmed">
+                It needs no settings.
+              </Text>
+            )}
+          </Box>
+        ))}
+      </Stack>
+      <VisuallyHidden aria-live="polite">{said}</VisuallyHidden>
+      <div>
+        <Menu position="bottom-start" width={320} shadow="md" keepMounted={false}>
+          <Menu.Target>
+            <Button variant="default" leftSection={<IconPlus size={14} />}>
+              {drafts.length > 0 ? 'Add a provider to fall back on' : 'Add a provider'}
+            </Button>
+          </Menu.Target>
+          <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
+            {kindsFor(kinds, type).map(({ name, summary }) => (
+              <Menu.Item key={name} onClick={() => onChange([...drafts, draftOf(name)])}>
+                <Text size="sm" fw={500}>
+                  {name}
+                </Text>
+                <Text size="xs" c="dimmed">
+                  {summary}
+                </Text>
+              </Menu.Item>
+            ))}
+          </Menu.Dropdown>
+        </Menu>
+      </div>
+    </Stack>
+  );
+}
+
+function Move({ label, by, disabled, onClick }: { label: string; by: number; disabled: boolean; onClick: () => void }) {
+  return (
+    <Tooltip label={label}>
+      <ActionIcon variant="subtle" color="gray" aria-label={label} data-move={by} disabled={disabled} onClick={onClick}>
+        {by < 0 ? <IconArrowUp size={15} stroke={1.6} /> : <IconArrowDown size={15} stroke={1.6} />}
+      </ActionIcon>
+    </Tooltip>
+  );
+}

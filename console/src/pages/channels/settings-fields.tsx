@@ -1,0 +1,229 @@
+/** A provider's settings as a form, drawn from its schema. */
+import {
+  Button,
+  Collapse,
+  Fieldset,
+  JsonInput,
+  NumberInput,
+  PasswordInput,
+  Select,
+  Stack,
+  Switch,
+  TagsInput,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
+import { useState } from 'react';
+import { errorsBelow } from '../../components/form.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { PairsInput } from './pairs-input.tsx';
+import { isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
+
+interface SettingsProps {
+  schema: Schema;
+  values: Values;
+  onChange: (values: Values) => void;
+  /** By field; those of what is nested joined by slashes. */
+  errors: Record<string, string>;
+  /** Secrets that are stored: they stay when their field is left empty. */
+  secretsSet?: string[];
+}
+
+export function SettingsFields({ schema, values, onChange, errors, secretsSet = [] }: SettingsProps) {
+  const [opened, setOpened] = useState(false);
+  const names = Object.keys(schema.properties ?? {});
+  const hidden = (name: string) => {
+    const filled = values[name] !== undefined || secretsSet.includes(name);
+    const wrong = Object.keys(errors).some(field => field === name || field.startsWith(`${name}/`));
+    return isRare(name, schema) && !filled && !wrong;
+  };
+  // Decided once: what is being filled in must not jump.
+  const [rare] = useState(() => new Set(names.filter(hidden)));
+  const wrongOnes = [...rare].some(name => !hidden(name) && errors[name]);
+  const field = (name: string) => (
+    <Setting
+      key={name}
+      name={name}
+      schema={schema.properties![name]!}
+      required={schema.required?.includes(name) ?? false}
+      value={values[name]}
+      onChange={value => onChange({ ...values, [name]: value })}
+      errors={errors}
+      stored={secretsSet.includes(name)}
+    />
+  );
+  if (names.length === 0) return null;
+  return (
+    <Stack gap="sm">
+      {names.filter(name => !rare.has(name)).map(field)}
+      {rare.size > 0 && (
+        <div>
+          <Button
+            variant="subtle"
+            px={6}
+            ml={-6}
+            onClick={() => setOpened(!opened)}
+            aria-expanded={opened || wrongOnes}
+          >
+            {opened ? 'Fewer settings' : `${rare.size} more settings`}
+          </Button>
+          <Collapse expanded={opened || wrongOnes}>
+            <Stack gap="sm" pt="xs">
+              {names.filter(name => rare.has(name)).map(field)}
+            </Stack>
+          </Collapse>
+        </div>
+      )}
+    </Stack>
+  );
+}
+
+interface SettingProps {
+  name: string;
+  schema: Schema;
+  required: boolean;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  errors: Record<string, string>;
+  stored: boolean;
+}
+
+function Setting({ name, schema, required, value, onChange, errors, stored }: SettingProps) {
+  const kind = kindOf(schema);
+  const text = typeof value === 'string' ? value : '';
+  const common = {
+    label: schema.title ?? name,
+    description: schema.description,
+    error: errors[name],
+    withAsterisk: required && !stored,
+  };
+  const secret = {
+    ...common,
+    label: (
+      <>
+        {common.label} {stored && <Mark color="teal">set</Mark>}
+      </>
+    ),
+    placeholder: stored ? 'Leave empty to keep the one that is stored' : undefined,
+    autoComplete: 'off',
+  };
+  const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined);
+
+  switch (kind) {
+    case 'choice':
+      return (
+        <Select
+          {...common}
+          data={(schema.enum ?? []).map(String)}
+          value={text || null}
+          onChange={chosen => onChange(chosen ?? undefined)}
+          clearable={!required}
+          clearButtonProps={{ 'aria-label': `Clear ${common.label}` }}
+          placeholder="The usual"
+          maw={320}
+        />
+      );
+    case 'switch':
+      return (
+        <Switch
+          label={common.label}
+          description={common.description}
+          error={common.error}
+          checked={value === true}
+          onChange={event => onChange(event.currentTarget.checked || (required ? false : undefined))}
+        />
+      );
+    case 'number':
+      return (
+        <NumberInput
+          {...common}
+          value={typeof value === 'number' ? value : ''}
+          onChange={entered => onChange(entered === '' ? undefined : Number(entered))}
+          min={schema.minimum}
+          max={schema.maximum}
+          allowDecimal={schema.type === 'number'}
+          clampBehavior="none"
+          maw={320}
+        />
+      );
+    case 'long':
+      return (
+        <Textarea
+          {...(schema.secret ? secret : common)}
+          value={text}
+          onChange={typed}
+          autosize
+          minRows={2}
+          maxRows={8}
+          spellCheck={false}
+          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+        />
+      );
+    case 'secret':
+      return (
+        <PasswordInput
+          {...secret}
+          value={text}
+          onChange={typed}
+          autoComplete="new-password"
+          visibilityToggleButtonProps={{ 'aria-label': `Show ${common.label}` }}
+        />
+      );
+    case 'texts':
+      return (
+        <TagsInput
+          {...common}
+          value={Array.isArray(value) ? value.map(String) : []}
+          onChange={onChange}
+          acceptValueOnBlur
+        />
+      );
+    case 'pairs':
+      return (
+        <PairsInput
+          {...common}
+          errors={errorsBelow(errors, name)}
+          value={(value ?? {}) as Record<string, string>}
+          onChange={onChange}
+        />
+      );
+    case 'group':
+      return (
+        <Fieldset legend={common.label}>
+          <SettingsFields
+            schema={schema}
+            values={(value ?? {}) as Values}
+            onChange={onChange}
+            errors={errorsBelow(errors, name)}
+          />
+        </Fieldset>
+      );
+    case 'json':
+      return <JsonSetting {...common} value={value} onChange={onChange} />;
+    default:
+      return <TextInput {...common} value={text} onChange={typed} autoComplete="off" spellCheck={false} />;
+  }
+}
+
+/** Whatever has no form of its own. */
+function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange: (value: unknown) => void }) {
+  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
+  return (
+    <JsonInput
+      {...common}
+      value={text}
+      onChange={entered => {
+        setText(entered);
+        try {
+          onChange(entered.trim() === '' ? undefined : JSON.parse(entered));
+        } catch {
+          // Until it is JSON, the value before stands.
+        }
+      }}
+      validationError="This is not JSON yet"
+      formatOnBlur
+      autosize
+      minRows={2}
+    />
+  );
+}

@@ -1,0 +1,81 @@
+import { Button, Checkbox, Group, Input, Stack, Text, Tooltip } from '@mantine/core';
+import { groupByNoun, nounWords, presets } from './permissions.ts';
+
+interface PermissionPickerProps {
+  /** Nobody gives away what they do not have. */
+  grantable: string[];
+  value: string[];
+  onChange: (permissions: string[]) => void;
+  error?: string;
+}
+
+export function PermissionPicker({ grantable, value, onChange, error }: PermissionPickerProps) {
+  const chosen = new Set(value);
+  const same = (wanted: string[]) => wanted.length === chosen.size && wanted.every(name => chosen.has(name));
+  return (
+    <Input.Wrapper label="What it may do" labelElement="div" error={error} withAsterisk>
+      <Group gap={6} my={6}>
+        {presets.map(({ name, meaning, includes }) => {
+          const wanted = grantable.filter(includes);
+          return (
+            <Tooltip key={name} label={meaning}>
+              <Button
+                variant={same(wanted) ? 'light' : 'default'}
+                size="compact-xs"
+                aria-pressed={same(wanted)}
+                onClick={() => onChange(wanted)}
+              >
+                {name}
+              </Button>
+            </Tooltip>
+          );
+        })}
+        <Button
+          variant={same(grantable) ? 'light' : 'default'}
+          size="compact-xs"
+          aria-pressed={same(grantable)}
+          onClick={() => onChange(grantable)}
+        >
+          Everything you may
+        </Button>
+      </Group>
+      <Stack gap={0} className="card">
+        {groupByNoun(grantable).map(([noun, permissions]) => (
+          <Group
+            key={noun}
+            px="sm"
+            py={7}
+            justify="space-between"
+            gap="xs"
+            role="group"
+            aria-label={nounWords[noun]?.name ?? noun}
+            className="permission"
+          >
+            <div>
+              <Text size="sm" fw={500}>
+                {nounWords[noun]?.name ?? noun}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {nounWords[noun]?.meaning}
+              </Text>
+            </div>
+            <Group gap="md">
+              {permissions.map(permission => (
+                <Checkbox
+                  key={permission}
+                  size="xs"
+                  label={permission.split(':')[1]}
+                  aria-label={permission}
+                  checked={chosen.has(permission)}
+                  onChange={({ currentTarget }) =>
+                    onChange(currentTarget.checked ? [...value, permission] : value.filter(each => each !== permission))
+                  }
+                />
+              ))}
+            </Group>
+          </Group>
+        ))}
+      </Stack>
+    </Input.Wrapper>
+  );
+}

@@ -1,0 +1,188 @@
+/**
+ * Sends a file of any size in pieces, one after the other: each is a request of its own, so that there is progress to
+ * show and no limit to run into.
+ */
+import Papa from 'papaparse';
+import { api } from '../../api.ts';
+import type { ListImported } from '../../api-types.ts';
+import { leftOut, type Target } from './import-fields.ts';
+
+/** Of the file, at a time: some thousands of rows. */
+const pieceBytes = 512 * 1024;
+const previewRows = 20;
+/** Rows with mistakes are kept to be downloaded; a file in which all are wrong must not fill the memory. */
+const keptErrors = 100_000;
+
+export interface ImportPlace {
+  org: string;
+  prj: string;
+  pk: number;
+}
+
+export interface Mapping {
+  targets: Target[];
+  /** Whether the first row names the columns. */
+  headed: boolean;
+}
+
+export interface RowError {
+  /** In the file, the first being 1. */
+  line: number;
+  field: string | null;
+  message: string;
+  cells: string[];
+}
+
+export interface Progress extends Omit<ListImported, 'errors' | 'errors_total'> {
+  /** 0 to 1. */
+  share: number;
+  errors: RowError[];
+  /** Errors beyond those kept. */
+  moreErrors: number;
+  done: boolean;
+}
+
+const nothing: Progress = {
+  share: 0,
+  rows: 0,
+  added: 0,
+  existing: 0,
+  created_users: 0,
+  updated_users: 0,
+  errors: [],
+  moreErrors: 0,
+  done: false,
+};
+
+export function preview(file: File): Promise<{ rows: string[][]; delimiter: string }> {
+  return new Promise((resolve, reject) => {
+    Papa.parse<string[]>(file, {
+      preview: previewRows,
+      skipEmptyLines: 'greedy',
+      complete: ({ data, meta }) => resolve({ rows: data, delimiter: meta.delimiter }),
+      error: reject,
+    });
+  });
+}
+
+interface Run {
+  file: File;
+  place: ImportPlace;
+  mapping: Mapping;
+  delimiter: string;
+  dryRun: boolean;
+  signal: AbortSignal;
+  onProgress: (progress: Progress) => void;
+}
+
+export function runImport({ file, place, mapping, delimiter, dryRun, signal, onProgress }: Run): Promise<Progress> {
+  let progress = nothing;
+  let line = 0;
+  return new Promise((resolve, reject) => {
+    Papa.parse<string[]>(file, {
+      delimiter,
+      skipEmptyLines: 'greedy',
+      chunkSize: pieceBytes,
+      chunk: ({ data, meta }, parser) => {
+        const first = line + 1;
+        line += data.length;
+        const skipped = first === 1 && mapping.headed ? 1 : 0;
+        const rows = data.slice(skipped);
+        parser.pause();
+        send(place, mapping, rows, dryRun, signal).then(
+          result => {
+            progress = add(progress, result, rows, first + skipped, Math.min(1, meta.cursor / file.size));
+            onProgress(progress);
+            parser.resume();
+          },
+          error => {
+            parser.abort();
+            reject(error);
+          },
+        );
+      },
+      complete: () => {
+        const done = { ...progress, share: 1, done: true };
+        onProgress(done);
+        resolve(done);
+      },
+      error: reject,
+    });
+  });
+}
+
+async function send(
+  place: ImportPlace,
+  { targets }: Mapping,
+  rows: string[][],
+  dryRun: boolean,
+  signal: AbortSignal,
+): Promise<ListImported | undefined> {
+  signal.throwIfAborted();
+  if (rows.length === 0) return undefined;
+  const columns = targets.flatMap((target, i) => (target === leftOut ? [] : [i]));
+  const table = [columns.map(i => targets[i]!), ...rows.map(row => columns.map(i => (row[i] ?? '').trim()))];
+  const { data } = await api.POST('/api/o/{org}/p/{prj}/d/{pk}/import/', {
+    params: {
+      path: place,
+      query: { on_error: 'skip', ...(dryRun && { dry_run: true }) },
+    },
+    body: Papa.unparse(table, { newline: '\n' }),
+    bodySerializer: text => text as string,
+    headers: { 'content-type': 'text/csv' },
+    signal,
+  });
+  return data as ListImported;
+}
+
+function add(
+  before: Progress,
+  result: ListImported | undefined,
+  rows: string[][],
+  firstLine: number,
+  share: number,
+): Progress {
+  if (!result) return { ...before, share };
+  const errors = result.errors.map(({ row, field, message }) => ({
+    line: firstLine + row - 1,
+    field,
+    message,
+    cells: rows[row - 1] ?? [],
+  }));
+  const kept = errors.slice(0, Math.max(0, keptErrors - before.errors.length));
+  return {
+    share,
+    rows: before.rows + result.rows,
+    added: before.added + result.added,
+    existing: before.existing + result.existing,
+    created_users: before.created_users + result.created_users,
+    updated_users: before.updated_users + result.updated_users,
+    errors: [...before.errors, ...kept],
+    moreErrors: before.moreErrors + result.errors_total - kept.length,
+    done: false,
+  };
+}
+
+/** The rows with mistakes as they were, each with what is wrong with it, to be mended and imported again. */
+export function errorFile(headers: string[], errors: RowError[]): string {
+  const byLine = new Map<number, { cells: string[]; messages: string[] }>();
+  for (const { line, field, message, cells } of errors) {
+    const row = byLine.get(line) ?? { cells, messages: [] };
+    row.messages.push(field ? `${field}: ${message}` : message);
+    byLine.set(line, row);
+  }
+  const rows = [...byLine].map(([line, { cells, messages }]) => [
+    ...headers.map((_, i) => cells[i] ?? ''),
+    String(line),
+    messages.join('; '),
+  ]);
+  return Papa.unparse([[...headers, 'line', 'error'], ...rows]);
+}
+
+export function download(name: string, text: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type: 'text/csv' }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

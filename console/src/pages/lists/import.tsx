@@ -1,0 +1,371 @@
+/** A CSV file into a list: look at it, say what its columns are, try it without changing anything, then do it. */
+import {
+  Alert,
+  Progress as Bar,
+  Box,
+  Button,
+  Checkbox,
+  Group,
+  Select,
+  SimpleGrid,
+  Stack,
+  Table,
+  Text,
+} from '@mantine/core';
+import { IconAlertTriangle, IconDownload, IconFileTypeCsv } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useState } from 'react';
+import { Link, useParams } from 'react-router';
+import { GuardedButton, tellFailure } from '../../components/actions.tsx';
+import { CopyBlock } from '../../components/copy.tsx';
+import { count } from '../../components/counts.tsx';
+import { FormFailure } from '../../components/form.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { to, useOrg } from '../../places.ts';
+import { FileDrop } from './file-drop.tsx';
+import { choicesFor, guessAll, leftOut, looksLikeData, type Target } from './import-fields.ts';
+import { download, errorFile, type Progress, preview, runImport } from './import-run.ts';
+import { useDistributionList } from './list.tsx';
+import { listKey, listsKey } from './list-key.ts';
+
+interface Chosen {
+  file: File;
+  rows: string[][];
+  delimiter: string;
+}
+
+export default function ImportPage() {
+  const org = useOrg();
+  const { prj = '', pk: text = '' } = useParams();
+  const pk = Number(text);
+  const { data: list } = useDistributionList(prj, pk);
+  const [chosen, setChosen] = useState<Chosen>();
+  const [problem, setProblem] = useState<string>();
+  const choose = async (file: File | undefined) => {
+    setProblem(undefined);
+    setChosen(undefined);
+    if (!file) return;
+    try {
+      const { rows, delimiter } = await preview(file);
+      if (rows.length === 0) setProblem(`${file.name} is empty.`);
+      else setChosen({ file, rows, delimiter });
+    } catch (error) {
+      tellFailure(error);
+    }
+  };
+  const name = list?.value.name ?? 'List';
+  return (
+    <Page
+      title={`Import into ${name}`}
+      parents={[
+        { label: 'Lists', to: to.lists(org, prj) },
+        { label: name, to: to.list(org, prj, pk) },
+      ]}
+      description="Unknown people are created, known ones are updated, and all of them become members. Nothing is removed."
+    >
+      <Stack maw={960}>
+        {chosen ? (
+          <Steps
+            key={chosen.file.name}
+            chosen={chosen}
+            place={{ org, prj, pk }}
+            another={() => void choose(undefined)}
+          />
+        ) : (
+          <>
+            <FileDrop onFile={file => void choose(file)} />
+            {problem && (
+              <Alert color="red" icon={<IconAlertTriangle size={18} />} role="alert">
+                {problem}
+              </Alert>
+            )}
+            <Section title="What it looks like">
+              <Text size="sm" c="dimmed" mb="xs">
+                One row for each person. Only the email is needed; what other columns mean is asked next.
+              </Text>
+              <CopyBlock
+                label="Copy the example"
+                value={
+                  'email,first_name,last_name,locale,phone,custom.tier\nada@acme.test,Ada,Lovelace,en,+15555550100,gold'
+                }
+              />
+            </Section>
+          </>
+        )}
+      </Stack>
+    </Page>
+  );
+}
+
+interface StepsProps {
+  chosen: Chosen;
+  place: { org: string; prj: string; pk: number };
+  another: () => void;
+}
+
+function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps) {
+  const queries = useQueryClient();
+  const [headed, setHeaded] = useState(() => !looksLikeData(rows[0] ?? []));
+  const width = Math.max(...rows.map(row => row.length));
+  const headers = Array.from({ length: width }, (_, i) => (headed && rows[0]?.[i]?.trim()) || `Column ${i + 1}`);
+  const body = headed ? rows.slice(1) : rows;
+  const [targets, setTargets] = useState(() => guessAll(headers, body));
+  const [trial, setTrial] = useState<Progress>();
+  const [result, setResult] = useState<Progress>();
+  const [running, setRunning] = useState<'trial' | 'import'>();
+  const [error, setError] = useState<unknown>();
+  const stop = useRef<AbortController>(undefined);
+  useEffect(() => () => stop.current?.abort(), []);
+
+  const map = (at: number, target: Target) => {
+    // One column for each field: the column that had it before is left out.
+    setTargets(targets.map((each, i) => (i === at ? target : each === target ? leftOut : each)));
+    setTrial(undefined);
+  };
+  const run = async (kind: 'trial' | 'import') => {
+    const controller = new AbortController();
+    stop.current = controller;
+    setRunning(kind);
+    setError(undefined);
+    const onProgress = kind === 'trial' ? setTrial : setResult;
+    try {
+      const mapping = { targets, headed };
+      const dryRun = kind === 'trial';
+      await runImport({ file, place, mapping, delimiter, dryRun, signal: controller.signal, onProgress });
+    } catch (failure) {
+      if (!controller.signal.aborted) setError(failure);
+    } finally {
+      setRunning(undefined);
+      if (kind === 'import') {
+        const { org, prj, pk } = place;
+        const touched = [listKey(org, prj, pk), listsKey(org, prj), [org, 'users'], [org, 'user']];
+        for (const queryKey of touched) void queries.invalidateQueries({ queryKey });
+      }
+    }
+  };
+  const ready = targets.includes('email');
+  const fileLine = `${file.name}, ${size(file.size)}`;
+  return (
+    <>
+      <Section
+        title="1. The file"
+        aside={
+          <Button variant="default" onClick={another} disabled={running !== undefined}>
+            Another file
+          </Button>
+        }
+      >
+        <Group justify="space-between" mb="xs">
+          <Text size="sm">{fileLine}</Text>
+          <Checkbox
+            label="The first row names the columns"
+            checked={headed}
+            disabled={running !== undefined || result !== undefined}
+            onChange={({ currentTarget }) => {
+              setHeaded(currentTarget.checked);
+              setTrial(undefined);
+            }}
+          />
+        </Group>
+        <Preview headers={headers} rows={body.slice(0, 5)} />
+      </Section>
+      <Section title="2. What the columns are">
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="sm">
+          {headers.map((header, i) => (
+            <Select
+              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name that is surely theirs
+              key={i}
+              label={header}
+              description={
+                body
+                  .slice(0, 2)
+                  .map(row => row[i])
+                  .filter(Boolean)
+                  .join(', ')
+                  .slice(0, 60) || 'Empty'
+              }
+              data={choicesFor(header)}
+              value={targets[i] === leftOut ? 'leave-out' : targets[i]}
+              onChange={value => map(i, value === 'leave-out' || !value ? leftOut : value)}
+              allowDeselect={false}
+              disabled={running !== undefined || result !== undefined}
+            />
+          ))}
+        </SimpleGrid>
+        {!ready && (
+          <Text size="sm" c="var(--mantine-color-error)" mt="sm" role="alert">
+            Say which column holds the email: people are told apart by it.
+          </Text>
+        )}
+      </Section>
+      {!result && (
+        <Section title="3. Try it">
+          <Text size="sm" c="dimmed" mb="sm">
+            Goes through the whole file and tells what would come of it. Nothing is changed.
+          </Text>
+          <Group>
+            <GuardedButton
+              permission="distributionlist:write"
+              variant={trial?.done ? 'default' : 'filled'}
+              disabled={!ready || running !== undefined}
+              onClick={() => void run('trial')}
+            >
+              {trial?.done ? 'Try again' : 'Try without changing anything'}
+            </GuardedButton>
+            {running === 'trial' && <Stop stop={() => stop.current?.abort()} />}
+          </Group>
+          {trial && <Outcome progress={trial} headers={headers} trial />}
+        </Section>
+      )}
+      {(trial?.done || result) && (
+        <Section title="4. Import">
+          {!result?.done && (
+            <Group mb="sm">
+              <GuardedButton
+                permission="distributionlist:write"
+                disabled={running !== undefined || !ready}
+                onClick={() => void run('import')}
+              >
+                {`Import ${count((trial?.rows ?? 0) - badRows(trial))} rows`}
+              </GuardedButton>
+              {running === 'import' && <Stop stop={() => stop.current?.abort()} />}
+              {running === undefined && badRows(trial) > 0 && (
+                <Text size="sm" c="dimmed">
+                  The {count(badRows(trial))} rows with mistakes are left out.
+                </Text>
+              )}
+            </Group>
+          )}
+          {result && <Outcome progress={result} headers={headers} />}
+          {result?.done && (
+            <Group mt="sm">
+              <Button component={Link} to={to.list(place.org, place.prj, place.pk)}>
+                To the list
+              </Button>
+            </Group>
+          )}
+        </Section>
+      )}
+      <FormFailure error={error} />
+      {Boolean(error) && result && (
+        <Text size="sm" c="dimmed">
+          What was imported so far stays. Importing the file again is harmless: who is a member already is left alone.
+        </Text>
+      )}
+    </>
+  );
+}
+
+function badRows(progress: Progress | undefined): number {
+  return new Set(progress?.errors.map(({ line }) => line)).size;
+}
+
+function size(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+function Stop({ stop }: { stop: () => void }) {
+  return (
+    <Button variant="default" onClick={stop}>
+      Stop
+    </Button>
+  );
+}
+
+function Preview({ headers, rows }: { headers: string[]; rows: string[][] }) {
+  return (
+    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label="First rows of the file">
+      <Table className="table" fz="xs" verticalSpacing={5}>
+        <caption hidden>The first rows</caption>
+        <Table.Thead>
+          <Table.Tr>
+            {headers.map((header, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: two columns may have the same name
+              <Table.Th key={i} scope="col">
+                {header}
+              </Table.Th>
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {rows.map((row, y) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows of a file are told apart by where they stand
+            <Table.Tr key={y}>
+              {headers.map((_, x) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                <Table.Td key={x} style={{ whiteSpace: 'nowrap' }}>
+                  {row[x]}
+                </Table.Td>
+              ))}
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Box>
+  );
+}
+
+const shownErrors = 10;
+
+function Outcome({ progress, headers, trial = false }: { progress: Progress; headers: string[]; trial?: boolean }) {
+  const { share, done, rows, added, existing, created_users, updated_users, errors, moreErrors } = progress;
+  const numbers = [
+    ['rows', rows],
+    [trial ? 'would be added' : 'added', added],
+    ['members already', existing],
+    [trial ? 'people would be new' : 'new people', created_users],
+    [trial ? 'people would change' : 'people changed', updated_users],
+    ['mistakes', errors.length + moreErrors],
+  ] as const;
+  return (
+    <Stack gap="sm" mt="sm">
+      {!done && <Bar value={share * 100} aria-label={trial ? 'Trying' : 'Importing'} animated />}
+      <Group gap="lg" aria-live="polite">
+        {numbers.map(([label, value]) => (
+          <div key={label}>
+            <Text fw={600} className="numbers">
+              {count(value)}
+            </Text>
+            <Text size="xs" c="dimmed">
+              {label}
+            </Text>
+          </div>
+        ))}
+      </Group>
+      {errors.length > 0 && (
+        <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title="Rows with mistakes">
+          <Stack gap={4}>
+            {errors.slice(0, shownErrors).map(({ line, field, message }) => (
+              <Text key={`${line} ${field} ${message}`} size="sm">
+                Row {line}: {field && `${field} `}
+                {message}
+              </Text>
+            ))}
+            {errors.length > shownErrors && (
+              <Text size="sm" c="dimmed">
+                and {count(errors.length + moreErrors - shownErrors)} more
+              </Text>
+            )}
+            <div>
+              <Button
+                variant="default"
+                mt={4}
+                leftSection={<IconDownload size={15} stroke={1.6} />}
+                onClick={() => download('rows-with-mistakes.csv', errorFile(headers, errors))}
+              >
+                Download them as CSV
+              </Button>
+            </div>
+          </Stack>
+        </Alert>
+      )}
+      {done && errors.length === 0 && trial && (
+        <Group gap={6}>
+          <IconFileTypeCsv size={18} stroke={1.6} aria-hidden />
+          <Text size="sm">Every row is fine.</Text>
+        </Group>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,127 @@
+/** Who stands on a list. */
+import { Anchor, Box, Group, Text } from '@mantine/core';
+import { IconTrash, IconUsers } from '@tabler/icons-react';
+import { Link } from 'react-router';
+import { api, take } from '../../api.ts';
+import type { NamedMember } from '../../api-types.ts';
+import { useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
+import { SearchInput } from '../../components/search-input.tsx';
+import { Empty } from '../../components/states.tsx';
+import { useFilters } from '../../components/use-filters.ts';
+import { useList } from '../../components/use-list.ts';
+import { to, useOrg } from '../../places.ts';
+import { listKey } from './list-key.ts';
+
+export function Members({ prj, pk }: { prj: string; pk: number }) {
+  const org = useOrg();
+  const [{ search = '' }, setFilters] = useFilters(['search']);
+  const path = { org, prj, pk };
+  const key = listKey(org, prj, pk);
+  const list = useList<NamedMember>({
+    key: [...key, 'members', search],
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/p/{prj}/d/{pk}/members/', {
+        params: { path, query: { ...page, ...(search && { search }) } },
+        signal,
+      }),
+  });
+  const activate = useAction({
+    run: ({ member, active }: { member: NamedMember; active: boolean }) =>
+      take(
+        api.PATCH('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', {
+          params: { path: { ...path, member: member.id } },
+          body: { active },
+        }),
+      ),
+    done: (_, { member, active }) =>
+      active ? `${member.address} is notified again.` : `${member.address} is kept, but not notified.`,
+    refresh: [key],
+  });
+  const remove = useAction({
+    run: (member: NamedMember) =>
+      take(api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', { params: { path: { ...path, member: member.id } } })),
+    done: (_, { address }) => `Removed ${address} from the list.`,
+    refresh: [key],
+  });
+  const askRemove = async (member: NamedMember) => {
+    const sure = await confirm({
+      title: `Remove ${member.address} from the list?`,
+      children: 'The person stays. To keep somebody on the list without notifying them, switch them off instead.',
+      action: 'Remove',
+      danger: true,
+    });
+    if (sure) remove.mutate(member);
+  };
+  const columns: Column<NamedMember>[] = [
+    {
+      head: 'Address',
+      cell: ({ address, first_name, last_name, user }) => (
+        <>
+          <Anchor component={Link} to={to.person(org, user)} c="inherit" size="sm" fw={500} display="block">
+            <span style={{ overflowWrap: 'anywhere' }}>{`${first_name} ${last_name}`.trim() || user}</span>
+          </Anchor>
+          <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {address}
+          </Text>
+        </>
+      ),
+    },
+    {
+      head: 'Active',
+      width: 80,
+      cell: member => (
+        <GuardedSwitch
+          permission="distributionlist:write"
+          label={`Notify ${member.address}`}
+          checked={member.active}
+          onChange={active => activate.mutate({ member, active })}
+        />
+      ),
+    },
+    {
+      head: 'Remove',
+      quiet: true,
+      width: 48,
+      align: 'right',
+      cell: member => (
+        <GuardedIcon
+          permission="distributionlist:write"
+          label={`Remove ${member.address}`}
+          onClick={() => void askRemove(member)}
+        >
+          <IconTrash size={15} stroke={1.6} />
+        </GuardedIcon>
+      ),
+    },
+  ];
+  return (
+    <Box className="card">
+      <Group p="sm" role="search">
+        <SearchInput
+          label="First name, last name or address begins with"
+          value={search}
+          onChange={value => setFilters({ search: value })}
+          w={{ base: '100%', xs: 360 }}
+        />
+      </Group>
+      <DataTable
+        label="Members"
+        list={list}
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={
+          search ? (
+            <Empty title="No member is called that" />
+          ) : (
+            <Empty icon={<IconUsers size={28} stroke={1.4} />} title="Nobody is on this list yet">
+              Add members by pasting their email addresses, or import a CSV file.
+            </Empty>
+          )
+        }
+      />
+    </Box>
+  );
+}

@@ -1,0 +1,186 @@
+/** Where somebody is reached. */
+import { Autocomplete, Box, Button, Group, Text, TextInput } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import type { WholeAddress } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { FormFailure, fieldErrors } from '../../components/form.tsx';
+import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Section } from '../../components/page.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useList } from '../../components/use-list.ts';
+import { useOrg } from '../../places.ts';
+import { personKey } from './person-key.ts';
+
+const kinds = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
+
+export function Addresses({ username }: { username: string }) {
+  const org = useOrg();
+  const [adding, setAdding] = useState(false);
+  const key = [...personKey(org, username), 'addresses'];
+  const path = { org, username };
+  const list = useList<WholeAddress>({
+    key,
+    fetch: (query, signal) => api.GET('/api/o/{org}/u/{username}/addresses/', { params: { path, query }, signal }),
+  });
+  const enable = useAction({
+    run: ({ address, enabled }: { address: WholeAddress; enabled: boolean }) =>
+      take(
+        api.PATCH('/api/o/{org}/u/{username}/addresses/{address}/', {
+          params: { path: { ...path, address: address.id } },
+          body: { enabled },
+        }),
+      ),
+    done: (_, { address, enabled }) =>
+      enabled ? `${address.value} is used again.` : `Nothing is sent to ${address.value} any more.`,
+    refresh: [key],
+  });
+  const [removed, setRemoved] = useState<WholeAddress>();
+  const columns: Column<WholeAddress>[] = [
+    { head: 'Kind', cell: ({ name }) => name, width: 120 },
+    {
+      head: 'Address',
+      cell: ({ value, disabled_at, disabled_reason }) => (
+        <>
+          <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
+          {disabled_at && (
+            <Group gap={6}>
+              <Mark color="gray" meaning="Nothing is sent to it until it is enabled again.">
+                disabled
+              </Mark>
+              <Text size="xs" c="dimmed">
+                {disabled_reason && `${disabled_reason}, `}
+                <TimeAgo at={disabled_at} />
+              </Text>
+            </Group>
+          )}
+        </>
+      ),
+    },
+    {
+      head: 'Enabled',
+      width: 80,
+      cell: address => (
+        <GuardedSwitch
+          permission="user:write"
+          label={`Send to ${address.value}`}
+          checked={address.disabled_at === null}
+          onChange={enabled => enable.mutate({ address, enabled })}
+        />
+      ),
+    },
+    {
+      head: 'Remove',
+      quiet: true,
+      width: 40,
+      align: 'right',
+      cell: address => (
+        <GuardedIcon permission="user:write" label={`Remove ${address.value}`} onClick={() => setRemoved(address)}>
+          <IconTrash size={15} stroke={1.6} />
+        </GuardedIcon>
+      ),
+    },
+  ];
+  return (
+    <Section
+      title="Addresses"
+      padded={false}
+      aside={
+        <GuardedButton permission="user:write" variant="default" onClick={() => setAdding(!adding)}>
+          {adding ? 'Done' : 'Add address'}
+        </GuardedButton>
+      }
+    >
+      {adding && <NewAddress username={username} />}
+      <DataTable
+        label="Addresses"
+        list={list}
+        columns={columns}
+        rowKey={({ id }) => id}
+        empty={
+          <Text size="sm" c="dimmed" px="md" pb="md">
+            No address: this person can only be reached by channels that need none, such as the inbox.
+          </Text>
+        }
+      />
+      <Deletion
+        opened={removed !== undefined}
+        onClose={() => setRemoved(undefined)}
+        what={`the address ${removed?.value ?? ''}`}
+        run={({ dryRun }) =>
+          take(
+            api.DELETE('/api/o/{org}/u/{username}/addresses/{address}/', {
+              params: {
+                path: { ...path, address: removed!.id },
+                query: { cascade: true, ...(dryRun && { dry_run: true }) },
+              },
+            }),
+          )
+        }
+        refresh={[personKey(org, username)]}
+        onDeleted={() => {}}
+      >
+        To keep it without sending to it, switch it off instead.
+      </Deletion>
+    </Section>
+  );
+}
+
+function NewAddress({ username }: { username: string }) {
+  const org = useOrg();
+  const [name, setName] = useState('phone');
+  const [value, setValue] = useState('');
+  const add = useAction({
+    run: () =>
+      take(
+        api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body: { name, value } }),
+      ),
+    done: added => `Added ${added.value}.`,
+    refresh: [personKey(org, username)],
+    onDone: () => setValue(''),
+    quiet: true,
+  });
+  const errors = fieldErrors(add.error);
+  return (
+    <Box px="md" pb="md">
+      <form
+        noValidate
+        aria-label="Add address"
+        onSubmit={event => {
+          event.preventDefault();
+          add.mutate(undefined);
+        }}
+      >
+        <Group align="flex-start" gap="xs">
+          <Autocomplete
+            label="Kind"
+            data={kinds}
+            value={name}
+            onChange={setName}
+            error={errors.name}
+            w={140}
+            // Only a help: any name will do.
+            filter={({ options }) => options}
+          />
+          <TextInput
+            label="Address"
+            placeholder={/^(phone|sms)/.test(name) ? '+15555550100' : undefined}
+            value={value}
+            error={errors.value}
+            onChange={event => setValue(event.currentTarget.value)}
+            flex={1}
+            miw={200}
+          />
+          <Button type="submit" loading={add.isPending} mt={24} size="sm">
+            Add
+          </Button>
+        </Group>
+        {add.error && Object.keys(errors).length === 0 && <FormFailure error={add.error} />}
+      </form>
+    </Box>
+  );
+}

@@ -1,0 +1,144 @@
+import { ActionIcon, Grid, Menu, Stack } from '@mantine/core';
+import { IconDots, IconLock, IconLockOpen, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useParams } from 'react-router';
+import { api, take, takeTagged } from '../../api.ts';
+import type { Profile } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { GuardedItem } from '../../components/guarded.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Waiting } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { to, useOrg } from '../../places.ts';
+import { Addresses } from './addresses.tsx';
+import { History } from './history.tsx';
+import { Memberships } from './memberships.tsx';
+import { PersonForm } from './person-form.tsx';
+import { personKey } from './person-key.ts';
+
+const icon = { size: 15, stroke: 1.6 };
+
+export default function Person() {
+  const org = useOrg();
+  const { username = '' } = useParams();
+  const parents = [{ label: 'People', to: to.people(org) }];
+  const { data, error, refetch } = useQuery({
+    queryKey: [...personKey(org, username), 'profile'],
+    queryFn: ({ signal }) =>
+      takeTagged(api.GET('/api/o/{org}/u/{username}/profile/', { params: { path: { org, username } }, signal })),
+  });
+  if (!data) {
+    return (
+      <Page title={username} parents={parents}>
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+      </Page>
+    );
+  }
+  const { value: person, etag } = data;
+  return (
+    <Page
+      title={`${person.first_name} ${person.last_name}`.trim() || person.email}
+      parents={parents}
+      aside={person.locked && <Mark color="red">locked</Mark>}
+      actions={<Actions person={person} />}
+    >
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 8 }}>
+          <Stack>
+            <Section title="Profile">
+              <PersonForm key={person.username} person={person} etag={etag} />
+            </Section>
+            <Addresses username={username} />
+            <History username={username} />
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 4 }}>
+          <Stack>
+            <Section title="About">
+              <Facts
+                facts={[
+                  ['Email', <CopyText key="email" value={person.email} label="Copy the email" />],
+                  ['Username', <CopyText key="username" value={person.username} label="Copy the username" />],
+                  ['Created', <TimeAgo key="created" at={person.created_at} />],
+                  ['Changed', <TimeAgo key="changed" at={person.updated_at} />],
+                ]}
+              />
+            </Section>
+            <Memberships username={username} />
+          </Stack>
+        </Grid.Col>
+      </Grid>
+    </Page>
+  );
+}
+
+function Actions({ person }: { person: Profile }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = useState(false);
+  const { username, locked, email } = person;
+  const path = { org, username };
+  const lock = useAction({
+    run: (wanted: boolean) =>
+      take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: wanted } })),
+    done: (_, wanted) => (wanted ? `${email} is locked and receives nothing.` : `${email} is unlocked.`),
+    refresh: [personKey(org, username), [org, 'users']],
+  });
+  const press = async () => {
+    const sure =
+      locked ||
+      (await confirm({
+        title: `Lock ${email}?`,
+        children: 'Whatever is meant for a locked person is recorded as suppressed and not sent.',
+        action: 'Lock',
+      }));
+    if (sure) lock.mutate(!locked);
+  };
+  return (
+    <>
+      <GuardedButton
+        permission="user:write"
+        variant="default"
+        leftSection={locked ? <IconLockOpen {...icon} /> : <IconLock {...icon} />}
+        loading={lock.isPending}
+        onClick={() => void press()}
+      >
+        {locked ? 'Unlock' : 'Lock'}
+      </GuardedButton>
+      <Menu position="bottom-end" shadow="md" keepMounted={false}>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label="More">
+            <IconDots {...icon} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <GuardedItem permission="user:write" icon={<IconTrash {...icon} />} danger onClick={() => setDeleting(true)}>
+            Delete…
+          </GuardedItem>
+        </Menu.Dropdown>
+      </Menu>
+      <Deletion
+        opened={deleting}
+        onClose={() => setDeleting(false)}
+        what={email}
+        run={({ dryRun }) =>
+          take(
+            api.DELETE('/api/o/{org}/u/{username}/', {
+              params: { path, query: dryRun ? { dry_run: true } : {} },
+            }),
+          )
+        }
+        refresh={[[org, 'users']]}
+        onDeleted={() => void navigate(to.people(org))}
+      >
+        What was sent stays in the history, without the name.
+      </Deletion>
+    </>
+  );
+}

@@ -1,0 +1,219 @@
+/** What sandbox channels kept instead of sending, as a mail program shows it: the list beside the message. */
+import { Anchor, Box, Button, Group, ScrollArea, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
+import { IconArrowLeft, IconMailbox } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useRef } from 'react';
+import { Link } from 'react-router';
+import { api, take } from '../api.ts';
+import type { Sandboxed } from '../api-types.ts';
+import { MessageView } from '../components/message-view.tsx';
+import { Page } from '../components/page.tsx';
+import { Empty, Failure } from '../components/states.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { useFilters } from '../components/use-filters.ts';
+import { type List, useList } from '../components/use-list.ts';
+import { eventTo, to, useOrg } from '../places.ts';
+import { lookOfMedium } from './channels/media.ts';
+
+/** A message stands in the address as its occurrence and delivery. */
+const nameOf = ({ occurrence, delivery }: Sandboxed) => `${occurrence}.${delivery}`;
+
+export default function Sandbox() {
+  const org = useOrg();
+  const [{ message: chosen }, setFilters] = useFilters(['message']);
+  const small = useMediaQuery('(max-width: 48em)', false, { getInitialValueInEffect: false });
+  const list = useList<Sandboxed>({
+    key: [org, 'sandbox'],
+    live: true,
+    fetch: (query, signal) => api.GET('/api/o/{org}/sandbox/', { params: { path: { org }, query }, signal }),
+  });
+  const rows = list.rows;
+  const open = rows.find(row => nameOf(row) === chosen) ?? (small || chosen ? undefined : rows[0]);
+  const choose = (row: Sandboxed | undefined) => setFilters({ message: row ? nameOf(row) : null });
+  const showList = !small || !chosen;
+
+  return (
+    <Page
+      title="Sandbox mailbox"
+      description="What channels with the sandbox as their provider kept instead of sending it. New messages come in by themselves."
+    >
+      {list.error && <Failure error={list.error} retry={list.retry} />}
+      {!list.error && !list.loading && rows.length === 0 && (
+        <Box className="card">
+          <Empty icon={<IconMailbox size={28} stroke={1.4} />} title="No message yet">
+            Give a channel the provider <span className="mono">sandbox</span>, then trigger an event whose notification
+            uses it: the message appears here and goes nowhere else.
+          </Empty>
+        </Box>
+      )}
+      {!list.error && (list.loading || rows.length > 0) && (
+        <Box className="card mailbox">
+          {showList && <Messages list={list} open={open} choose={choose} />}
+          {(!small || chosen) && (
+            <Box component="section" aria-label="Message" p="md" miw={0} style={{ overflow: 'auto' }}>
+              {small && (
+                <Button
+                  variant="subtle"
+                  px={6}
+                  mb="sm"
+                  leftSection={<IconArrowLeft size={15} />}
+                  onClick={() => choose(undefined)}
+                >
+                  All messages
+                </Button>
+              )}
+              {open ? <Opened key={nameOf(open)} row={open} /> : <Gone chosen={chosen} loading={list.loading} />}
+            </Box>
+          )}
+        </Box>
+      )}
+    </Page>
+  );
+}
+
+interface MessagesProps {
+  list: List<Sandboxed>;
+  open: Sandboxed | undefined;
+  choose: (row: Sandboxed) => void;
+}
+
+function Messages({ list, open, choose }: MessagesProps) {
+  const box = useRef<HTMLDivElement>(null);
+  // Up and down go through the messages, as in a mail program.
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    const buttons = [...(box.current?.querySelectorAll<HTMLButtonElement>('button[data-message]') ?? [])];
+    const next = buttons[buttons.indexOf(document.activeElement as HTMLButtonElement) + step];
+    if (!next) return;
+    event.preventDefault();
+    next.focus();
+    next.click();
+  };
+  return (
+    <ScrollArea.Autosize className="mailbox-list" mah="calc(100vh - 190px)" viewportProps={{ tabIndex: -1 }}>
+      <Box component="nav" aria-label="Messages" ref={box} onKeyDown={onKeyDown}>
+        {list.loading && [0, 1, 2, 3].map(row => <Skeleton key={row} height={44} m="sm" w="auto" />)}
+        {list.rows.map(row => (
+          <Item key={nameOf(row)} row={row} open={open !== undefined && nameOf(row) === nameOf(open)} choose={choose} />
+        ))}
+        {list.hasMore && (
+          <Group justify="center" p="sm">
+            <Button variant="subtle" loading={list.loadingMore} onClick={list.loadMore}>
+              Load more
+            </Button>
+          </Group>
+        )}
+      </Box>
+    </ScrollArea.Autosize>
+  );
+}
+
+function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (row: Sandboxed) => void }) {
+  const look = lookOfMedium(row.type ?? '');
+  return (
+    <UnstyledButton
+      className="mailbox-item"
+      data-message
+      aria-current={open ? 'true' : undefined}
+      onClick={() => choose(row)}
+    >
+      <Group gap="sm" wrap="nowrap" align="flex-start">
+        <Text component="span" c="dimmed" lh={0} pt={3} role="img" aria-label={look.name}>
+          <look.icon size={17} stroke={1.6} />
+        </Text>
+        <Box miw={0} flex={1}>
+          <Group justify="space-between" wrap="nowrap" gap="xs">
+            <Text size="sm" fw={500} truncate>
+              {row.address ?? row.user ?? 'Deleted user'}
+            </Text>
+            <Text component="span" size="xs" c="dimmed">
+              <TimeAgo at={row.sent_at} />
+            </Text>
+          </Group>
+          <Text size="xs" c="dimmed" truncate>
+            {[row.notification, row.event].filter(Boolean).join(' · ')}
+          </Text>
+        </Box>
+      </Group>
+    </UnstyledButton>
+  );
+}
+
+function Opened({ row }: { row: Sandboxed }) {
+  const org = useOrg();
+  const { occurrence: identifier, delivery } = row;
+  const { data, error, refetch } = useQuery({
+    queryKey: [org, 'message', identifier, delivery],
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', {
+          params: { path: { org, identifier, delivery } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+  const event = row.event ? eventTo(org, row.event) : undefined;
+  return (
+    <Stack gap="sm">
+      <Stack gap={2}>
+        <Line label="To">
+          {row.user ? (
+            <Anchor component={Link} to={to.person(org, row.user)} inherit>
+              {row.address ?? row.user}
+            </Anchor>
+          ) : (
+            (row.address ?? 'Deleted user')
+          )}
+        </Line>
+        <Line label="Through">
+          {row.channel ?? 'Deleted channel'}
+          {row.type && ` (${lookOfMedium(row.type).name})`}
+        </Line>
+        <Line label="Because of">
+          {event ? (
+            <Anchor component={Link} to={event} inherit>
+              {row.event}
+            </Anchor>
+          ) : (
+            'Deleted event'
+          )}
+          {' · '}
+          <Anchor component={Link} to={to.delivery(org, identifier, delivery, row.user)} inherit>
+            its occurrence
+          </Anchor>
+        </Line>
+        <Line label="Kept">
+          <TimeAgo at={row.sent_at} />
+        </Line>
+      </Stack>
+      {error && <Failure error={error} retry={() => void refetch()} />}
+      {!data && !error && <Skeleton height={260} />}
+      {data && <MessageView message={data} />}
+    </Stack>
+  );
+}
+
+function Line({ label, children }: { label: string; children: React.ReactNode }) {
+  return (
+    <Group gap="xs" wrap="nowrap" align="baseline">
+      <Text size="xs" c="dimmed" w={72} flex="none">
+        {label}
+      </Text>
+      <Text component="div" size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {children}
+      </Text>
+    </Group>
+  );
+}
+
+function Gone({ chosen, loading }: { chosen: string | undefined; loading: boolean }) {
+  if (loading) return <Skeleton height={260} />;
+  return (
+    <Empty title={chosen ? 'This message is further down' : 'Choose a message'}>
+      {chosen && 'Load more of the list to find it, or look at its occurrence.'}
+    </Empty>
+  );
+}

@@ -1,0 +1,172 @@
+/** What holds for the whole organization. */
+import { Button, Fieldset, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useNavigate } from 'react-router';
+import { api, take, takeTagged } from '../api.ts';
+import type { OrganizationSettings } from '../api-types.ts';
+import { GuardedButton, useAction } from '../components/actions.tsx';
+import { CopyText } from '../components/copy.tsx';
+import { Deletion } from '../components/deletion.tsx';
+import { Facts } from '../components/facts.tsx';
+import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
+import { Page, Section } from '../components/page.tsx';
+import { Failure, Waiting } from '../components/states.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { to, useOrg } from '../places.ts';
+import { sessionQuery, useRefusal } from '../session.tsx';
+
+export default function Settings() {
+  const org = useOrg();
+  const queries = useQueryClient();
+  const [filled, setFilled] = useState(0);
+  const key = [org, 'settings'];
+  const { data, error, refetch } = useQuery({
+    queryKey: key,
+    queryFn: ({ signal }) => takeTagged(api.GET('/api/o/{org}/settings/', { params: { path: { org } }, signal })),
+  });
+  return (
+    <Page
+      title="Settings"
+      actions={
+        <Button variant="default" component={Link} to={to.account(org)}>
+          Your account
+        </Button>
+      }
+    >
+      {error && !data && <Failure error={error} retry={() => void refetch()} />}
+      {!data && !error && <Waiting />}
+      {data && (
+        <Stack maw={640}>
+          <Section title="Organization">
+            <Facts
+              facts={[
+                ['Slug', <CopyText key="slug" value={data.value.slug} label="Copy the slug" />],
+                ['Created', <TimeAgo key="created" at={data.value.created_at} />],
+              ]}
+            />
+            <Form
+              key={filled}
+              settings={data.value}
+              etag={data.etag}
+              refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
+            />
+          </Section>
+          <Danger name={data.value.name} />
+        </Stack>
+      )}
+    </Page>
+  );
+}
+
+interface FormProps {
+  settings: OrganizationSettings;
+  etag: string | null;
+  refill: () => void;
+}
+
+function Form({ settings, etag, refill }: FormProps) {
+  const org = useOrg();
+  const refusal = useRefusal()('organization:write');
+  const [name, setName] = useState(settings.name);
+  const [days, setDays] = useState<number | string>(settings.retention_days);
+  const [tag] = useState(etag);
+  const save = useAction({
+    run: () =>
+      take(
+        api.PATCH('/api/o/{org}/', {
+          params: { path: { org } },
+          body: { name, retention_days: Number(days) },
+          headers: tag ? { 'if-match': tag } : {},
+        }),
+      ),
+    done: 'Saved.',
+    refresh: [sessionQuery.queryKey],
+    onDone: refill,
+    quiet: true,
+  });
+  const errors = fieldErrors(save.error);
+  return (
+    <form
+      noValidate
+      onSubmit={event => {
+        event.preventDefault();
+        save.mutate(undefined);
+      }}
+    >
+      <Fieldset variant="unstyled" disabled={refusal !== undefined} mt="sm">
+        <Stack gap="sm">
+          <TextInput
+            label="Name"
+            value={name}
+            error={errors.name}
+            onChange={event => setName(event.currentTarget.value)}
+          />
+          <NumberInput
+            label="Days that history is kept"
+            description="Occurrences, deliveries and statistics older than this are deleted."
+            value={days}
+            error={errors.retention_days}
+            onChange={setDays}
+            min={1}
+            max={3650}
+            allowDecimal={false}
+            clampBehavior="none"
+            maw={240}
+          />
+          {Number(days) < settings.retention_days && (
+            <Text size="sm" c="light-dark(#8a5a00, #ffd28a)">
+              What is older than {days} days goes with the next clean-up, and cannot be had back.
+            </Text>
+          )}
+          <FormFailure error={save.error} shown={['name', 'retention_days']} reload={refill} />
+        </Stack>
+      </Fieldset>
+      <FormButtons>
+        <GuardedButton permission="organization:write" type="submit" loading={save.isPending}>
+          Save
+        </GuardedButton>
+      </FormButtons>
+    </form>
+  );
+}
+
+function Danger({ name }: { name: string }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = useState(false);
+  return (
+    <Section title="Danger zone">
+      <Group justify="space-between">
+        <Text size="sm" c="dimmed" maw={380}>
+          Deletes the organization with everything in it: projects, channels, people, keys, history.
+        </Text>
+        <GuardedButton
+          permission="organization:delete"
+          color="red.8"
+          variant="outline"
+          leftSection={<IconTrash size={15} stroke={1.6} />}
+          onClick={() => setDeleting(true)}
+        >
+          Delete organization…
+        </GuardedButton>
+      </Group>
+      <Deletion
+        opened={deleting}
+        onClose={() => setDeleting(false)}
+        what={`the organization ${name}`}
+        typed={org}
+        run={({ dryRun }) =>
+          take(
+            api.DELETE('/api/o/{org}/', {
+              params: { path: { org }, query: { cascade: true, ...(dryRun && { dry_run: true }) } },
+            }),
+          )
+        }
+        refresh={[sessionQuery.queryKey]}
+        onDeleted={() => void navigate('/', { replace: true })}
+      />
+    </Section>
+  );
+}
