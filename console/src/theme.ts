@@ -7,6 +7,7 @@ import {
   Drawer,
   type MantineColorsTuple,
   Modal,
+  Notification,
   Table,
   Tooltip,
 } from '@mantine/core';
@@ -78,6 +79,7 @@ export const theme = createTheme({
     Button: Button.extend({ defaultProps: { size: 'xs' } }),
     Badge: Badge.extend({ defaultProps: { variant: 'light', radius: 'sm' } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 8, horizontalSpacing: 'sm' } }),
+    Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
     // Their heads would count as the page's.
     Modal: Modal.extend({
       defaultProps: {

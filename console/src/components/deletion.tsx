@@ -168,5 +168,5 @@ function placeOf(org: string, path: string): string {
 function nounOf(noun: string, count: number): string {
   const words = noun.replaceAll('_', ' ');
   if (count !== 1) return words;
-  return words.replace(/ies$/, 'y').replace(/sses$/, 'ss').replace(/s$/, '');
+  return words.replace(/(ies|(?<=ss)es|s)$/, ending => (ending === 'ies' ? 'y' : ''));
 }

@@ -51,7 +51,7 @@ export default function Keys() {
     { head: 'Reaches', from: 'md', cell: ({ project, application }) => reachOf(project, application) },
     { head: 'May', from: 'sm', cell: ({ permissions }) => <May permissions={permissions} /> },
     { head: 'Last used', from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
-    { head: 'Ends', width: 130, cell: key => <Ends of={key} /> },
+    { head: 'Ends', width: 170, cell: key => <Ends of={key} /> },
     {
       head: 'Actions',
       quiet: true,

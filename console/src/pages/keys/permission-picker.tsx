@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Input, Stack, Text, Tooltip } from '@mantine/core';
+import { Button, Checkbox, Group, Input, Stack, Text } from '@mantine/core';
 import { groupByNoun, nounWords, presets } from './permissions.ts';
 
 interface PermissionPickerProps {
@@ -18,16 +18,16 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
         {presets.map(({ name, meaning, includes }) => {
           const wanted = grantable.filter(includes);
           return (
-            <Tooltip key={name} label={meaning}>
-              <Button
-                variant={same(wanted) ? 'light' : 'default'}
-                size="compact-xs"
-                aria-pressed={same(wanted)}
-                onClick={() => onChange(wanted)}
-              >
-                {name}
-              </Button>
-            </Tooltip>
+            <Button
+              key={name}
+              title={meaning}
+              variant={same(wanted) ? 'light' : 'default'}
+              size="compact-xs"
+              aria-pressed={same(wanted)}
+              onClick={() => onChange(wanted)}
+            >
+              {name}
+            </Button>
           );
         })}
         <Button

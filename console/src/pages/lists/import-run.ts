@@ -37,7 +37,7 @@ export interface Progress extends Omit<ListImported, 'errors' | 'errors_total'> 
   /** 0 to 1. */
   share: number;
   errors: RowError[];
-  /** Errors beyond those kept. */
+  /** Those beyond, of which only the number is known. */
   moreErrors: number;
   done: boolean;
 }
@@ -143,11 +143,13 @@ function add(
   share: number,
 ): Progress {
   if (!result) return { ...before, share };
+  // Each piece has a header of its own, which is its row 1.
+  const lineOf = (row: number) => firstLine + row - 2;
   const errors = result.errors.map(({ row, field, message }) => ({
-    line: firstLine + row - 1,
+    line: lineOf(row),
     field,
-    message,
-    cells: rows[row - 1] ?? [],
+    message: message.replace(/\bin row (\d+)/, (_, other) => `in row ${lineOf(Number(other))}`),
+    cells: rows[row - 2] ?? [],
   }));
   const kept = errors.slice(0, Math.max(0, keptErrors - before.errors.length));
   return {

@@ -257,7 +257,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
 }
 
 function badRows(progress: Progress | undefined): number {
-  return new Set(progress?.errors.map(({ line }) => line)).size;
+  return new Set(progress?.errors.map(({ line }) => line)).size + (progress?.moreErrors ?? 0);
 }
 
 function size(bytes: number): string {
