@@ -1,4 +1,8 @@
-/** Many people of a file at once. Everything is touched in the order of usernames, so that two of these never wait crosswise. */
+/**
+ * Many people of a file at once. Everything is touched in the order of usernames, so that two of these never wait crosswise.
+ * Each row is looked up by itself, which `limit` makes sure of: the statistics that a join would be planned by know nothing of
+ * the rows that this very transaction adds.
+ */
 import { sql } from 'kysely';
 import type { ListRow } from '../core/list-file.ts';
 import { searchKey } from '../core/search.ts';
@@ -12,6 +16,11 @@ export interface Imported {
   updated_users: number;
 }
 
+interface Put {
+  created: number;
+  updated: number;
+}
+
 /** Inside a transaction. What a row does not say stays as it is. */
 export async function importMembers(
   db: Db,
@@ -19,62 +28,79 @@ export async function importMembers(
   listId: number,
   rows: ListRow[],
 ): Promise<Imported> {
-  const people = JSON.stringify(
-    rows.map(({ addresses: _, ...row }) => ({
-      ...row,
-      first_key: row.first_name === undefined ? undefined : searchKey(row.first_name),
-      last_key: row.last_name === undefined ? undefined : searchKey(row.last_name),
-    })),
-  );
-  const given = sql`json_to_recordset(${people}::json) as given (username text, email text, first_name text,
-    last_name text, first_key text, last_key text, locale text, active boolean, custom_fields jsonb)`;
-  const created = await sql`
-    insert into users (organization_id, username, email, first_name, last_name, first_key, last_key, locale, custom_fields)
-    select ${organizationId}, username, email, coalesce(first_name, ''), coalesce(last_name, ''), coalesce(first_key, ''),
-      coalesce(last_key, ''), locale, coalesce(custom_fields, '{}')
-    from ${given} order by username
-    on conflict (organization_id, username) do nothing`.execute(db);
-  const updated = await sql`
-    update users u set
-      first_name = coalesce(given.first_name, u.first_name), last_name = coalesce(given.last_name, u.last_name),
-      first_key = coalesce(given.first_key, u.first_key), last_key = coalesce(given.last_key, u.last_key),
-      locale = coalesce(given.locale, u.locale),
-      custom_fields = u.custom_fields || coalesce(given.custom_fields, '{}'), updated_at = now()
-    from ${given}
-    where u.organization_id = ${organizationId} and u.username = given.username
-      and (u.first_name, u.last_name, u.locale, u.custom_fields) is distinct from
-        (coalesce(given.first_name, u.first_name), coalesce(given.last_name, u.last_name),
-          coalesce(given.locale, u.locale), u.custom_fields || coalesce(given.custom_fields, '{}'))`.execute(db);
-  await addMissingEmails(
-    db,
-    organizationId,
-    rows.map(row => row.username),
-  );
+  const users = await putUsers(db, organizationId, rows);
+  const usernames = rows.map(row => row.username);
+  await addMissingEmails(db, organizationId, usernames);
   const addresses = rows.flatMap(({ username, addresses: own }) => own.map(address => ({ username, ...address })));
   if (addresses.length > 0) await addMissingAddresses(db, organizationId, addresses);
-
-  const of = sql`
-    from ${given}
-    join users u on u.organization_id = ${organizationId} and u.username = given.username
-    join addresses a on a.organization_id = u.organization_id and a.user_id = u.id and a.name = 'email' and a.value = u.email`;
-  const added = await sql`
-    insert into members (organization_id, list_id, address_id, active)
-    select u.organization_id, ${listId}, a.id, coalesce(given.active, true) ${of}
-    order by a.id
-    on conflict do nothing`.execute(db);
-  await sql`
-    update members m set active = wanted.active
-    from (select a.id, given.active ${of} where given.active is not null) wanted
-    where m.organization_id = ${organizationId} and m.list_id = ${listId} and m.address_id = wanted.id
-      and m.active <> wanted.active`.execute(db);
-  const count = (result: { numAffectedRows?: bigint }) => Number(result.numAffectedRows ?? 0);
+  const members = await putMembers(db, organizationId, listId, rows);
   return {
-    added: count(added),
-    existing: rows.length - count(added),
-    created_users: count(created),
-    updated_users: count(updated),
+    added: members.created,
+    existing: rows.length - members.created,
+    created_users: users.created,
+    updated_users: users.updated,
   };
 }
+
+async function putUsers(db: Db, organizationId: number, rows: ListRow[]): Promise<Put> {
+  const people = rows.map(({ addresses: _, active: __, ...row }) => ({
+    ...row,
+    first_key: row.first_name === undefined ? undefined : searchKey(row.first_name),
+    last_key: row.last_name === undefined ? undefined : searchKey(row.last_name),
+  }));
+  const done = await sql<Put>`
+    with put as (
+      insert into users as u (organization_id, username, email, first_name, last_name, first_key, last_key, locale,
+        custom_fields)
+      select ${organizationId}, given.username, coalesce(now.email, given.email),
+        coalesce(given.first_name, now.first_name, ''), coalesce(given.last_name, now.last_name, ''),
+        coalesce(given.first_key, now.first_key, ''), coalesce(given.last_key, now.last_key, ''),
+        coalesce(given.locale, now.locale),
+        coalesce(now.custom_fields, '{}') || coalesce(given.custom_fields, '{}')
+      from json_to_recordset(${JSON.stringify(people)}::json) as given (username text, email text, first_name text,
+        last_name text, first_key text, last_key text, locale text, custom_fields jsonb)
+      left join lateral (
+        select * from users where organization_id = ${organizationId} and username = given.username
+        limit 1 for no key update
+      ) now on true
+      on conflict (organization_id, username) do update set
+        first_name = excluded.first_name, last_name = excluded.last_name, first_key = excluded.first_key,
+        last_key = excluded.last_key, locale = excluded.locale, custom_fields = excluded.custom_fields, updated_at = now()
+      where (u.first_name, u.last_name, u.locale, u.custom_fields)
+        is distinct from (excluded.first_name, excluded.last_name, excluded.locale, excluded.custom_fields)
+      returning u.xmax = 0 as created
+    ) ${counted}`.execute(db);
+  return done.rows[0]!;
+}
+
+async function putMembers(db: Db, organizationId: number, listId: number, rows: ListRow[]): Promise<Put> {
+  const people = rows.map(({ username, active }) => ({ username, active }));
+  const done = await sql<Put>`
+    with put as (
+      insert into members as m (organization_id, list_id, address_id, active)
+      select ${organizationId}, ${listId}, a.id, coalesce(given.active, now.active, true)
+      from json_to_recordset(${JSON.stringify(people)}::json) as given (username text, active boolean)
+      cross join lateral (
+        select id, email from users where organization_id = ${organizationId} and username = given.username limit 1
+      ) u
+      cross join lateral (
+        select id from addresses
+        where organization_id = ${organizationId} and user_id = u.id and name = 'email' and value = u.email limit 1
+      ) a
+      left join lateral (
+        select active from members
+        where organization_id = ${organizationId} and list_id = ${listId} and address_id = a.id limit 1
+      ) now on true
+      on conflict (organization_id, list_id, address_id) do update set active = excluded.active
+      where m.active <> excluded.active
+      returning m.xmax = 0 as created
+    ) ${counted}`.execute(db);
+  return done.rows[0]!;
+}
+
+/** A row that was there before has been locked in this transaction, a new one has not. */
+const counted = sql`
+  select count(*) filter (where created)::int as created, count(*) filter (where not created)::int as updated from put`;
 
 export interface ExportedMember {
   id: number;

@@ -108,6 +108,15 @@ export async function requireSupportedVersion(db: Db): Promise<void> {
   }
 }
 
+/**
+ * For a transaction that makes tables many times as large. A connection keeps the plans of its foreign keys, and one that
+ * was made for a small table reads all of it for every row that is added: 100,000 members took minutes, and take seconds.
+ */
+export async function expectGrowth(trx: Db): Promise<void> {
+  await sql`discard plans`.execute(trx);
+  await sql`set local enable_seqscan = off`.execute(trx);
+}
+
 /** SQLSTATE of a database error, or undefined. */
 export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;

@@ -4,7 +4,7 @@ import { addMissingEmails } from '../db/addresses.ts';
 import * as lists from '../db/distribution-lists.ts';
 import * as members from '../db/members.ts';
 import type { PageRequest } from '../db/page.ts';
-import { violatedConstraint } from '../db/pool.ts';
+import { expectGrowth, violatedConstraint } from '../db/pool.ts';
 import { createMissingUsers } from '../db/users.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -37,6 +37,8 @@ export async function createDistributionList(deps: Deps, organizationId: number,
   });
 }
 
+const manyRecipients = 1_000;
+
 /** All or nothing: unknown addresses become users, and whoever is a member already stays one. */
 export async function addRecipients(
   deps: Deps,
@@ -48,6 +50,7 @@ export async function addRecipients(
   const people = new Map(emails.map(email => [fold(email), { username: fold(email), email }]));
   const usernames = [...people.keys()];
   return deps.db.transaction().execute(async trx => {
+    if (usernames.length > manyRecipients) await expectGrowth(trx);
     const created = await createMissingUsers(trx, organizationId, [...people.values()]);
     await addMissingEmails(trx, organizationId, usernames);
     const added = await members.addMissingMembers(trx, organizationId, list.id, usernames);

@@ -76,7 +76,7 @@ export async function rotateKey(
     const old = await lock(trx, organizationId, id);
     const beyond = old.permissions.filter(name => !allows(granter, name as '*'));
     if (beyond.length > 0) {
-      throw new AppError('key.permission', `the key in use lacks ${beyond.join(', ')} and cannot grant it`);
+      throw invalid({ key: [`you lack ${beyond.join(', ')}, which it can do, and cannot have its new secret`] });
     }
     if (old.revoked_at || (old.expires_at && old.expires_at.getTime() <= now)) {
       throw new AppError('key.ended', 'the key was revoked or has expired: create a new one');
