@@ -475,8 +475,7 @@ CREATE TABLE latency_stats (
   hour timestamptz NOT NULL,
   bucket smallint NOT NULL,
   count bigint NOT NULL,
-  CONSTRAINT latency_stats_pkey PRIMARY KEY (organization_id, hour, bucket),
-  CONSTRAINT latency_stats_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+  CONSTRAINT latency_stats_pkey PRIMARY KEY (organization_id, hour, bucket)
 );
 
 CREATE OR REPLACE FUNCTION announce_account()

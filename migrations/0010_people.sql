@@ -94,7 +94,7 @@ create table trigger_stats (
 
 -- How long messages took from being due to being sent; the bounds of the buckets are in src/core/latency.ts.
 create table latency_stats (
-  organization_id bigint not null references organizations (id) on delete cascade,
+  organization_id bigint not null,
   hour timestamptz not null,
   bucket smallint not null,
   count bigint not null,
