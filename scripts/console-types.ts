@@ -1,12 +1,15 @@
 /**
  * The API's types for the console, from openapi.json: one JSON Schema in the shape of openapi-fetch's `paths`, which
  * json-schema-to-typescript writes down. With them go the words for the codes that the API only names: reasons, and
- * why a sign-in by an identity provider failed. Generated with every build, never committed.
+ * why a sign-in by an identity provider failed; and what templates may use. Generated with every build, never committed.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
 import { reasons } from '../src/core/decide.ts';
+import { media } from '../src/core/declarative.ts';
 import { errorList } from '../src/core/errors.ts';
+import { tags } from '../src/core/template.ts';
+import { filters } from '../src/core/template-filters.ts';
 
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
@@ -37,12 +40,22 @@ export async function writeConsoleTypes(): Promise<void> {
   // The root is named by its title alone, and openapi-fetch looks for statuses as numbers.
   const named = text.replace(/export interface Paths\b/, 'export interface paths').replaceAll(/"(2\d\d)":/g, '$1:');
   const signIn = errorList.filter(({ code }) => /^(oidc|session)\./.test(code)).map(({ code, title }) => [code, title]);
-  const words = [wordsFor('reasons', reasons), wordsFor('signInProblems', Object.fromEntries(signIn))];
+  const words = [
+    wordsFor('reasons', reasons),
+    wordsFor('signInProblems', Object.fromEntries(signIn)),
+    listOf('media', media),
+    listOf('templateFilters', Object.keys(filters).sort()),
+    listOf('templateTags', tags.filter(name => name !== '#').sort()),
+  ];
   await writeFile(new URL('console/src/api-types.ts', root), [named, ...words].join('\n'));
 }
 
 function wordsFor(name: string, words: Record<string, string>): string {
   return `export const ${name}: Record<string, string> = ${JSON.stringify(words, null, 2)};\n`;
+}
+
+function listOf(name: string, words: readonly string[]): string {
+  return `export const ${name}: string[] = ${JSON.stringify(words)};\n`;
 }
 
 function pathsSchema({ paths, components }: Document): JSONSchema {

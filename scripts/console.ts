@@ -40,7 +40,8 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const words = ['src/core/decide.ts', 'src/core/errors.ts'];
+  const core = ['decide', 'declarative', 'errors', 'template', 'template-filters'];
+  const words = core.map(name => `src/core/${name}.ts`);
   const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts', ...words];
   const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');

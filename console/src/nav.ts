@@ -4,8 +4,10 @@ import {
   IconActivityHeartbeat,
   IconAddressBook,
   IconBellRinging,
+  IconBolt,
   IconHistory,
   IconKey,
+  IconLayout,
   IconMailbox,
   IconSend,
   IconSettings,
@@ -35,6 +37,8 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
   {
     title: 'Sending',
     entries: [
+      { label: 'Events', icon: IconBolt, permission: 'event:list', path: to.events, key: 'e' },
+      { label: 'Layouts', icon: IconLayout, permission: 'template:read', path: to.layouts, key: 'y' },
       { label: 'Channels', icon: IconSend, permission: 'channel:read', path: to.channels, key: 'h' },
       { label: 'Sandbox mailbox', icon: IconMailbox, permission: 'occurrence:read', path: to.sandbox, key: 'm' },
     ],
@@ -63,7 +67,8 @@ export const navEntries = navigation.flatMap(group => group.entries);
 export function entryAt(pathname: string, org: string): NavEntry | undefined {
   const lengthOf = (entry: NavEntry) => {
     // With and without a project: /o/acme/p/shop/events belongs to Events as /o/acme/events does.
-    const plain = pathname.replace(/^(\/o\/[^/]+)\/p\/[^/]+/, '$1');
+    // An event's own page is at its path in the project, /o/acme/p/shop/a/web/e/paid.
+    const plain = pathname.replace(/^(\/o\/[^/]+)\/p\/[^/]+/, '$1').replace(/^(\/o\/[^/]+)\/a\/.*/, '$1/events');
     const own = entry.path(org).split('?')[0]!;
     const root = own === to.overview(org);
     return plain === own || (!root && plain.startsWith(`${own}/`)) ? own.length : 0;

@@ -14,7 +14,13 @@ export const to = {
   /** `user` is what finds the delivery among very many. */
   delivery: (org: string, identifier: string, delivery: number, user: string | null) =>
     `${at(org, 'occurrences', identifier)}?${new URLSearchParams({ delivery: String(delivery), ...(user && { of: user }) })}`,
+  events: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'events') : at(org, 'events')),
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
+  notification: (org: string, prj: string, app: string, evt: string, notification: number | 'new') =>
+    at(org, 'p', prj, 'a', app, 'e', evt, 'n', notification),
+  layouts: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'layouts') : at(org, 'layouts')),
+  layout: (org: string, layout: number | 'new', prj?: string | null) =>
+    prj ? at(org, 'p', prj, 'layouts', layout) : at(org, 'layouts', layout),
   channel: (org: string, channel: string, prj?: string) =>
     prj ? at(org, 'p', prj, 'channels', channel) : at(org, 'channels', channel),
   channels: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'channels') : at(org, 'channels')),

@@ -162,7 +162,7 @@ class Capture extends CaptureTag {
   }
 }
 
-const tags = ['#', 'assign', 'break', 'case', 'comment', 'continue', 'echo', 'for', 'if', 'liquid', 'raw', 'unless'];
+export const tags = '# assign break capture case comment continue echo for if liquid raw unless'.split(' ');
 
 const operators: Operators = Object.fromEntries(
   Object.entries(defaultOperators).map(([name, operate]) => [

@@ -15,8 +15,8 @@ interface DeletionProps {
   onClose: () => void;
   /** As in a sentence: `the channel mail`. */
   what: string;
-  /** Words that have to be typed, for what is large. */
-  typed?: string;
+  /** Words that have to be typed, for what is large; or whether that is so, by what would be gone. */
+  typed?: string | ((deleted: Deleted['deleted']) => string | undefined);
   /** Asked with `dryRun` first. */
   run: (options: { dryRun: boolean }) => Promise<Deleted>;
   refresh?: QueryKey[];
@@ -41,7 +41,15 @@ export function Deletion(props: DeletionProps) {
   );
 }
 
-function Question({ what, typed, run, refresh, onDeleted, onClose, children }: DeletionProps) {
+/** For `typed`: only where more than the thing itself would be gone. */
+export function typedIfMore(noun: string, words: string): (deleted: Deleted['deleted']) => string | undefined {
+  return deleted => {
+    const more = Object.entries(deleted).some(([kind, count]) => count > (kind === noun ? 1 : 0));
+    return more ? words : undefined;
+  };
+}
+
+function Question({ what, typed: toType, run, refresh, onDeleted, onClose, children }: DeletionProps) {
   const id = useId();
   const [text, setText] = useState('');
   const trial = useQuery({
@@ -60,6 +68,7 @@ function Question({ what, typed, run, refresh, onDeleted, onClose, children }: D
       onDeleted();
     },
   });
+  const typed = typeof toType === 'function' ? toType(trial.data?.deleted ?? {}) : toType;
   const uses = usesOf(trial.error) ?? usesOf(removal.error);
   if (trial.isPending) return <Waiting label="Looking what goes with it" />;
   if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;

@@ -1,8 +1,5 @@
-/** JSON to write. The editor is loaded when it is first shown. */
-import { Input, Skeleton } from '@mantine/core';
-import { lazy, Suspense } from 'react';
-
-const JsonCode = lazy(() => import('./json-code.tsx'));
+/** JSON to write. */
+import { CodeField } from '../editor/code.tsx';
 
 interface JsonEditorProps {
   label: string;
@@ -14,14 +11,8 @@ interface JsonEditorProps {
   readOnly?: boolean;
 }
 
-export function JsonEditor({ label, description, error, value, onChange, readOnly = false }: JsonEditorProps) {
-  return (
-    <Input.Wrapper label={label} labelElement="div" description={description} error={error}>
-      <Suspense fallback={<Skeleton height={120} mt={6} />}>
-        <JsonCode label={label} value={value} onChange={onChange} readOnly={readOnly} invalid={error !== undefined} />
-      </Suspense>
-    </Input.Wrapper>
-  );
+export function JsonEditor(props: JsonEditorProps) {
+  return <CodeField {...props} language="json" minHeight={110} maxHeight={380} />;
 }
 
 /** The object that the text is, or what is wrong with it. */

@@ -13,13 +13,16 @@ interface PageProps {
   actions?: ReactNode;
   /** In the tab of the browser; the title when left out. */
   documentTitle?: string;
+  /** As wide as the screen: for pages that are two things beside each other. */
+  wide?: boolean;
   children: ReactNode;
 }
 
 /** The first page of a visit leaves the focus where the browser put it. */
 let visited: string | undefined;
 
-export function Page({ title, aside, description, parents = [], actions, documentTitle, children }: PageProps) {
+export function Page(props: PageProps) {
+  const { title, aside, description, parents = [], actions, documentTitle, wide = false, children } = props;
   const heading = useRef<HTMLHeadingElement>(null);
   const { pathname } = useLocation();
   useEffect(() => {
@@ -29,7 +32,7 @@ export function Page({ title, aside, description, parents = [], actions, documen
   }, [pathname]);
 
   return (
-    <Box maw={1280} mx="auto" w="100%">
+    <Box maw={wide ? 1840 : 1280} mx="auto" w="100%">
       <title>{`${documentTitle ?? title} · Belfry`}</title>
       <Group component="header" justify="space-between" align="flex-start" gap="md" mb="lg" wrap="wrap">
         <Stack gap={2} miw={0}>

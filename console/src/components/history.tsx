@@ -1,0 +1,121 @@
+/** What something said before: each version, what differs from the draft, and the way back to it. */
+import { Badge, Box, Button, Drawer, Group, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
+import { type QueryKey, useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useState } from 'react';
+import { GuardedButton } from './actions.tsx';
+import { Empty, Failure } from './states.tsx';
+import { TimeAgo } from './time.tsx';
+import type { List } from './use-list.ts';
+
+const Diff = lazy(() => import('../editor/diff.tsx'));
+
+interface Summary {
+  version: number;
+  created_at: string;
+  by: string | null;
+  current: boolean;
+}
+
+interface HistoryProps<Version> {
+  title: string;
+  list: List<Summary>;
+  versionKey: QueryKey;
+  fetch: (version: number, signal: AbortSignal) => Promise<Version>;
+  toText: (version: Version) => string;
+  /** What is in the editor, as text. */
+  draft: string;
+  restore: (version: Version) => void;
+  close: () => void;
+}
+
+export function History<Version>(props: HistoryProps<Version>) {
+  const { title, list, versionKey, fetch, toText, draft, restore, close } = props;
+  const [chosen, setChosen] = useState<number>();
+  const roomy = useMediaQuery('(min-width: 62em)') ?? true;
+  // The one before the current is what somebody looks for.
+  const number = chosen ?? list.rows[1]?.version ?? list.rows[0]?.version;
+  const version = useQuery({
+    queryKey: [...versionKey, number],
+    enabled: number !== undefined,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: ({ signal }) => fetch(number!, signal),
+  });
+  const text = version.data === undefined ? undefined : toText(version.data);
+
+  return (
+    <Drawer opened onClose={close} title={title} size="min(1100px, 100%)">
+      {list.error && <Failure error={list.error} retry={list.retry} />}
+      {list.loading && <Skeleton height={240} />}
+      <Group align="flex-start" gap="lg" wrap={roomy ? 'nowrap' : 'wrap'}>
+        <Stack gap={4} w={roomy ? 200 : '100%'} role="group" aria-label="Versions">
+          {list.rows.map(row => (
+            <UnstyledButton
+              key={row.version}
+              onClick={() => setChosen(row.version)}
+              aria-pressed={row.version === number}
+              className="navlink version"
+            >
+              <Box miw={0}>
+                <Group gap={6}>
+                  <Text size="sm" fw={500}>
+                    Version {row.version}
+                  </Text>
+                  {row.current && (
+                    <Badge variant="default" tt="none" size="sm">
+                      current
+                    </Badge>
+                  )}
+                </Group>
+                <Text size="xs" c="dimmed" truncate>
+                  <TimeAgo at={row.created_at} />
+                  {row.by && ` · ${row.by}`}
+                </Text>
+              </Box>
+            </UnstyledButton>
+          ))}
+          {list.hasMore && (
+            <Button variant="subtle" loading={list.loadingMore} onClick={list.loadMore}>
+              Older ones
+            </Button>
+          )}
+        </Stack>
+        <Box flex={1} miw={0} w="100%">
+          {version.error && <Failure error={version.error} retry={() => void version.refetch()} />}
+          {text !== undefined && (
+            <Stack gap="sm">
+              <Group justify="space-between">
+                <Text size="sm" c="dimmed">
+                  Version {number}, compared with what is in the editor
+                </Text>
+                <GuardedButton
+                  permission="template:write"
+                  variant="default"
+                  onClick={() => {
+                    restore(version.data!);
+                    close();
+                  }}
+                >
+                  Bring back version {number}
+                </GuardedButton>
+              </Group>
+              {text === draft ? (
+                <Empty title="No difference">The editor holds exactly this.</Empty>
+              ) : (
+                <Suspense fallback={<Skeleton height={240} />}>
+                  <Diff
+                    before={text}
+                    after={draft}
+                    beforeLabel={`Version ${number}`}
+                    afterLabel="The draft"
+                    sideBySide={roomy}
+                  />
+                </Suspense>
+              )}
+            </Stack>
+          )}
+        </Box>
+      </Group>
+    </Drawer>
+  );
+}

@@ -1,0 +1,170 @@
+/** A notification while it is being written, and what of it is sent to the service. */
+import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
+import { format, parseObject } from '../events/sample.ts';
+
+export type Words = { subject?: string; body?: string };
+export type LocalizedWords = Words & { locales?: Record<string, Words> };
+export type Priority = 'urgent' | 'normal' | 'bulk';
+
+export interface Draft {
+  name: string;
+  active: boolean;
+  recipients: Notification['recipients'];
+  channels: string[];
+  priority: Priority | null;
+  /** Empty: always. */
+  filter: string;
+  environs: string[];
+  /** As it is typed. */
+  extraContext: string;
+  message: Notification['message'];
+  overrides: Record<string, LocalizedWords>;
+}
+
+export function toDraft(stored: Notification): Draft {
+  return {
+    name: stored.name,
+    active: stored.active,
+    recipients: stored.recipients,
+    channels: stored.channels,
+    priority: stored.priority as Priority | null,
+    filter: stored.filter ?? '',
+    environs: stored.environs ?? [],
+    extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
+    message: stored.message,
+    overrides: stored.overrides,
+  };
+}
+
+export function newDraft(channels: string[]): Draft {
+  return {
+    name: '',
+    active: true,
+    recipients: {},
+    channels,
+    priority: null,
+    filter: '',
+    environs: [],
+    extraContext: '',
+    message: { subject: '', body: 'Hello {{ user.first_name }},\n\n' },
+    overrides: {},
+  };
+}
+
+export function same(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** Everything but the words, as the service takes it. */
+function settingsOf(draft: Draft): NotificationChanges {
+  const extra = parseObject(draft.extraContext).context ?? {};
+  return {
+    name: draft.name,
+    active: draft.active,
+    recipients: draft.recipients,
+    channels: draft.channels,
+    priority: draft.priority,
+    filter: draft.filter.trim() === '' ? null : draft.filter,
+    environs: draft.environs.length > 0 ? draft.environs : null,
+    extra_context: Object.keys(extra).length > 0 ? extra : null,
+  };
+}
+
+/** Only what differs: a change of one field takes nothing back that somebody else did to another. */
+export function settingsChanges(draft: Draft, base: Draft): NotificationChanges {
+  const before = settingsOf(base) as Record<string, unknown>;
+  const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !same(value, before[field]));
+  return Object.fromEntries(changes);
+}
+
+export function wordsOf({ message, overrides }: Pick<Draft, 'message' | 'overrides'>) {
+  return { message: { ...message, subject: message.subject || undefined }, overrides };
+}
+
+/** What a new one is created with. */
+export function creationOf(draft: Draft) {
+  const given = Object.entries(settingsOf(draft)).filter(([, value]) => value !== null);
+  return { ...(Object.fromEntries(given) as object), ...wordsOf(draft) };
+}
+
+/** The service wants a body and at least one channel; what is not there yet is left out. */
+export function previewOf(draft: Draft, context: Record<string, unknown>): PreviewRequest {
+  return {
+    ...wordsOf(draft),
+    extra_context: parseObject(draft.extraContext).context ?? {},
+    context,
+    filter: draft.filter,
+    ...(draft.recipients.users && { users: draft.recipients.users }),
+  };
+}
+
+/** Everything that is written in it, one after the other, as two versions are compared. */
+export function toText({ message, overrides }: Pick<Draft, 'message' | 'overrides'>): string {
+  const { subject, body, layout, strict, locales } = message;
+  const parts = [
+    ...(layout ? [`Layout: ${layout}`] : []),
+    ...(strict ? ['Strict: a missing variable fails the message'] : []),
+    ...words({ subject, body, locales }, ''),
+    ...Object.entries(overrides).flatMap(([channel, override]) => words(override, channel)),
+  ];
+  return `${parts.join('\n')}\n`;
+}
+
+function words({ subject, body, locales = {} }: LocalizedWords, title: string): string[] {
+  return [
+    ...(title ? [`\n--- ${title} ---`] : []),
+    ...(subject ? [`Subject: ${subject}`] : []),
+    ...(body === undefined ? [] : ['', body]),
+    ...Object.entries(locales).flatMap(([locale, translated]) =>
+      words(translated, title ? `${title}, ${locale}` : locale),
+    ),
+  ];
+}
+
+/** Of the message or of one override, in a language or in none. */
+export interface Variant {
+  /** '' for every channel. */
+  channel: string;
+  /** '' for every language. */
+  locale: string;
+}
+
+export function wordsAt(draft: Draft, { channel, locale }: Variant): Words {
+  const words: LocalizedWords = channel ? (draft.overrides[channel] ?? {}) : draft.message;
+  return locale ? (words.locales?.[locale] ?? {}) : words;
+}
+
+export function withWords(draft: Draft, { channel, locale }: Variant, change: Words): Draft {
+  const edit = <T extends LocalizedWords>(words: T): T =>
+    locale
+      ? { ...words, locales: { ...words.locales, [locale]: tidy({ ...words.locales?.[locale], ...change }) } }
+      : { ...words, ...change };
+  if (!channel) {
+    const message = edit(draft.message);
+    return { ...draft, message: { ...message, body: message.body ?? '' } };
+  }
+  return { ...draft, overrides: { ...draft.overrides, [channel]: tidy(edit(draft.overrides[channel] ?? {})) } };
+}
+
+/** Where words differ from others, none are those of the others. */
+function tidy<T extends Words>(words: T): T {
+  return Object.fromEntries(Object.entries(words).filter(([, value]) => value !== '' && value !== undefined)) as T;
+}
+
+export function withoutVariant(draft: Draft, { channel, locale }: Variant): Draft {
+  if (!locale) {
+    const { [channel]: _, ...overrides } = draft.overrides;
+    return { ...draft, overrides };
+  }
+  const without = <T extends LocalizedWords>({ locales, ...words }: T) => {
+    const { [locale]: _, ...others } = locales ?? {};
+    return { ...words, ...(Object.keys(others).length > 0 && { locales: others }) };
+  };
+  if (!channel) return { ...draft, message: without(draft.message) as Draft['message'] };
+  return { ...draft, overrides: { ...draft.overrides, [channel]: without(draft.overrides[channel] ?? {}) } };
+}
+
+/** As the service names the place of a mistake. */
+export function fieldOf({ channel, locale }: Variant, field: keyof Words): string {
+  return [channel ? `overrides/${channel}` : 'message', ...(locale ? [`locales/${locale}`] : []), field].join('/');
+}

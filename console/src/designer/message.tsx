@@ -1,0 +1,288 @@
+/** The words: one message for every channel, and what differs on a channel or in a language. */
+import {
+  ActionIcon,
+  Button,
+  Group,
+  Menu,
+  Popover,
+  Select,
+  Stack,
+  Switch,
+  Tabs,
+  Text,
+  TextInput,
+  Tooltip,
+} from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useState } from 'react';
+import { Section } from '../components/page.tsx';
+import { CodeField, type Mistake } from '../editor/code.tsx';
+import type { Scope } from '../editor/completions.ts';
+import {
+  type Draft,
+  fieldOf,
+  type LocalizedWords,
+  type Variant,
+  type Words,
+  withoutVariant,
+  withWords,
+  wordsAt,
+} from './draft.ts';
+import { errorAt } from './errors.ts';
+import type { UsableChannel } from './use-channels.ts';
+
+interface MessageProps {
+  draft: Draft;
+  change: (changes: Partial<Draft> | ((draft: Draft) => Draft)) => void;
+  errors: Record<string, string[]>;
+  mistakes: Record<string, Mistake[]>;
+  scope: Scope;
+  channels: UsableChannel[];
+  layouts: string[];
+  variant: Variant;
+  setVariant: (variant: Variant) => void;
+}
+
+/** No slug looks like this. */
+const everyChannel = '*';
+
+export function Message(props: MessageProps) {
+  const { draft, change, errors, mistakes, scope, channels, layouts, variant, setVariant } = props;
+  const { channel, locale } = variant;
+  const own: LocalizedWords = channel ? (draft.overrides[channel] ?? {}) : draft.message;
+  const words = wordsAt(draft, variant);
+  const set = (changes: Words) => change(current => withWords(current, variant, changes));
+  const remove = (gone: Variant) => {
+    change(current => withoutVariant(current, gone));
+    setVariant(gone.locale ? { channel, locale: '' } : { channel: '', locale: '' });
+  };
+  const names = [...new Set([...channels.flatMap(({ slug, type }) => [slug, type])])];
+  const differs = channel !== '' || locale !== '';
+  const wrong = (at: Variant) => {
+    const fields = [fieldOf(at, 'subject'), fieldOf(at, 'body')];
+    return fields.some(field => mistakes[field] || errors[field]);
+  };
+
+  return (
+    <Section
+      title="What it says"
+      aside={
+        <Switch
+          label="Strict"
+          labelPosition="left"
+          checked={draft.message.strict ?? false}
+          onChange={event => {
+            const strict = event.currentTarget.checked;
+            change(current => ({ ...current, message: { ...current.message, strict: strict || undefined } }));
+          }}
+          aria-describedby="strict-hint"
+        />
+      }
+    >
+      <Tabs
+        value={channel || everyChannel}
+        onChange={value => setVariant({ channel: value === everyChannel ? '' : (value ?? ''), locale: '' })}
+        keepMounted={false}
+      >
+        <Group gap={4} wrap="nowrap" mb="sm" align="flex-end">
+          <Tabs.List aria-label="Channels with words of their own" flex={1} miw={0}>
+            <Tab value={everyChannel} label="Every channel" wrong={wrong({ channel: '', locale: '' })} />
+            {Object.keys(draft.overrides).map(name => (
+              <Tab key={name} value={name} label={name} wrong={wrong({ channel: name, locale: '' })} />
+            ))}
+          </Tabs.List>
+          <AddOverride
+            names={names.filter(name => !(name in draft.overrides))}
+            add={name => {
+              change(current => ({ ...current, overrides: { ...current.overrides, [name]: {} } }));
+              setVariant({ channel: name, locale: '' });
+            }}
+          />
+        </Group>
+        <Tabs.Panel value={channel || everyChannel}>
+          <Stack gap="sm">
+            <Group gap={4}>
+              <Group gap={4} role="group" aria-label="Languages">
+                {['', ...Object.keys(own.locales ?? {})].map(tag => (
+                  <Button
+                    key={tag}
+                    variant={tag === locale ? 'light' : 'subtle'}
+                    color={wrong({ channel, locale: tag }) ? 'red' : tag === locale ? undefined : 'gray'}
+                    size="compact-xs"
+                    aria-pressed={tag === locale}
+                    onClick={() => setVariant({ channel, locale: tag })}
+                  >
+                    {tag || 'Every language'}
+                  </Button>
+                ))}
+              </Group>
+              <AddLocale
+                add={tag => {
+                  change(current => withWords(current, { channel, locale: tag }, {}));
+                  setVariant({ channel, locale: tag });
+                }}
+              />
+              {differs && (
+                <Tooltip label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}>
+                  <ActionIcon
+                    variant="subtle"
+                    color="gray"
+                    size="sm"
+                    ml="auto"
+                    aria-label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}
+                    onClick={() => remove(variant)}
+                  >
+                    <IconTrash size={14} stroke={1.6} />
+                  </ActionIcon>
+                </Tooltip>
+              )}
+            </Group>
+            <CodeField
+              key={`${channel}/${locale}/subject`}
+              label="Subject"
+              language="liquid"
+              singleLine
+              value={words.subject ?? ''}
+              onChange={subject => set({ subject })}
+              scope={scope}
+              mistakes={mistakes[fieldOf(variant, 'subject')]}
+              error={errorAt(errors, fieldOf(variant, 'subject'))}
+              placeholder={differs ? inherited(draft, variant, 'subject') : 'Order {{ order }} is paid'}
+            />
+            <CodeField
+              key={`${channel}/${locale}/body`}
+              label="Body"
+              description={
+                differs
+                  ? 'Empty: the words of every channel and language.'
+                  : 'Markdown with Liquid: {{ order }}, {% if amount > 100 %} … {% endif %}. Ctrl-Space offers what there is.'
+              }
+              language="liquid"
+              value={words.body ?? ''}
+              onChange={body => set({ body })}
+              scope={scope}
+              mistakes={mistakes[fieldOf(variant, 'body')]}
+              error={errorAt(errors, fieldOf(variant, 'body'))}
+              placeholder={differs ? inherited(draft, variant, 'body') : ''}
+              minHeight={240}
+              maxHeight={560}
+            />
+            <Select
+              label="Layout of emails"
+              data={layouts}
+              value={draft.message.layout ?? null}
+              onChange={layout =>
+                change(current => ({ ...current, message: { ...current.message, layout: layout ?? undefined } }))
+              }
+              clearable
+              clearButtonProps={{ 'aria-label': 'No layout of its own' }}
+              placeholder="The one named default, else Belfry's own"
+              error={mistakes['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
+            />
+            <Text size="xs" c="dimmed" id="strict-hint">
+              Strict: a variable that the context lacks fails the message instead of leaving a gap.
+            </Text>
+          </Stack>
+        </Tabs.Panel>
+      </Tabs>
+    </Section>
+  );
+}
+
+function Tab({ value, label, wrong }: { value: string; label: string; wrong: boolean }) {
+  return (
+    <Tabs.Tab value={value} fz="sm" py={8} px="sm" c={wrong ? 'var(--mantine-color-error)' : undefined}>
+      {label}
+      {wrong && <span> (!)</span>}
+    </Tabs.Tab>
+  );
+}
+
+function inherited(draft: Draft, { channel, locale }: Variant, field: keyof Words): string {
+  const above: Variant[] = [
+    ...(channel && locale ? [{ channel, locale: '' }] : []),
+    ...(channel && locale ? [{ channel: '', locale }] : []),
+    { channel: '', locale: '' },
+  ];
+  const found = above.map(variant => wordsAt(draft, variant)[field]).find(text => text);
+  return found ?? '';
+}
+
+function AddOverride({ names, add }: { names: string[]; add: (name: string) => void }) {
+  return (
+    <Menu position="bottom-end" shadow="md" keepMounted={false}>
+      <Menu.Target>
+        <Button variant="subtle" leftSection={<IconPlus size={13} stroke={1.8} />}>
+          Channel
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
+        <Menu.Label>Other words on one channel, or one kind</Menu.Label>
+        {names.map(name => (
+          <Menu.Item key={name} onClick={() => add(name)}>
+            {name}
+          </Menu.Item>
+        ))}
+        {names.length === 0 && <Menu.Item disabled>Every channel has its own already</Menu.Item>}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+function AddLocale({ add }: { add: (locale: string) => void }) {
+  const [opened, setOpened] = useState(false);
+  const [tag, setTag] = useState('');
+  const locale = canonical(tag);
+  return (
+    <Popover opened={opened} onChange={setOpened} trapFocus shadow="md" width={230} keepMounted={false}>
+      <Popover.Target>
+        <Button
+          variant="subtle"
+          color="gray"
+          size="compact-xs"
+          leftSection={<IconPlus size={12} stroke={1.8} />}
+          onClick={() => setOpened(!opened)}
+        >
+          Language
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <form
+          onSubmit={event => {
+            event.preventDefault();
+            if (!locale) return;
+            add(locale);
+            setTag('');
+            setOpened(false);
+          }}
+        >
+          <TextInput
+            label="Language"
+            description="Such as de or pt-BR: for users of this locale."
+            value={tag}
+            onChange={event => setTag(event.currentTarget.value)}
+            error={tag !== '' && !locale ? 'Not a language' : undefined}
+            data-autofocus
+          />
+          <Button type="submit" mt="xs" fullWidth disabled={!locale}>
+            Add {locale && languageName(locale)}
+          </Button>
+        </form>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}
+
+const languageNames = new Intl.DisplayNames('en', { type: 'language' });
+
+function languageName(locale: string): string {
+  return languageNames.of(locale) ?? locale;
+}
+
+function canonical(tag: string): string | undefined {
+  try {
+    return Intl.getCanonicalLocales(tag.trim())[0];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,19 @@
+/** What real messages asked for and did not get: worth mending before the next one. */
+import { Alert, Text } from '@mantine/core';
+import type { Notification } from '../api-types.ts';
+import { count } from '../components/counts.tsx';
+import { TimeAgo } from '../components/time.tsx';
+
+export function MissingVariables({ missing }: { missing: Notification['missing_variables'] }) {
+  if (missing.length === 0) return null;
+  return (
+    <Alert color="yellow" variant="light" p="xs" title="Messages were sent without variables they ask for">
+      {missing.map(({ name, count: messages, last_at }) => (
+        <Text key={name} size="sm" c="var(--mantine-color-text)">
+          <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}, the last{' '}
+          <TimeAgo at={last_at} />
+        </Text>
+      ))}
+    </Alert>
+  );
+}

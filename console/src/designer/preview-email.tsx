@@ -1,0 +1,72 @@
+/** An email on a wide and a narrow screen, beside each other, and its plain text. */
+import { Box, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useElementSize } from '@mantine/hooks';
+import { useState } from 'react';
+import type { Message } from '../api-types.ts';
+import { ScaledFrame } from './scaled-frame.tsx';
+
+const wide = 680;
+const narrow = 360;
+const gap = 16;
+
+export function EmailPreview({ content }: { content: Message }) {
+  const [chosen, setForm] = useState<string>();
+  const { ref, width } = useElementSize();
+  const room = width || 560;
+  // Beside each other on a phone, nothing could be read.
+  const form = chosen ?? (room < 480 ? 'narrow' : 'both');
+  const both = Math.min(1, (room - gap) / (wide + narrow));
+  return (
+    <Stack gap="sm">
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
+          {content.title || 'Without a subject'}
+        </Text>
+        <SegmentedControl
+          size="xs"
+          value={form}
+          onChange={setForm}
+          aria-label="Form of the email"
+          data={[
+            { value: 'both', label: 'Both' },
+            { value: 'wide', label: 'Wide' },
+            { value: 'narrow', label: 'Narrow' },
+            { value: 'text', label: 'Text' },
+          ]}
+        />
+      </Group>
+      <Box ref={ref}>
+        {form === 'text' ? (
+          <Text
+            component="pre"
+            size="sm"
+            m={0}
+            ff="inherit"
+            style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}
+          >
+            {content.text}
+          </Text>
+        ) : (
+          <Group gap={gap} align="flex-start" wrap="nowrap" justify={form === 'narrow' ? 'center' : undefined}>
+            {form !== 'narrow' && (
+              <ScaledFrame
+                html={content.html ?? ''}
+                label="Email on a wide screen"
+                width={wide}
+                scale={form === 'both' ? both : Math.min(1, room / wide)}
+              />
+            )}
+            {form !== 'wide' && (
+              <ScaledFrame
+                html={content.html ?? ''}
+                label="Email on a narrow screen"
+                width={narrow}
+                scale={form === 'both' ? both : Math.min(1, room / narrow)}
+              />
+            )}
+          </Group>
+        )}
+      </Box>
+    </Stack>
+  );
+}

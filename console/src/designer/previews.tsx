@@ -1,0 +1,105 @@
+/** The draft on every channel at once, as its readers would see it. */
+import { Alert, Box, Button, Group, Loader, Switch, Text, Title } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { explain } from '../api.ts';
+import type { Preview } from '../api-types.ts';
+import { EmailPreview } from './preview-email.tsx';
+import { channelKind, PreviewBody } from './preview-kinds.tsx';
+
+interface PreviewsProps {
+  preview: Preview | undefined;
+  error: unknown;
+  working: boolean;
+  everyKind: boolean;
+  setEveryKind: (on: boolean) => void;
+  addToSample: (names: string[]) => void;
+  reader: React.ReactNode;
+}
+
+export function Previews({ preview, error, working, everyKind, setEveryKind, addToSample, reader }: PreviewsProps) {
+  const missing = [...new Set(preview?.previews.flatMap(one => one.missing))];
+  return (
+    <Box component="section" aria-label="Preview" aria-busy={working}>
+      <Group justify="space-between" mb="sm" gap="xs">
+        <Group gap="xs">
+          <Title order={2}>Preview</Title>
+          {working && <Loader size={12} aria-hidden />}
+        </Group>
+        <Group gap="sm">
+          {reader}
+          <Switch
+            size="xs"
+            label="Every kind of channel"
+            checked={everyKind}
+            onChange={event => setEveryKind(event.currentTarget.checked)}
+          />
+        </Group>
+      </Group>
+      {Boolean(error) && (
+        <Alert color="red" variant="light" p="xs" mb="sm">
+          <Text size="sm" c="var(--mantine-color-text)">
+            {explain(error)}
+          </Text>
+        </Alert>
+      )}
+      {missing.length > 0 && (
+        <Alert color="yellow" variant="light" p="xs" mb="sm" role="status">
+          <Group justify="space-between" gap="xs">
+            <Text size="sm" c="var(--mantine-color-text)">
+              The sample lacks <span className="mono">{missing.join(', ')}</span>
+            </Text>
+            <Button
+              variant="default"
+              size="compact-xs"
+              leftSection={<IconPlus size={12} stroke={1.8} />}
+              onClick={() => addToSample(missing)}
+            >
+              Add to the sample
+            </Button>
+          </Group>
+        </Alert>
+      )}
+      <div className="previews">
+        {preview?.previews.map(one => (
+          <PreviewCard key={one.channel} {...one} />
+        ))}
+      </div>
+    </Box>
+  );
+}
+
+function PreviewCard({ channel, type, content, problem }: Preview['previews'][number]) {
+  const { icon: Icon, name, note } = channelKind(type);
+  const extra = content && note?.(content);
+  return (
+    <Box component="article" className="card preview" aria-label={`Preview ${channel}`} data-wide={type === 'email'}>
+      <Group justify="space-between" px="sm" py={7} gap="xs" style={{ borderBottom: '1px solid var(--line)' }}>
+        <Group gap={6}>
+          <Icon size={15} stroke={1.6} color="var(--soft)" aria-hidden />
+          <Text size="sm" fw={500}>
+            {channel}
+          </Text>
+          {channel !== type && (
+            <Text size="xs" c="dimmed">
+              {name}
+            </Text>
+          )}
+        </Group>
+        {extra && (
+          <Text size="xs" c="dimmed" className="numbers">
+            {extra}
+          </Text>
+        )}
+      </Group>
+      <Box p="sm">
+        {problem && (
+          <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
+            {problem}
+          </Text>
+        )}
+        {content &&
+          (type === 'email' ? <EmailPreview content={content} /> : <PreviewBody type={type} content={content} />)}
+      </Box>
+    </Box>
+  );
+}

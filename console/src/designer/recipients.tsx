@@ -1,0 +1,117 @@
+/** Who is told: a list, users that an expression picks, whom the trigger names, or all of these together. */
+import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../api.ts';
+import type { Preview } from '../api-types.ts';
+import { count } from '../components/counts.tsx';
+import { Section } from '../components/page.tsx';
+import type { EventPath } from '../events/sample.ts';
+import { useCan } from '../session.tsx';
+import type { Draft } from './draft.ts';
+import { errorAt } from './errors.ts';
+
+interface RecipientsProps {
+  path: EventPath;
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  errors: Record<string, string[]>;
+  matches: Preview['users'] | undefined;
+}
+
+export function Recipients({ path, draft, change, errors, matches }: RecipientsProps) {
+  const { recipients } = draft;
+  const set = (changes: Partial<Draft['recipients']>) => {
+    const next = Object.entries({ ...recipients, ...changes }).filter(([, value]) => value !== undefined);
+    change({ recipients: Object.fromEntries(next) });
+  };
+  const lists = useLists(path);
+  const names = lists.data?.map(({ name }) => name) ?? [];
+  const known = recipients.list && !names.includes(recipients.list) ? [recipients.list, ...names] : names;
+  const usersOn = recipients.users !== undefined;
+  const listOn = recipients.list !== undefined;
+  const nobody = Object.keys(recipients).length === 0;
+
+  return (
+    <Section title="Who is told">
+      <Stack gap="sm">
+        <Checkbox
+          label="A distribution list"
+          description="Its active members, as they are when the event is triggered."
+          checked={listOn}
+          onChange={event => set({ list: event.currentTarget.checked ? (names[0] ?? '') : undefined })}
+        />
+        {listOn && (
+          <Select
+            ml={28}
+            aria-label="Distribution list"
+            data={known}
+            value={recipients.list || null}
+            onChange={list => list && set({ list })}
+            searchable
+            allowDeselect={false}
+            nothingFoundMessage="No list of that name"
+            placeholder={names.length === 0 ? 'This project has no list yet' : 'Choose a list'}
+            error={errorAt(errors, 'recipients/list')}
+          />
+        )}
+        <Checkbox
+          label="Users that match an expression"
+          description="Looked up among all users of the organization each time."
+          checked={usersOn}
+          onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}
+        />
+        {usersOn && (
+          <Textarea
+            ml={28}
+            aria-label="Expression over users"
+            classNames={{ input: 'mono' }}
+            autosize
+            minRows={1}
+            maxRows={6}
+            value={recipients.users}
+            onChange={event => set({ users: event.currentTarget.value })}
+            placeholder="custom_fields.tier == 'gold'"
+            description={
+              <>
+                JMESPath over <Code fz="xs">username email first_name last_name locale custom_fields</Code>
+              </>
+            }
+            inputWrapperOrder={['input', 'error', 'description']}
+            error={errorAt(errors, 'recipients/users') ?? (matches && 'error' in matches ? matches.error : undefined)}
+          />
+        )}
+        {usersOn && matches && 'matches' in matches && (
+          <Text ml={28} size="sm" role="status">
+            Picks <b className="numbers">{count(matches.matches)}</b> of{' '}
+            {matches.of >= 1_000 ? `the first ${count(matches.of)}` : count(matches.of)} users
+          </Text>
+        )}
+        <Checkbox
+          label="Whom the trigger names"
+          description={
+            <>
+              In <span className="mono">options.recipients</span> of the trigger.
+            </>
+          }
+          checked={recipients.trigger === true}
+          onChange={event => set({ trigger: event.currentTarget.checked ? true : undefined })}
+        />
+        {nobody && (
+          <Text size="sm" c={errors.recipients ? 'var(--mantine-color-error)' : 'dimmed'}>
+            Choose at least one. Somebody who is in several is told once.
+          </Text>
+        )}
+      </Stack>
+    </Section>
+  );
+}
+
+function useLists({ org, prj }: EventPath) {
+  const can = useCan();
+  return useQuery({
+    queryKey: [org, 'lists', prj],
+    enabled: can('distributionlist:read'),
+    staleTime: 30_000,
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal })),
+  });
+}

@@ -1,0 +1,62 @@
+/** HTML on a screen of a given width, made smaller to fit; see html-frame.tsx for why it is a frame of its own. */
+import { useEffect, useRef, useState } from 'react';
+
+const tallest = 1_400;
+
+interface ScaledFrameProps {
+  html: string;
+  label: string;
+  /** Of the screen, in its own pixels. */
+  width: number;
+  scale: number;
+}
+
+export function ScaledFrame({ html, label, width, scale }: ScaledFrameProps) {
+  const frame = useRef<HTMLIFrameElement>(null);
+  const [loaded, setLoaded] = useState(false);
+  const [height, setHeight] = useState(320);
+  useEffect(() => {
+    const page = frame.current?.contentDocument;
+    if (!loaded || !page) return;
+    page.documentElement.innerHTML = html;
+    const measure = () => {
+      // The root's own height has the margins around the body, the body's what sticks out of it.
+      const needed = Math.max(page.documentElement.offsetHeight, page.body?.scrollHeight ?? 0);
+      setHeight(Math.min(tallest, Math.max(160, needed)));
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    if (page.body) observer.observe(page.body);
+    return () => observer.disconnect();
+  }, [html, loaded]);
+  return (
+    <div
+      style={{
+        width: Math.floor(width * scale),
+        height: Math.ceil(height * scale),
+        flex: 'none',
+        overflow: 'hidden',
+        border: '1px solid var(--line)',
+        borderRadius: 6,
+      }}
+    >
+      <iframe
+        ref={frame}
+        title={label}
+        src="/frame"
+        sandbox="allow-same-origin"
+        onLoad={() => setLoaded(true)}
+        style={{
+          width,
+          height,
+          border: 0,
+          display: 'block',
+          background: '#fff',
+          colorScheme: 'light',
+          transform: `scale(${scale})`,
+          transformOrigin: '0 0',
+        }}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,142 @@
+/** By which channels, how urgently, in which environments. */
+import {
+  Anchor,
+  Chip,
+  Collapse,
+  Group,
+  Input,
+  Select,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  UnstyledButton,
+} from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
+import { useState } from 'react';
+import { Section } from '../components/page.tsx';
+import { CodeField } from '../editor/code.tsx';
+import { parseObject } from '../events/sample.ts';
+import type { Draft, Priority } from './draft.ts';
+import { errorAt } from './errors.ts';
+import type { UsableChannel } from './use-channels.ts';
+
+interface SendingProps {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  errors: Record<string, string[]>;
+  channels: UsableChannel[];
+}
+
+const priorities = [
+  { value: 'urgent', label: 'Urgent: before everything else' },
+  { value: 'normal', label: 'Normal' },
+  { value: 'bulk', label: 'Bulk: after everything else' },
+];
+
+export function Sending({ draft, change, errors, channels }: SendingProps) {
+  const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
+  const slugs = channels.map(({ slug }) => slug);
+  const kinds = [...new Set(channels.map(({ type }) => type))].filter(type => !slugs.includes(type));
+  // Worth a chip where it means more than one channel, or is chosen already.
+  const types = kinds.filter(
+    type => channels.filter(one => one.type === type).length > 1 || draft.channels.includes(type),
+  );
+  const unknown = draft.channels.filter(name => !slugs.includes(name) && !kinds.includes(name));
+  const toggle = (names: string[]) => change({ channels: names });
+  const problem = errorAt(errors, 'channels', true);
+  return (
+    <Section
+      title="How it is sent"
+      aside={
+        <Switch
+          label="Active"
+          labelPosition="left"
+          checked={draft.active}
+          onChange={event => change({ active: event.currentTarget.checked })}
+        />
+      }
+    >
+      <Stack gap="sm">
+        <fieldset className="plain">
+          <Text component="legend" size="sm" fw={500} mb={6} p={0}>
+            Channels
+          </Text>
+          <Chip.Group multiple value={draft.channels} onChange={toggle}>
+            <Group gap={6}>
+              {channels.map(({ slug, name, type, enabled }) => (
+                <Chip key={slug} value={slug} size="xs" variant="outline">
+                  {name} · {type}
+                  {enabled ? '' : ' (off)'}
+                </Chip>
+              ))}
+              {types.map(type => (
+                <Chip key={type} value={type} size="xs" variant="outline">
+                  every {type} channel
+                </Chip>
+              ))}
+              {unknown.map(name => (
+                <Chip key={name} value={name} size="xs" variant="outline" color="red">
+                  {name}: does not exist
+                </Chip>
+              ))}
+            </Group>
+          </Chip.Group>
+          {channels.length === 0 && (
+            <Text size="sm" c="dimmed">
+              There is no channel yet: create one under Channels.
+            </Text>
+          )}
+          {problem && <Input.Error mt={6}>{problem}</Input.Error>}
+        </fieldset>
+        <Select
+          label="Priority"
+          description="A trigger's own wins."
+          data={priorities}
+          value={draft.priority}
+          onChange={value => change({ priority: value as Priority | null })}
+          clearable
+          clearButtonProps={{ 'aria-label': 'No priority of its own' }}
+          placeholder="Normal, and bulk for many recipients"
+          error={errorAt(errors, 'priority')}
+        />
+        <div>
+          <UnstyledButton onClick={() => setMore(!more)} aria-expanded={more}>
+            <Group gap={4}>
+              <IconChevronRight
+                size={14}
+                stroke={1.8}
+                style={{ transform: more ? 'rotate(90deg)' : undefined }}
+                aria-hidden
+              />
+              <Anchor component="span" size="sm">
+                Environments and extra context
+              </Anchor>
+            </Group>
+          </UnstyledButton>
+          <Collapse expanded={more} mt="xs">
+            <Stack gap="sm">
+              <TagsInput
+                label="Environments"
+                description="Only when the trigger names one of these, or none. Empty: always."
+                value={draft.environs}
+                onChange={environs => change({ environs })}
+                placeholder={draft.environs.length === 0 ? 'production' : ''}
+                error={errorAt(errors, 'environs', true)}
+              />
+              <CodeField
+                label="Extra context"
+                description="Variables that the templates have besides those of the trigger, which win."
+                language="json"
+                value={draft.extraContext}
+                onChange={extraContext => change({ extraContext })}
+                placeholder='{ "support": "help@example.com" }'
+                error={parseObject(draft.extraContext).mistake ?? errorAt(errors, 'extra_context', true)}
+              />
+            </Stack>
+          </Collapse>
+        </div>
+      </Stack>
+    </Section>
+  );
+}

@@ -1,0 +1,25 @@
+/** The channels that the events of a project may use: its own before the organization's of the same slug. */
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../api.ts';
+import type { Channel } from '../api-types.ts';
+import type { EventPath } from '../events/sample.ts';
+
+export interface UsableChannel extends Channel {
+  prj: string | null;
+}
+
+export function useChannels({ org, prj }: Pick<EventPath, 'org' | 'prj'>) {
+  return useQuery({
+    queryKey: [org, 'usable-channels', prj],
+    staleTime: 30_000,
+    queryFn: async ({ signal }): Promise<UsableChannel[]> => {
+      const [own, shared] = await Promise.all([
+        take(api.GET('/api/o/{org}/p/{prj}/c/', { params: { path: { org, prj } }, signal })),
+        take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
+      ]);
+      const slugs = new Set(own.map(({ slug }) => slug));
+      const others = shared.filter(({ slug }) => !slugs.has(slug));
+      return [...own.map(channel => ({ ...channel, prj })), ...others.map(channel => ({ ...channel, prj: null }))];
+    },
+  });
+}

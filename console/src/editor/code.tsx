@@ -1,0 +1,73 @@
+/** An editor for code and templates. CodeMirror behind it is loaded when the first one is shown. */
+import { Box, Input, Skeleton } from '@mantine/core';
+import { lazy, type ReactNode, Suspense, useId } from 'react';
+import type { Scope } from './completions.ts';
+
+const CodeMirror = lazy(() => import('./code-mirror.tsx'));
+
+/** Where something is wrong; lines and columns begin with 1. */
+export interface Mistake {
+  line: number | null;
+  column: number | null;
+  message: string;
+}
+
+export interface CodeProps {
+  value: string;
+  onChange?: (value: string) => void;
+  language: 'liquid' | 'json' | 'text';
+  /** For readers of the screen, also where it is not shown. */
+  label: string;
+  /** Variables that are offered while somebody writes. */
+  scope?: Scope;
+  mistakes?: readonly Mistake[];
+  placeholder?: string;
+  singleLine?: boolean;
+  lineNumbers?: boolean;
+  readOnly?: boolean;
+  minHeight?: number;
+  maxHeight?: number | string;
+}
+
+interface FieldProps extends CodeProps {
+  hideLabel?: boolean;
+  description?: ReactNode;
+  /** What the service said about the field. */
+  error?: ReactNode;
+}
+
+export function CodeField({ hideLabel = false, description, error, mistakes = [], ...code }: FieldProps) {
+  const id = useId();
+  // Those with a place are underlined, and told in words as well.
+  const said = mistakes.map(({ line, column, message }) =>
+    line === null || code.singleLine ? message : `Line ${line}, column ${column}: ${message}`,
+  );
+  const shown = said.length > 0 ? said.join('\n') : error;
+  return (
+    <Box>
+      {!hideLabel && (
+        <Input.Label component="span" mb={4}>
+          {code.label}
+        </Input.Label>
+      )}
+      {description && (
+        <Input.Description id={`${id}-description`} mb={4}>
+          {description}
+        </Input.Description>
+      )}
+      <Suspense fallback={<Skeleton height={code.singleLine ? 36 : (code.minHeight ?? 120)} radius="md" />}>
+        <CodeMirror
+          {...code}
+          mistakes={mistakes}
+          describedBy={shown ? `${id}-error` : description ? `${id}-description` : undefined}
+          invalid={Boolean(shown)}
+        />
+      </Suspense>
+      {shown && (
+        <Input.Error id={`${id}-error`} mt={4} style={{ whiteSpace: 'pre-line' }}>
+          {shown}
+        </Input.Error>
+      )}
+    </Box>
+  );
+}

@@ -1,0 +1,60 @@
+/** A notification in one glance: whom, by which channels, in which words. */
+import { Badge, Box, Group, Text } from '@mantine/core';
+import { IconArrowRight } from '@tabler/icons-react';
+import { Link } from 'react-router';
+import type { Notification } from '../api-types.ts';
+import { to } from '../places.ts';
+import type { EventPath } from './sample.ts';
+
+export function describeRecipients({ list, users, trigger }: Notification['recipients']): string {
+  return [
+    list !== undefined && `list ${list}`,
+    users !== undefined && 'users that match',
+    trigger && 'whom the trigger names',
+  ]
+    .filter(Boolean)
+    .join(' + ');
+}
+
+export function NotificationCard({ path, notification }: { path: EventPath; notification: Notification }) {
+  const { id, name, active, recipients, channels, filter, message } = notification;
+  const words = message.subject || message.body.split('\n')[0] || 'No words yet';
+  return (
+    <Box
+      component={Link}
+      to={to.notification(path.org, path.prj, path.app, path.evt, id)}
+      className="card linkcard"
+      p="md"
+    >
+      <Group justify="space-between" gap="xs" mb={6}>
+        <Text fw={600} size="sm">
+          {name}
+        </Text>
+        {!active && (
+          <Badge variant="default" tt="none">
+            inactive
+          </Badge>
+        )}
+      </Group>
+      <Group gap={6} mb={8} c="dimmed">
+        <Text size="xs" c="var(--mantine-color-text)">
+          {describeRecipients(recipients)}
+        </Text>
+        <IconArrowRight size={13} stroke={1.6} aria-label="by" />
+        {channels.map(channel => (
+          <Badge key={channel} variant="default" tt="none" fw={400}>
+            {channel}
+          </Badge>
+        ))}
+      </Group>
+      <Text size="sm" className="mono" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
+        {words}
+      </Text>
+      {filter && (
+        <Text size="xs" c="dimmed" mt={6} truncate>
+          only if <span className="mono">{filter}</span>
+        </Text>
+      )}
+    </Box>
+  );
+}

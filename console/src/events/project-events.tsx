@@ -1,0 +1,190 @@
+/** A project with its applications, and their events. */
+import { Badge, Box, Group, Skeleton, Table, Text, Title, VisuallyHidden } from '@mantine/core';
+import { useInViewport } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useNavigate } from 'react-router';
+import { api, take } from '../api.ts';
+import { GuardedButton } from '../components/actions.tsx';
+import { Empty, Failure } from '../components/states.tsx';
+import { to, useOrg } from '../places.ts';
+import { NameForm } from './name-form.tsx';
+import { PlaceMenu } from './place-menu.tsx';
+import { eventQuery, type Noun } from './places.ts';
+import { StateBadges } from './state-badges.tsx';
+
+export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
+  const org = useOrg();
+  const applications = useQuery({
+    queryKey: [org, 'applications', prj],
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path: { org, prj } }, signal })),
+  });
+  return (
+    <Box component="section" className="card" aria-label={`Project ${name}`}>
+      <Group justify="space-between" px="md" py={10} wrap="nowrap">
+        <Group gap="xs" miw={0}>
+          <Title order={2} style={{ overflowWrap: 'anywhere' }}>
+            {name}
+          </Title>
+          <Text className="mono" size="sm" c="dimmed">
+            {prj}
+          </Text>
+        </Group>
+        <PlaceMenu place={{ org, prj }} name={name} />
+      </Group>
+      {applications.isPending && <Skeleton height={90} m="md" mt={0} w="auto" />}
+      {applications.error && <Failure error={applications.error} retry={() => void applications.refetch()} />}
+      {applications.data?.map(({ slug, name }) => (
+        <ApplicationEvents key={slug} prj={prj} app={slug} name={name} />
+      ))}
+      {applications.data?.length === 0 && (
+        <Empty
+          title="No application yet"
+          action={<CreateButton noun="application" place={{ org, prj }} label="New application" />}
+        >
+          An application is whatever triggers events: your web shop, a billing job, a monitor.
+        </Empty>
+      )}
+    </Box>
+  );
+}
+
+function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name: string }) {
+  const org = useOrg();
+  const path = { org, prj, app };
+  const navigate = useNavigate();
+  const details = useQuery({
+    queryKey: [org, 'application', prj, app],
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/', { params: { path }, signal })),
+  });
+  const events = useQuery({
+    queryKey: [org, 'events', prj, app],
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
+  });
+  const open = (evt: string) => void navigate(to.event(org, prj, app, evt));
+  const rows = events.data ?? [];
+  return (
+    <Box style={{ borderTop: '1px solid var(--line)' }}>
+      <Group justify="space-between" px="md" py={8} wrap="nowrap">
+        <Group gap="xs" miw={0}>
+          <Title order={3} fw={500}>
+            {name}
+          </Title>
+          <Text className="mono" size="xs" c="dimmed">
+            {app}
+          </Text>
+          <StateBadges paused={details.data?.paused} />
+        </Group>
+        <Group gap={4} wrap="nowrap">
+          <CreateButton noun="event" place={path} label="New event" onCreated={open} variant="subtle" />
+          <PlaceMenu place={path} name={name} paused={details.data?.paused} onCreated={open} />
+        </Group>
+      </Group>
+      {events.isPending && <Skeleton height={60} m="md" mt={0} w="auto" />}
+      {events.error && <Failure error={events.error} retry={() => void events.refetch()} />}
+      {rows.length > 0 && (
+        <Table className="table" layout="fixed">
+          <caption hidden>Events of {name}</caption>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th scope="col" pl="md">
+                Event
+              </Table.Th>
+              <Table.Th scope="col" visibleFrom="sm">
+                Notifications
+              </Table.Th>
+              <Table.Th scope="col" w={56}>
+                <VisuallyHidden>More</VisuallyHidden>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {rows.map(event => (
+              <EventRow key={event.slug} path={{ ...path, evt: event.slug }} name={event.name} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      )}
+      {events.data?.length === 0 && (
+        <Text size="sm" c="dimmed" px="md" pb="md">
+          No event yet. An event is something that happens and that somebody wants to hear of: an order is paid, a
+          backup failed.
+        </Text>
+      )}
+    </Box>
+  );
+}
+
+/** What it holds is read when the row comes into view: there may be very many. */
+function EventRow({ path, name }: { path: { org: string; prj: string; app: string; evt: string }; name: string }) {
+  const { ref, inViewport } = useInViewport<HTMLTableRowElement>();
+  const [seen, setSeen] = useState(false);
+  if (inViewport && !seen) setSeen(true);
+  const { data } = useQuery({ ...eventQuery(path), enabled: seen });
+  const event = data?.value;
+  return (
+    <Table.Tr ref={ref} className="linked">
+      <Table.Td pl="md">
+        <Group gap="xs">
+          <Link to={to.event(path.org, path.prj, path.app, path.evt)} className="rowlink">
+            <Text component="span" size="sm" fw={500}>
+              {name}
+            </Text>{' '}
+            <Text component="span" className="mono" size="xs" c="dimmed">
+              {path.evt}
+            </Text>
+          </Link>
+          {event && <StateBadges active={event.active} paused={event.paused} />}
+        </Group>
+      </Table.Td>
+      <Table.Td visibleFrom="sm">
+        {event?.notifications.length === 0 && (
+          <Text size="sm" c="dimmed">
+            None yet: a trigger reaches nobody
+          </Text>
+        )}
+        <Group gap={6}>
+          {event?.notifications.map(notification => (
+            <Badge
+              key={notification.id}
+              variant="default"
+              tt="none"
+              fw={400}
+              size="md"
+              c={notification.active ? undefined : 'dimmed'}
+            >
+              {notification.name} · {notification.channels.join(', ')}
+            </Badge>
+          ))}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+interface CreateButtonProps {
+  noun: Noun;
+  place: { org: string; prj?: string; app?: string };
+  label: string;
+  variant?: string;
+  onCreated?: (slug: string) => void;
+}
+
+function CreateButton({ noun, place, label, variant = 'default', onCreated }: CreateButtonProps) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <GuardedButton
+        permission={noun === 'event' ? 'event:write' : 'organization:write'}
+        variant={variant}
+        onClick={() => setOpened(true)}
+      >
+        {label}
+      </GuardedButton>
+      {opened && <NameForm noun={noun} place={place} close={() => setOpened(false)} onCreated={onCreated} />}
+    </>
+  );
+}

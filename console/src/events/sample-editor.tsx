@@ -1,0 +1,55 @@
+/** The sample context to edit, or to take from what was triggered before. */
+import { Button, Group, Menu } from '@mantine/core';
+import { IconHistory } from '@tabler/icons-react';
+import { tellFailure } from '../components/actions.tsx';
+import { timeAgo } from '../components/time.tsx';
+import { CodeField } from '../editor/code.tsx';
+import { contextOf, type EventPath, format, type Sample, useRecent } from './sample.ts';
+
+interface SampleEditorProps {
+  sample: Sample;
+  label?: string;
+  minHeight?: number;
+}
+
+export function SampleEditor({ sample, label = 'Sample context', minHeight = 110 }: SampleEditorProps) {
+  return (
+    <CodeField
+      label={label}
+      hideLabel
+      language="json"
+      value={sample.text}
+      onChange={sample.setText}
+      error={sample.mistake}
+      minHeight={minHeight}
+      maxHeight={320}
+      placeholder='{ "order": "A-1" }'
+    />
+  );
+}
+
+export function TakeRecent({ path, sample }: { path: EventPath; sample: Sample }) {
+  const recent = useRecent(path).data ?? [];
+  if (recent.length === 0) return null;
+  const use = (identifier: string) =>
+    contextOf(path.org, identifier).then(context => sample.setText(format(context)), tellFailure);
+  return (
+    <Group gap={4}>
+      <Menu position="bottom-end" shadow="md" keepMounted={false}>
+        <Menu.Target>
+          <Button variant="subtle" leftSection={<IconHistory size={14} stroke={1.6} />}>
+            Use a recent one
+          </Button>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Label>Contexts of recent occurrences</Menu.Label>
+          {recent.map(({ identifier, created_at }) => (
+            <Menu.Item key={identifier} onClick={() => void use(identifier)}>
+              <span className="mono">…{identifier.slice(-8)}</span> {timeAgo(created_at)}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+    </Group>
+  );
+}

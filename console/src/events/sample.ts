@@ -1,0 +1,82 @@
+/** The context that somebody tries things with: one for each event, kept while the tab is open. */
+import { useSessionStorage } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useMemo } from 'react';
+import { api, take } from '../api.ts';
+import { useCan } from '../session.tsx';
+
+export interface EventPath {
+  org: string;
+  prj: string;
+  app: string;
+  evt: string;
+}
+
+export interface Sample {
+  text: string;
+  setText: (text: string) => void;
+  /** Undefined while the text is no JSON object. */
+  context: Record<string, unknown> | undefined;
+  mistake: string | undefined;
+}
+
+/** `everyMs`: looks again so often. */
+export function useRecent({ org, prj, app, evt }: EventPath, everyMs?: number) {
+  const can = useCan();
+  return useQuery({
+    queryKey: [org, 'recent', prj, app, evt],
+    enabled: can('occurrence:read'),
+    refetchInterval: everyMs ?? false,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/', {
+          params: { path: { org }, query: { project: prj, application: app, event: evt, limit: 8 } },
+          signal,
+        }),
+      ),
+  });
+}
+
+export async function contextOf(org: string, identifier: string): Promise<Record<string, unknown>> {
+  return (await take(api.GET('/api/o/{org}/occurrence/{identifier}/', { params: { path: { org, identifier } } })))
+    .context;
+}
+
+/** At first that of the newest occurrence: what was sent once is the best example. */
+export function useSample(path: EventPath): Sample {
+  const [stored, setText] = useSessionStorage<string | null>({
+    key: `belfry-sample ${path.org}/${path.prj}/${path.app}/${path.evt}`,
+    defaultValue: null,
+    getInitialValueInEffect: false,
+  });
+  const recent = useRecent(path);
+  const newest = stored === null ? recent.data?.[0]?.identifier : undefined;
+  useEffect(() => {
+    if (newest)
+      void contextOf(path.org, newest).then(
+        context => setText(format(context)),
+        () => {},
+      );
+  }, [newest, path.org, setText]);
+  const text = stored ?? '{}';
+  const read = useMemo(() => parseObject(text), [text]);
+  return { text, setText, ...read };
+}
+
+export function format(value: unknown): string {
+  return JSON.stringify(value, null, 2);
+}
+
+/** Nothing at all counts as an empty object. */
+export function parseObject(text: string): Pick<Sample, 'context' | 'mistake'> {
+  if (text.trim() === '') return { context: {}, mistake: undefined };
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return { context: value as Record<string, unknown>, mistake: undefined };
+    }
+    return { context: undefined, mistake: 'Must be an object: { … }' };
+  } catch (error) {
+    return { context: undefined, mistake: `Not JSON yet: ${(error as Error).message}` };
+  }
+}

@@ -1,0 +1,99 @@
+/** What a trigger would do: for each notification how many would get it and why others would not, and the messages. */
+import { Accordion, Alert, Badge, Box, Group, Stack, Text } from '@mantine/core';
+import { reasons, type Simulation } from '../api-types.ts';
+import { count } from '../components/counts.tsx';
+import { MessageView } from '../components/message-view.tsx';
+
+export function SimulationView({ simulation, only }: { simulation: Simulation; only?: string }) {
+  const notifications = simulation.notifications.filter(({ name }) => only === undefined || name === only);
+  const deliveries = simulation.deliveries.filter(({ notification }) => only === undefined || notification === only);
+  const total = notifications.reduce((sum, one) => sum + one.deliveries, 0);
+  return (
+    <Stack gap="sm" role="status">
+      <Text size="sm">
+        <b>{count(total)}</b> {total === 1 ? 'message' : 'messages'} would be sent
+        {simulation.complete ? '' : ' to the first 10,000 recipients that were looked at'}. Nothing was.
+      </Text>
+      {notifications.length === 0 && (
+        <Alert color="yellow" variant="light" p="xs">
+          <Text size="sm" c="var(--mantine-color-text)">
+            The event has no notification: a trigger would be accepted and reach nobody.
+          </Text>
+        </Alert>
+      )}
+      {notifications.map(notification => (
+        <Outcome key={notification.name} {...notification} />
+      ))}
+      {deliveries.length > 0 && (
+        <Accordion variant="contained" chevronPosition="left" order={3} className="compact">
+          {deliveries.map((delivery, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the list never changes
+            <Accordion.Item key={i} value={String(i)}>
+              <Accordion.Control disabled={!delivery.message && !delivery.problem}>
+                <Group gap="xs" justify="space-between" wrap="nowrap">
+                  <Box miw={0}>
+                    <Text size="sm" truncate>
+                      {delivery.user}
+                    </Text>
+                    <Text size="xs" c="dimmed" truncate>
+                      {delivery.notification} · {delivery.channel}
+                      {delivery.address && delivery.address !== delivery.user ? ` · ${delivery.address}` : ''}
+                    </Text>
+                  </Box>
+                  <Verdict reason={delivery.reason} problem={delivery.problem} />
+                </Group>
+              </Accordion.Control>
+              <Accordion.Panel>
+                {delivery.message && <MessageView message={delivery.message} />}
+                {delivery.problem && (
+                  <Text size="sm" c="var(--mantine-color-error)">
+                    {delivery.problem}
+                  </Text>
+                )}
+              </Accordion.Panel>
+            </Accordion.Item>
+          ))}
+        </Accordion>
+      )}
+    </Stack>
+  );
+}
+
+function Outcome({ name, reason, deliveries, suppressed }: Simulation['notifications'][number]) {
+  const others = Object.entries(suppressed).sort(([, a], [, b]) => b - a);
+  return (
+    <Box className="card" px="sm" py={8}>
+      <Group justify="space-between" gap="xs">
+        <Text size="sm" fw={500}>
+          {name}
+        </Text>
+        <Text size="sm" className="numbers">
+          {reason ? 'for nobody' : `${count(deliveries)} would be sent`}
+        </Text>
+      </Group>
+      {reason && (
+        <Text size="xs" c="dimmed">
+          {reasons[reason] ?? reason}
+        </Text>
+      )}
+      {others.map(([code, amount]) => (
+        <Text key={code} size="xs" c="dimmed">
+          <span className="numbers">{count(amount)}</span> would not: {reasons[code] ?? code}
+        </Text>
+      ))}
+    </Box>
+  );
+}
+
+function Verdict({ reason, problem }: { reason: string | null; problem: string | null }) {
+  if (problem) return <Plain>cannot be written</Plain>;
+  return <Plain>{reason ? (reasons[reason] ?? reason) : 'would be sent'}</Plain>;
+}
+
+function Plain({ children }: { children: string }) {
+  return (
+    <Badge variant="default" tt="none" fw={400} size="md" style={{ flexShrink: 1 }}>
+      {children}
+    </Badge>
+  );
+}

@@ -1,0 +1,29 @@
+/** The layouts of emails: the organization's, and a project's own. */
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../api.ts';
+import type { Layout } from '../api-types.ts';
+import { useCan } from '../session.tsx';
+
+export interface PlacedLayout extends Layout {
+  /** Null: the organization's. */
+  prj: string | null;
+}
+
+export function useLayouts(org: string, prj: string | undefined) {
+  const can = useCan();
+  const query = useQuery({
+    queryKey: [org, 'layouts', prj ?? ''],
+    enabled: can('template:read'),
+    queryFn: async ({ signal }): Promise<PlacedLayout[]> => {
+      const [shared, own] = await Promise.all([
+        take(api.GET('/api/o/{org}/l/', { params: { path: { org } }, signal })),
+        prj ? take(api.GET('/api/o/{org}/p/{prj}/l/', { params: { path: { org, prj } }, signal })) : [],
+      ]);
+      return [
+        ...own.map(layout => ({ ...layout, prj: prj ?? null })),
+        ...shared.map(layout => ({ ...layout, prj: null })),
+      ];
+    },
+  });
+  return { ...query, names: [...new Set(query.data?.map(({ name }) => name) ?? [])] };
+}

@@ -1,0 +1,41 @@
+/** Designing a notification: who is told, by which channels, when, in which words, and how that looks. */
+import { useQuery } from '@tanstack/react-query';
+import { useParams } from 'react-router';
+import { Page } from '../components/page.tsx';
+import { Failure, Waiting } from '../components/states.tsx';
+import { Designer } from '../designer/designer.tsx';
+import { useChannels } from '../designer/use-channels.ts';
+import { loadNotification } from '../designer/use-draft.ts';
+import { to } from '../places.ts';
+
+export default function Notification() {
+  const { org = '', prj = '', app = '', evt = '', notification = '' } = useParams();
+  const path = { org, prj, app, evt };
+  const isNew = notification === 'new';
+  const channels = useChannels(path);
+  const loaded = useQuery({
+    // Not below the organization's key: what is being edited is never read again behind somebody's back.
+    queryKey: ['editing', ...Object.values(path), notification],
+    enabled: !isNew,
+    queryFn: ({ signal }) => loadNotification(path, Number(notification), signal),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+  });
+  const error = loaded.error ?? channels.error;
+  if (error) {
+    return (
+      <Page title="Notification" parents={[{ label: evt, to: to.event(org, prj, app, evt) }]}>
+        <Failure error={error} retry={() => void loaded.refetch()} />
+      </Page>
+    );
+  }
+  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label="Loading the notification" />;
+  return (
+    <Designer
+      key={Object.values(path).join('/') + notification}
+      path={path}
+      loaded={loaded.data}
+      channels={channels.data}
+    />
+  );
+}

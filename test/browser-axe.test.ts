@@ -1,0 +1,99 @@
+/** No page of the console has what axe calls a violation, in light and in dark, wide and on a phone. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { asker } from './support/api.ts';
+import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+import { waitFor } from './support/process.ts';
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let occurrence: string;
+let listId: number;
+let notificationId: number;
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.house.deps))!;
+  browser = await openBrowser();
+  const ask = asker(service.address, demo.key);
+  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body: JSON.parse(demo.body) })).body.occurrence;
+  await waitFor('the occurrence to be completed', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
+    return body.status === 'completed' || undefined;
+  });
+  listId = (await ask({ path: '/api/o/demo/p/shop/d/' })).body[0].id;
+  notificationId = (await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' })).body[0].id;
+});
+afterAll(async () => {
+  await browser.close();
+  await service.stop();
+});
+
+const web = '/o/demo/p/shop/a/web/e/order-paid';
+
+/** Path to what tells that the page is there. */
+const pages: Record<string, () => string> = {
+  overview: () => '/o/demo',
+  occurrences: () => '/o/demo/occurrences',
+  'one occurrence': () => `/o/demo/occurrences/${occurrence}`,
+  events: () => '/o/demo/p/shop/events',
+  event: () => web,
+  'notification designer': () => `${web}/n/${notificationId}`,
+  channels: () => '/o/demo/channels',
+  channel: () => '/o/demo/channels/mail',
+  'new channel': () => '/o/demo/new-channel',
+  people: () => '/o/demo/people',
+  person: () => '/o/demo/people/ada@demo.test',
+  lists: () => '/o/demo/p/shop/lists',
+  list: () => `/o/demo/p/shop/lists/${listId}`,
+  import: () => `/o/demo/p/shop/lists/${listId}/import`,
+  layouts: () => '/o/demo/layouts',
+  sandbox: () => '/o/demo/sandbox',
+  keys: () => '/o/demo/keys',
+  audit: () => '/o/demo/audit',
+  team: () => '/o/demo/team',
+  settings: () => '/o/demo/settings',
+  account: () => '/o/demo/account',
+  'a page that is not there': () => '/o/demo/nowhere',
+};
+
+async function settled(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.waitForFunction(
+    () => document.querySelectorAll('[aria-busy="true"], .mantine-Skeleton-root').length === 0,
+  );
+}
+
+describe.each([
+  { colorScheme: 'light', width: 1280 },
+  { colorScheme: 'dark', width: 1280 },
+  { colorScheme: 'light', width: 390 },
+] as const)('$colorScheme, $width wide', ({ colorScheme, width }) => {
+  let visitor: Visit;
+  beforeAll(async () => {
+    visitor = await visit(browser, service.address, { colorScheme, viewport: { width, height: 900 } });
+  });
+  afterAll(() => visitor.close());
+
+  test('sign-in', async () => {
+    await visitor.page.goto('/sign-in');
+    await settled(visitor.page);
+    expect(await axeViolations(visitor.page)).toEqual([]);
+    await signIn(visitor.page, demo.signIn);
+  });
+
+  test.each(Object.keys(pages))('%s', async name => {
+    const { page } = visitor;
+    await page.goto(pages[name]!());
+    await settled(page);
+    expect(await axeViolations(page)).toEqual([]);
+    // Nothing sticks out to the side.
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+  });
+});

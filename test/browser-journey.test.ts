@@ -1,0 +1,182 @@
+/** What a new operator does, in a real browser: from the first sign-in to a message that arrives, and beyond. */
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import { createAccount } from '../src/services/accounts.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { asker } from './support/api.ts';
+import { openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let visitor: Visit;
+let page: Page;
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.house.deps))!;
+  browser = await openBrowser();
+  visitor = await visit(browser, service.address);
+  page = visitor.page;
+});
+afterAll(async () => {
+  await visitor.close();
+  await browser.close();
+  await service.stop();
+});
+
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: typeof name === 'string' });
+const api = () => asker(service.address, demo.key);
+const event = '/o/demo/p/shop/a/web/e/order-shipped';
+
+describe('an operator', () => {
+  test('is refused with a wrong password, and signs in with the one that the first start prints', async () => {
+    await page.goto('/o/demo/keys');
+    await page.waitForURL(/\/sign-in/);
+    await page.getByLabel('Email').fill(demo.signIn.email);
+    await page.getByLabel('Password', { exact: true }).fill('not the password');
+    await button('Sign in').click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Password', { exact: true }).fill(demo.signIn.password);
+    await button('Sign in').click();
+    // Where they wanted to go.
+    await page.waitForURL(/\/o\/demo\/keys$/);
+  });
+
+  test('sets up a channel, with a form that the provider’s own settings draw, and tries it out', async () => {
+    await page.goto('/o/demo/new-channel');
+    await button(/^Email/).click();
+    await button(/^sandbox/).click();
+    await page.getByLabel('Name').first().fill('News mail');
+    await button('Create channel').click();
+    await page.waitForURL(/\/channels\/news-mail/);
+    await page.goto('/o/demo/channels/news-mail?test');
+    await page.getByRole('dialog').getByLabel('To').fill('me@demo.test');
+    await button('Send').click();
+    await page.getByText('The provider took it').waitFor();
+  });
+
+  test('creates an event and designs a notification for it, with a preview of what each would get', async () => {
+    await page.goto('/o/demo/events');
+    await button('New event').first().click();
+    await page.getByRole('textbox', { name: 'Name' }).fill('Order shipped');
+    await button('Create event').click();
+    await page.waitForURL(new RegExp(`${event}$`));
+
+    await page.goto(`${event}/n/new`);
+    await page.getByRole('textbox', { name: 'Name' }).fill('on its way');
+    await page.getByRole('checkbox', { name: 'A distribution list' }).check();
+    await page.getByRole('textbox', { name: 'Subject' }).click();
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('Parcel {{ parcel }} is on its way');
+    await page.getByRole('textbox', { name: 'Body' }).click();
+    await page.keyboard.press('Control+A');
+    await page.keyboard.type('Hello {{ user.first_name }}, it left today.');
+    await button('Create').click();
+    await page.waitForURL(/\/n\/\d+$/);
+    const { body } = await api()({ path: '/api/o/demo/p/shop/a/web/e/order-shipped/n/' });
+    expect(body).toHaveLength(1);
+  });
+
+  test('triggers it, and sees the messages arrive in the sandbox', async () => {
+    await page.goto(event);
+    await button('Trigger').click();
+    await button('Trigger now').click();
+    await page.getByText('See what becomes of it').click();
+    await page.waitForURL(/\/occurrences\//);
+    await page.getByText('completed').first().waitFor();
+    await page.goto('/o/demo/sandbox');
+    await page
+      .getByText(/is on its way/)
+      .first()
+      .waitFor();
+  });
+
+  test('asks why somebody got nothing', async () => {
+    const { body } = await api()({ path: '/api/o/demo/occurrence/?limit=1' });
+    await page.goto(`/o/demo/occurrences/${body[0].identifier}`);
+    await page
+      .getByLabel(/Why not|username or address/i)
+      .first()
+      .fill('nobody@demo.test');
+    await page.keyboard.press('Enter');
+    await page
+      .getByText(/no user/i)
+      .first()
+      .waitFor();
+  });
+
+  test('imports a list from a CSV file, and gets the rows with mistakes back', async () => {
+    const { body: lists } = await api()({ path: '/api/o/demo/p/shop/d/' });
+    const rows = [
+      'email;First name;City',
+      'tim@demo.test;Tim;Oslo',
+      'nonsense;Nobody;Rome',
+      'ida@demo.test;Ida;Bergen',
+    ];
+    await page.goto(`/o/demo/p/shop/lists/${lists[0].id}/import`);
+    const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(rows.join('\n')) };
+    await page.setInputFiles('input[type=file]', file);
+    await page.getByText('2. What the columns are').waitFor();
+    await button('Try without changing anything').click();
+    await page.getByText('4. Import').waitFor();
+    await button(/^Import .* rows?$/).click();
+    await page.getByRole('link', { name: 'To the list' }).waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      button('Download them as CSV').last().click(),
+    ]);
+    expect(await readFile(await download.path(), 'utf8')).toContain('nonsense');
+    const { body: user } = await api()({ path: '/api/o/demo/u/ida@demo.test/' });
+    expect(user.first_name).toBe('Ida');
+  });
+
+  test('creates a key, which works, and revokes it, and it does not', async () => {
+    await page.goto('/o/demo/keys');
+    await button('New key').click();
+    await page.getByLabel('Name').first().fill('nightly job');
+    await button('Trigger and follow').click();
+    await button('Create key').click();
+    await page.getByText('Copy it now').waitFor();
+    const key = /bf_\w+/.exec(await page.getByRole('dialog').innerText())![0];
+    await button('I have it').click();
+    const trigger = () => asker(service.address, key)({ method: 'POST', path: demo.triggerPath, body: {} });
+    expect((await trigger()).status).toBe(201);
+
+    await button(/More about nightly job/)
+      .first()
+      .click();
+    await page.getByRole('menuitem', { name: /Revoke/ }).click();
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /Revoke/ })
+      .click();
+    await expect.poll(async () => (await trigger()).status).toBe(401);
+  });
+});
+
+describe('a viewer', () => {
+  test('sees what happens, and is told why nothing can be changed', async () => {
+    const email = 'vera@demo.test';
+    const membership = { organization: 'demo', role: 'viewer' } as const;
+    const { password } = await createAccount(service.house.deps, { email, name: 'Vera', membership });
+    const vera = await visit(browser, service.address);
+    await signIn(vera.page, { email, password });
+    await vera.page.goto('/o/demo/occurrences');
+    await vera.page.getByText('order-paid').first().waitFor();
+    await vera.page.goto('/o/demo/channels/mail');
+    await vera.page.getByRole('heading', { level: 1 }).waitFor();
+    expect(await vera.page.getByRole('button', { name: 'Save', exact: true }).isEnabled()).toBe(false);
+    // Keys are for admins and owners: neither in the navigation nor by their address.
+    expect(await vera.page.getByRole('link', { name: 'Keys' }).count()).toBe(0);
+    const refused = vera.page.waitForResponse(answer => answer.url().includes('/api/o/demo/k/'));
+    await vera.page.goto('/o/demo/keys');
+    expect((await refused).status()).toBe(403);
+    await vera.close();
+  });
+});
