@@ -65,9 +65,7 @@ const pages: Record<string, () => string> = {
 
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForFunction(
-    () => document.querySelectorAll('[aria-busy="true"], .mantine-Skeleton-root').length === 0,
-  );
+  await page.waitForFunction(`!document.querySelector('[aria-busy="true"], .mantine-Skeleton-root')`);
 }
 
 describe.each([

@@ -1,5 +1,6 @@
 /** The look: warm greys, one accent, system fonts, small radii. Contrast holds in light and dark (WCAG AA). */
 import {
+  Alert,
   Badge,
   Button,
   type CSSVariablesResolver,
@@ -76,6 +77,7 @@ export const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   components: {
+    Alert: Alert.extend({ defaultProps: { variant: 'light' } }),
     Button: Button.extend({ defaultProps: { size: 'xs' } }),
     Badge: Badge.extend({ defaultProps: { variant: 'light', radius: 'sm' } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 8, horizontalSpacing: 'sm' } }),

@@ -11,7 +11,7 @@ import { GuardedItem } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
-import { TimeAgo } from '../../components/time.tsx';
+import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useOrg } from '../../places.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
@@ -51,7 +51,7 @@ export default function Keys() {
     { head: 'Reaches', from: 'md', cell: ({ project, application }) => reachOf(project, application) },
     { head: 'May', from: 'sm', cell: ({ permissions }) => <May permissions={permissions} /> },
     { head: 'Last used', from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
-    { head: 'Ends', width: 170, cell: key => <Ends of={key} /> },
+    { head: 'Ends', width: 130, cell: key => <Ends of={key} /> },
     {
       head: 'Actions',
       quiet: true,
@@ -135,8 +135,8 @@ function May({ permissions }: { permissions: string[] }) {
 function Ends({ of: key }: { of: Key }) {
   if (key.revoked_at) {
     return (
-      <Mark color="red">
-        <TimeAgo at={key.revoked_at} prefix="revoked " />
+      <Mark color="red" meaning={`Revoked on ${exactTime(key.revoked_at)}`}>
+        revoked
       </Mark>
     );
   }
@@ -148,8 +148,8 @@ function Ends({ of: key }: { of: Key }) {
     );
   }
   return hasEnded(key) ? (
-    <Mark color="gray">
-      <TimeAgo at={key.expires_at} prefix="expired " />
+    <Mark color="gray" meaning={`Expired on ${exactTime(key.expires_at)}`}>
+      expired
     </Mark>
   ) : (
     <TimeAgo at={key.expires_at} />

@@ -75,7 +75,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
           />
           <JsonEditor
             label="Custom fields"
-            description="Free-form JSON, at hand in messages and recipient expressions as user.custom_fields."
+            description="Free-form JSON, at hand in messages and in expressions that choose recipients."
             value={draft.custom}
             onChange={text => setDraft({ ...draft, custom: text })}
             error={'error' in custom ? custom.error : errors.custom_fields}
