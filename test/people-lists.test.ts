@@ -110,10 +110,11 @@ test('whatever happens to members, users and addresses, also at once, the counts
 });
 
 test('a list is renamed with a tag, and the notifications that go to it go on doing so', async () => {
+  await runSql(service.house.url, 'delete from notifications');
   const notification = await runSql<{ id: number }>(
     service.house.url,
     `insert into notifications (organization_id, event_id, name, recipients, channels)
-     values ($1, $2, 'receipt', '{"list": "CUSTOMERS"}', '{mail}') returning id::int`,
+     values ($1, $2, 'reminder', '{"list": "CUSTOMERS"}', '{mail}') returning id::int`,
     [tenants.acme.id, tenants.acme.eventId],
   );
   const read = await ask({ path: list });
@@ -132,7 +133,7 @@ test('a list is renamed with a tag, and the notifications that go to it go on do
   expect(row!.recipients).toEqual({ list: 'Buyers' });
 
   const refused = await ask({ method: 'DELETE', path: `${list}?cascade=true` });
-  expect([refused.status, refused.body.uses]).toEqual([409, { notifications: ['shop/web/order-paid/receipt'] }]);
+  expect([refused.status, refused.body.uses]).toEqual([409, { notifications: ['shop/web/order-paid/reminder'] }]);
   await runSql(service.house.url, 'delete from notifications');
 });
 
