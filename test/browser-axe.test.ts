@@ -65,7 +65,7 @@ const pages: Record<string, () => string> = {
 
 async function settled(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
-  await page.waitForFunction(`!document.querySelector('[aria-busy="true"], .mantine-Skeleton-root')`);
+  await page.locator('[aria-busy="true"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
 }
 
 describe.each([
