@@ -44,7 +44,9 @@ export async function updateOrganization(db: Db, organizationId: number, fields:
 
 /** With everything in it but history, which goes when it is old enough. */
 export async function deleteOrganization(db: Db, organizationId: number): Promise<void> {
-  await db.deleteFrom('delivery_stats').where('organization_id', '=', organizationId).execute();
+  for (const table of ['delivery_stats', 'trigger_stats', 'latency_stats'] as const) {
+    await db.deleteFrom(table).where('organization_id', '=', organizationId).execute();
+  }
   await db.deleteFrom('organizations').where('id', '=', organizationId).execute();
 }
 
