@@ -140,8 +140,11 @@ export const distributionListRoutes: Route[] = [
     status: 200,
     body: Type.Object({ active: Type.Boolean() }, { $id: 'MemberUpdate', additionalProperties: false }),
     answer: NamedMember,
-    handle: ({ deps, organization, project, list, member, body }) =>
-      lists.setMemberActive(deps, organization.id, project, list, member.id, body.active),
+    handle: async call => {
+      const { deps, organization, project, list, member, body } = call;
+      ifMatch(call)(member);
+      return tagged(call, await lists.setMemberActive(deps, organization.id, project, list, member.id, body.active));
+    },
   }),
   plain({
     method: 'DELETE',
@@ -154,10 +157,13 @@ export const distributionListRoutes: Route[] = [
     status: 200,
     query: DeleteQuery,
     answer: Deleted,
-    handle: async ({ deps, organization, project, list, member, query: { dry_run = false } }) => ({
-      deleted: await lists.removeMember(deps, organization.id, project, list, member.id, dry_run),
-      ...(dry_run && { dry_run }),
-    }),
+    handle: async call => {
+      const { deps, organization, project, list, member, query } = call;
+      const { dry_run = false } = query;
+      ifMatch(call)(member);
+      const deleted = await lists.removeMember(deps, organization.id, project, list, member.id, dry_run);
+      return { deleted, ...(dry_run && { dry_run }) };
+    },
   }),
   plain({
     method: 'POST',

@@ -57,7 +57,8 @@ export const oidcRoutes: Route[] = [
     handle: call =>
       redirect(call, async () => {
         const { deps, request, link } = call;
-        const answered = new URL(link(callback) + (/\?.*/.exec(request.url)?.[0] ?? ''));
+        const answered = URL.parse(link(callback) + (/\?.*/.exec(request.url)?.[0] ?? ''));
+        if (!answered) throw new AppError('request.malformed', 'the Host header names no host');
         const opened = await finishOidc(deps, answered, readCookie(request, cookie.name), visitorOf(request));
         setCookie(call, { ...cookie, value: '', seconds: 0 });
         setSession(call, opened);

@@ -5,7 +5,9 @@ import { invalid } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
+import type { NamedMember } from '../services/distribution-lists.ts';
 import type { Session } from '../services/sessions.ts';
+import type { WholeAddress } from '../services/users.ts';
 
 interface Named {
   id: number;
@@ -19,10 +21,10 @@ export interface Found {
   project: Named;
   application: Named;
   event: Named & { active: boolean; priority: number };
-  address: { id: number; name: string; value: string };
+  address: WholeAddress;
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
-  member: { id: number };
+  member: NamedMember;
   key: { id: string; name: string };
   occurrence: { identifier: string };
   channel: { id: number; slug: string };

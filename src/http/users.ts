@@ -176,8 +176,12 @@ export const userRoutes: Route[] = [
     status: 200,
     body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
     answer: WholeAddress,
-    handle: async ({ deps, organization, user, address, body }) =>
-      showAddress(await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled)),
+    handle: async call => {
+      const { deps, organization, user, address, body } = call;
+      ifMatch(call)(showAddress(address));
+      const changed = await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled);
+      return tagged(call, showAddress(changed));
+    },
   }),
   plain({
     method: 'DELETE',
@@ -190,10 +194,13 @@ export const userRoutes: Route[] = [
     status: 200,
     query: CascadeQuery,
     answer: Deleted,
-    handle: async ({ deps, organization, user, address, query: { cascade = false, dry_run = false } }) => ({
-      deleted: await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run }),
-      ...(dry_run && { dry_run }),
-    }),
+    handle: async call => {
+      const { deps, organization, user, address, query } = call;
+      const { cascade = false, dry_run = false } = query;
+      ifMatch(call)(showAddress(address));
+      const deleted = await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run });
+      return { deleted, ...(dry_run && { dry_run }) };
+    },
   }),
   plain({
     method: 'DELETE',
