@@ -35,16 +35,15 @@ let settings: Record<string, string> = {};
 export async function openStage(channels: Fields[], events: Fields[], more: Fields = {}): Promise<Stage> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-bench-'));
   const { url, release } = await openEmbedded({ dataDir, durable: true });
-  const house = await openHouse(loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey }), silent, true);
-  const applications = [{ slug: 'web', name: 'Web', events }];
-  const projects = [{ slug: 'shop', name: 'Shop', applications, ...more }];
-  await applyConfiguration(
-    house.deps,
-    { organizations: [{ slug: 'bench', name: 'Bench', channels, projects }] },
-    { prune: false },
-  );
-  const { key } = await createKey(house.deps, 'bench', { name: 'bench', permissions: ['*'] });
-  await house.close();
+  const close = async () => {
+    await release();
+    await rm(dataDir, { recursive: true, force: true });
+  };
+  // A mistake in a scenario must not leave a server behind.
+  const key = await configure(url, channels, events, more).catch(async error => {
+    await close();
+    throw error;
+  });
   const sql = new pg.Client({ connectionString: url });
   await sql.connect();
   await rememberSettings(sql);
@@ -62,10 +61,24 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
     async close() {
       await Promise.all(processes.map(running => running.end('SIGTERM')));
       await sql.end();
-      await release();
-      await rm(dataDir, { recursive: true, force: true });
+      await close();
     },
   };
+}
+
+/** Returns a key of the organization. */
+async function configure(url: string, channels: Fields[], events: Fields[], more: Fields): Promise<string> {
+  const house = await openHouse(loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey }), silent, true);
+  try {
+    const applications = [{ slug: 'web', name: 'Web', events }];
+    const projects = [{ slug: 'shop', name: 'Shop', applications, ...more }];
+    const organizations = [{ slug: 'bench', name: 'Bench', channels, projects }];
+    await applyConfiguration(house.deps, { organizations }, { prune: false });
+    const { key } = await createKey(house.deps, 'bench', { name: 'bench', permissions: ['*'] });
+    return key;
+  } finally {
+    await house.close();
+  }
 }
 
 /** Of the last database that was opened: a figure without them says little. */

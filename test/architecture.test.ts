@@ -111,7 +111,7 @@ const acrossTenants: Record<string, string> = {
   addMissingVariablesAcrossTenants: 'one statement notes what anybody’s messages lacked',
   claimDeliveriesAcrossTenants: 'workers serve everybody, by turns',
   claimOccurrencesAcrossTenants: 'workers serve everybody, by turns',
-  claimTheseAcrossTenants: 'what a worker has just stored, whoever it belongs to',
+  claimTheseAcrossTenants: 'a worker fetches back what it put aside for limits of anybody’s channels',
   deleteOldStatisticsAcrossTenants: 'upkeep',
   findOccurrencesAcrossTenants: 'what a claimed batch of deliveries belongs to',
   findOrganizationsAcrossTenants: 'a declarative file may hold several organizations',
