@@ -129,7 +129,7 @@ describe('a mistake', () => {
       'in a template',
       'we got **{{ amount }}**',
       'we got **{{ amount | monney }}**',
-      '49:23 organizations/0/projects/0/applications/0/events/0/notifications/0/message/body: line 1, column 39:',
+      '50:23 organizations/0/projects/0/applications/0/events/0/notifications/0/message/body: line 1, column 39:',
       /there is no filter "monney"/,
     ],
     ['of a key twice', 'name: Acme', 'name: Acme\n    name: Acme', '4:5', /unique/],
