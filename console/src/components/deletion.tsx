@@ -1,6 +1,6 @@
 /** Deleting: what goes with it is shown first, and what still refers to it stands in the way. */
 import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { type QueryKey, useQuery } from '@tanstack/react-query';
+import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
@@ -21,6 +21,8 @@ interface DeletionProps {
   run: (options: { dryRun: boolean }) => Promise<Deleted>;
   refresh?: QueryKey[];
   onDeleted: () => void;
+  /** Whether `onDeleted` leaves the page: then what it shows is not asked for again. */
+  leaves?: boolean;
   /** What stays. */
   children?: React.ReactNode;
 }
@@ -49,7 +51,17 @@ export function typedIfMore(noun: string, words: string): (deleted: Deleted['del
   };
 }
 
-function Question({ what, typed: toType, run, refresh, onDeleted, onClose, children }: DeletionProps) {
+function Question({
+  what,
+  typed: toType,
+  run,
+  refresh = [],
+  onDeleted,
+  leaves = false,
+  onClose,
+  children,
+}: DeletionProps) {
+  const queries = useQueryClient();
   const id = useId();
   const [text, setText] = useState('');
   const trial = useQuery({
@@ -61,9 +73,10 @@ function Question({ what, typed: toType, run, refresh, onDeleted, onClose, child
   const removal = useAction({
     run: () => run({ dryRun: false }),
     done: `Deleted ${what}.`,
-    refresh,
+    refresh: leaves ? [] : refresh,
     quiet: true,
     onDone: () => {
+      if (leaves) for (const queryKey of refresh) void queries.invalidateQueries({ queryKey, refetchType: 'none' });
       onClose();
       onDeleted();
     },

@@ -277,6 +277,7 @@ export function Designer({ path, loaded, channels }: DesignerProps) {
           }
           refresh={[[org]]}
           onDeleted={leave}
+          leaves
         >
           What was sent already stays in the history.
         </Deletion>

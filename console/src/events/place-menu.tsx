@@ -104,6 +104,7 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
         run={({ dryRun }) => deletePlace(place, { cascade: true, ...(dryRun && { dry_run: true }) })}
         refresh={[[place.org]]}
         onDeleted={() => onDeleted?.()}
+        leaves={onDeleted !== undefined}
       >
         What was sent already stays in the history. Applications that still call it are answered with 404.
       </Deletion>

@@ -186,6 +186,7 @@ export function LayoutEditor({ org, prj, loaded }: LayoutEditorProps) {
           }}
           refresh={[[org]]}
           onDeleted={() => setGone(true)}
+          leaves
         />
       )}
     </Page>
