@@ -144,8 +144,8 @@ function Danger({ name }: { name: string }) {
         </Text>
         <GuardedButton
           permission="organization:delete"
-          color="red"
-          variant="light"
+          variant="default"
+          c="var(--mantine-color-error)"
           leftSection={<IconTrash size={15} stroke={1.6} />}
           onClick={() => setDeleting(true)}
         >

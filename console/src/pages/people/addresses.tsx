@@ -41,7 +41,7 @@ export function Addresses({ username }: { username: string }) {
   });
   const [removed, setRemoved] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
-    { head: 'Kind', cell: ({ name }) => name, width: 120 },
+    { head: 'Kind', cell: ({ name }) => name, width: 70 },
     {
       head: 'Address',
       cell: ({ value, disabled_at, disabled_reason }) => (

@@ -1,0 +1,65 @@
+/**
+ * Takes the pictures of the console that the documents show, from the running product: a fresh demo with some traffic.
+ *   node scripts/screenshots.ts
+ */
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { asker } from '../test/support/api.ts';
+import { openBrowser, signIn } from '../test/support/browser.ts';
+import { startBelfry, waitFor } from '../test/support/process.ts';
+import { buildConsole } from './console.ts';
+
+const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
+const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
+
+await buildConsole();
+await mkdir(folder, { recursive: true });
+const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-pictures-'));
+const service = await startBelfry({ BELFRY_DATA_DIR: dataDir });
+const browser = await openBrowser();
+try {
+  const { email, password, key } = await waitFor('the welcome', () => welcomeOf(service.output()));
+  const ask = asker(service.address, key);
+  let last = '';
+  for (let order = 1; order <= 40; order++) {
+    const context = { order: `A-${order}`, amount: `${(order * 7.35).toFixed(2)} EUR` };
+    last = (await ask({ method: 'POST', path: trigger, body: { context } })).body.occurrence;
+  }
+  await waitFor('the last one to be completed', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${last}/` });
+    return body.status === 'completed';
+  });
+  const { body: notifications } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' });
+
+  const pictures = [
+    { name: 'overview', at: '/o/demo', colorScheme: 'light' },
+    { name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}`, colorScheme: 'light' },
+    { name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' },
+  ] as const;
+  for (const { name, at, colorScheme } of pictures) {
+    const viewport = { width: 1280, height: 800 };
+    const context = await browser.newContext({ baseURL: service.address, colorScheme, viewport, reducedMotion: 'reduce' });
+    const page = await context.newPage();
+    await signIn(page, { email, password });
+    await page.goto(at);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
+    await page.screenshot({ path: path.join(folder, `${name}.png`) });
+    console.log(`docs/images/${name}.png`);
+    await context.close();
+  }
+} finally {
+  await browser.close();
+  await service.end('SIGTERM');
+  await rm(dataDir, { recursive: true, force: true });
+}
+
+/** The sign-in and the key that the first start prints. */
+function welcomeOf(output: string) {
+  const email = /Sign in +(\S+)/.exec(output)?.[1];
+  const password = /Password +(\S+)/.exec(output)?.[1];
+  const key = /bf_\w+/.exec(output)?.[0];
+  return email && password && key ? { email, password, key } : undefined;
+}
