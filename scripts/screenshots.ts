@@ -40,7 +40,12 @@ try {
   ] as const;
   for (const { name, at, colorScheme } of pictures) {
     const viewport = { width: 1280, height: 800 };
-    const context = await browser.newContext({ baseURL: service.address, colorScheme, viewport, reducedMotion: 'reduce' });
+    const context = await browser.newContext({
+      baseURL: service.address,
+      colorScheme,
+      viewport,
+      reducedMotion: 'reduce',
+    });
     const page = await context.newPage();
     await signIn(page, { email, password });
     await page.goto(at);

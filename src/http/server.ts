@@ -135,7 +135,10 @@ const lazily: ReturnType<typeof SerializerSelector> = (...given) => {
   const compile = SerializerSelector()(...given);
   return route => {
     let serialize: ReturnType<typeof compile> | undefined;
-    return data => (serialize ??= compile(route))(data);
+    return data => {
+      serialize ??= compile(route);
+      return serialize(data);
+    };
   };
 };
 
