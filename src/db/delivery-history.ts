@@ -3,6 +3,7 @@
  * a partial index of its own, so that what the many successful deliveries pay for it is little or nothing.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { endedStatuses } from '../core/statuses.ts';
 import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
 import type { Db } from './pool.ts';
@@ -47,8 +48,11 @@ export async function listUserDeliveries(
   /** Only those of this occurrence. */
   occurrenceId?: string,
 ): Promise<PastDelivery[]> {
+  const mine = sql`d.user_id = ${userId} and d.status in (${ended})`;
   const of = occurrenceId ? sql`and d.occurrence_id = ${occurrenceId}::uuid` : sql``;
-  const done = await list(db, organizationId, sql`d.user_id = ${userId} and d.status in (${ended}) ${of}`, page);
+  const done = occurrenceId
+    ? await list(db, organizationId, sql`${mine} ${of} offset 0`, page)
+    : await listByMonths(db, organizationId, mine, page);
   const waiting = sql`
     d.user_id = ${userId} ${of} and (d.occurrence_id, d.id) in (
       select occurrence_id, id from (
@@ -61,6 +65,36 @@ export async function listUserDeliveries(
       ) queue where user_id = ${userId})`;
   const open = await list(db, organizationId, waiting, page);
   return [...done, ...open].sort(newestFirst).slice(0, page.limit);
+}
+
+/**
+ * What the condition's own index finds, of the last month first, and of twice as many months before that until there is
+ * enough: so much is sorted, not all. `offset 0` keeps the planner from walking through everybody's deliveries in the order
+ * that is wanted, which it takes for the shorter way where there are many: for a user who had 8,500 of 5,000,000, all of
+ * them long ago, that took 1,300 ms.
+ */
+async function listByMonths(
+  db: Db,
+  organizationId: number,
+  condition: RawBuilder<unknown>,
+  page: PageBefore,
+): Promise<PastDelivery[]> {
+  const { rows: first } = await sql<{ id: string }>`
+    select id from occurrences where organization_id = ${organizationId} order by id limit 1`.execute(db);
+  const found: PastDelivery[] = [];
+  if (!first[0]) return found;
+  const oldest = timeOfUuid(first[0].id);
+  let to: number | undefined;
+  const last = new Date(page.before ? timeOfUuid(page.before.occurrence) : Date.now());
+  for (let months = 1; found.length < page.limit && (to === undefined || to > oldest); months *= 2) {
+    const from = Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - (months - 1));
+    const span = sql`d.occurrence_id >= ${lowestUuidAt(from)}::uuid
+      ${to === undefined ? sql`` : sql`and d.occurrence_id < ${lowestUuidAt(to)}::uuid`}`;
+    const limit = page.limit - found.length;
+    found.push(...(await list(db, organizationId, sql`${condition} and ${span} offset 0`, { ...page, limit })));
+    to = from;
+  }
+  return found;
 }
 
 function newestFirst(a: PastDelivery, b: PastDelivery): number {
@@ -97,7 +131,7 @@ async function list(
   const { rows } = await sql<PastDelivery>`
     select ${deliveryColumns}, d.occurrence_id as occurrence, c.type, p.slug || '/' || a.slug || '/' || e.slug as event
     from (
-      select * from deliveries d where d.organization_id = ${organizationId} and ${condition} ${earlier}
+      select * from (select * from deliveries d where d.organization_id = ${organizationId} ${earlier} and ${condition}) d
       order by d.occurrence_id desc, d.id desc limit ${limit}
     ) d ${deliveryNames}
     left join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id ${places}

@@ -1,9 +1,9 @@
 /** Occurrences as people and the engine look at them, and what stops or repeats them. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type pg from 'pg';
 import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { DeliveryStatus, OccurrenceStatus } from '../core/statuses.ts';
+import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
 import { countText } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
@@ -79,29 +79,58 @@ export async function listOccurrences(
   filter: OccurrenceFilter,
   page: { before: string; limit: number },
 ): Promise<Occurrence[]> {
+  const place = await findPlace(db, organizationId, filter);
+  if (place?.ids.length === 0) return [];
   const conditions = [
     sql`o.organization_id = ${organizationId}`,
     ...(page.before ? [sql`o.id < ${page.before}::uuid`] : []),
     ...(filter.since ? [sql`o.id >= ${lowestUuidAt(filter.since.getTime())}::uuid`] : []),
     ...(filter.until ? [sql`o.id < ${lowestUuidAt(filter.until.getTime())}::uuid`] : []),
-    ...(filter.project ? [sql`p.slug = ${filter.project}`] : []),
-    ...(filter.application ? [sql`a.slug = ${filter.application}`] : []),
-    ...(filter.event ? [sql`e.slug = ${filter.event}`] : []),
+    ...(place ? [sql`o.${sql.ref(`${place.noun}_id`)} = any(${place.ids}::bigint[])`] : []),
     ...(filter.status ? [sql`o.status = ${filter.status}`] : []),
     ...(filter.correlation_id ? [sql`o.correlation_id = ${filter.correlation_id}`] : []),
   ];
-  // Each way of being found by an index of its own.
+  // Each way of being found by an index of its own. Names are joined to the page alone.
   const ways = filter.search === undefined ? [sql`true`] : searchWays(filter.search);
   const found = ways.map(
     way => sql`(
-      select ${columns} from occurrences o ${places}
-      where ${sql.join([...conditions, way], sql` and `)} order by o.id desc limit ${page.limit})`,
+      select * from occurrences o where ${sql.join([...conditions, way], sql` and `)}
+      order by o.id desc limit ${page.limit})`,
   );
   const { rows } = await sql<Occurrence>`
-    select * from (${sql.join(found, sql` union all `)}) found order by identifier desc limit ${page.limit}`.execute(
-    db,
-  );
+    select ${columns} from (
+      select * from (${sql.join(found, sql` union all `)}) found order by id desc limit ${page.limit}
+    ) o ${places} order by o.id desc`.execute(db);
   return rows;
+}
+
+/** What the slugs of a filter name, as narrow as they tell; of the same slug there may be several. */
+async function findPlace(
+  db: Db,
+  organizationId: number,
+  { project, application, event }: OccurrenceFilter,
+): Promise<{ noun: 'project' | 'application' | 'event'; ids: number[] } | undefined> {
+  const noun = event ? 'event' : application ? 'application' : project ? 'project' : undefined;
+  if (!noun) return undefined;
+  const { rows } = await sql<{ id: number }>`
+    select ${sql.ref(`${noun}s.id`)} from projects
+    ${
+      noun === 'project'
+        ? sql``
+        : sql`join applications on applications.organization_id = projects.organization_id
+      and applications.project_id = projects.id`
+    }
+    ${
+      noun === 'event'
+        ? sql`join events on events.organization_id = applications.organization_id
+      and events.application_id = applications.id`
+        : sql``
+    }
+    where projects.organization_id = ${organizationId}
+      ${project ? sql`and projects.slug = ${project}` : sql``}
+      ${application ? sql`and applications.slug = ${application}` : sql``}
+      ${event ? sql`and events.slug = ${event}` : sql``}`.execute(db);
+  return { noun, ids: rows.map(row => row.id) };
 }
 
 function searchWays(search: string) {
@@ -184,15 +213,81 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   page: { after: number; limit: number },
 ): Promise<DeliveryView[]> {
-  const conditions = [
-    sql`d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId} and d.id > ${page.after}`,
-    ...(filter.status ? [sql`d.status = ${filter.status}`] : []),
-    ...(filter.user ? [sql`u.username = ${filter.user}`] : []),
-    ...(filter.channel ? [sql`c.slug = ${filter.channel}`] : []),
-  ];
+  const narrowed = await narrow(db, organizationId, occurrenceId, filter);
+  if (!narrowed) return [];
+  const found = narrowed.map(
+    condition => sql`(
+      select * from deliveries d
+      where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId} and d.id > ${page.after}
+        and ${condition}
+      order by d.id limit ${page.limit})`,
+  );
   const { rows } = await sql<DeliveryView>`
-    select ${deliveryColumns} from deliveries d ${deliveryNames}
-    where ${sql.join(conditions, sql` and `)} order by d.id limit ${page.limit}`.execute(db);
+    select ${deliveryColumns} from (
+      select * from (${sql.join(found, sql` union all `)}) found order by id limit ${page.limit}
+    ) d ${deliveryNames} order by d.id`.execute(db);
+  return rows;
+}
+
+const endedList = sql.raw(endedStatuses.map(status => `'${status}'`).join(', '));
+
+/**
+ * What to look for, one search after the other; undefined when there is nothing. An occurrence may have a million
+ * deliveries: what the filter names is looked up first, and what there is none of is known by the counts that are kept,
+ * so that not all of them are read to find that out.
+ */
+async function narrow(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  { status, user, channel }: DeliveryFilter,
+): Promise<RawBuilder<unknown>[] | undefined> {
+  if (!status && !user && !channel) return [sql`true`];
+  const { rows } = await sql<Counts & { user_id: number | null }>`
+    select o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown as pending,
+      o.sent, o.failed, o.suppressed, o.cancelled, o.expired, o.unknown,
+      (select id from users where organization_id = o.organization_id and username = ${user ?? null}) as user_id
+    from occurrences o where o.organization_id = ${organizationId} and o.id = ${occurrenceId}`.execute(db);
+  const known = rows[0];
+  if (!known) return undefined;
+  const conditions: RawBuilder<unknown>[] = [];
+  if (status) {
+    if (known[isEnded(status) ? status : 'pending'] <= 0) return undefined;
+    conditions.push(sql`d.status = ${status}`);
+  }
+  if (channel) {
+    const used = await listChannelsOf(db, organizationId, occurrenceId);
+    const wanted = used.flatMap(({ id, slug }) => (slug === channel ? [id] : []));
+    if (wanted.length === 0) return undefined;
+    if (wanted.length < used.length) conditions.push(sql`d.channel_id = any(${wanted}::bigint[])`);
+  }
+  if (!user) return [sql.join([sql`true`, ...conditions], sql` and `)];
+  if (known.user_id === null) return undefined;
+  conditions.push(sql`d.user_id = ${known.user_id}`);
+  // The index of users has what has ended.
+  const open = known.pending > 0 ? [sql`d.status not in (${endedList})`] : [];
+  return [sql`d.status in (${endedList})`, ...open].map(part => sql.join([part, ...conditions], sql` and `));
+}
+
+function isEnded(status: string): status is EndedStatus {
+  return (endedStatuses as readonly string[]).includes(status);
+}
+
+/** A probe for each, whatever the number of deliveries: from one pair of notification and channel to the next. */
+async function listChannelsOf(db: Db, organizationId: number, occurrenceId: string) {
+  const pair = sql`select notification_id, channel_id from deliveries
+    where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}`;
+  const first = sql`order by notification_id, channel_id limit 1`;
+  const { rows } = await sql<{ id: number; slug: string | null }>`
+    with recursive pairs as (
+      (${pair} ${first})
+      union all
+      select next.* from pairs p, lateral (
+        ${pair} and (notification_id, channel_id) > (p.notification_id, p.channel_id) ${first}
+      ) next
+    )
+    select distinct p.channel_id as id, c.slug from pairs p
+    left join channels c on c.organization_id = ${organizationId} and c.id = p.channel_id`.execute(db);
   return rows;
 }
 

@@ -90,7 +90,13 @@ async function search<Row extends { id: number; place: SearchPlace }>(
     const conditions = [
       sql`u.organization_id = ${organizationId}`,
       condition,
-      ...(after?.way === way ? [sql`(${sql.join([...order, id])}) > (${sql.join([...after.keys, after.id])})`] : []),
+      // The first of the two is what the index of users can begin at, also where the id is that of a member.
+      ...(after?.way === way
+        ? [
+            sql`(${sql.join(order)}) >= (${sql.join(after.keys)})`,
+            sql`(${sql.join([...order, id])}) > (${sql.join([...after.keys, after.id])})`,
+          ]
+        : []),
       ...ways.slice(0, way).map(earlier => sql`not (${describe(earlier).condition})`),
     ];
     const { rows } = await sql<Row & { keys: string[] }>`

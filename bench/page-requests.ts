@@ -1,0 +1,345 @@
+/** What each page of the console asks for: see console/src/pages. */
+import type pg from 'pg';
+
+export interface Visit {
+  address: string;
+  cookie: string;
+}
+
+export interface PageRequest {
+  page: string;
+  what: string;
+  path: string;
+}
+
+const org = '/api/o/bench';
+const page = 'limit=50';
+
+export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRequest[]> {
+  const known = await look(sql);
+  /** Thousands of rows further on; of a smaller database, as many fewer. */
+  const size = Math.min(1_000, Math.ceil(known.huge.size / 500));
+  const far = (path: string, thousands: number) => deep(visit, path, thousands, size);
+  const { project, application, event, usual, busy, former, list, huge, odd, small, sandboxed, layout } = known;
+  const prj = `${org}/p/${project}`;
+  const evt = `${prj}/a/${application}/e/${event}`;
+  const one = `${evt}/n/${known.notification}`;
+  const members = `${org}/p/${list.project}/d/${list.id}`;
+  const middling = `${org}/p/${list.project}/d/${list.middling}`;
+  const occurrence = `${org}/occurrence/${huge.id}`;
+  const deliveries = `${occurrence}/deliveries/`;
+  const person = (name: string) => `${org}/u/${encodeURIComponent(name)}`;
+  const daysAgo = (days: number) => encodeURIComponent(new Date(Date.now() - days * 86_400_000).toISOString());
+  const all: Record<string, [string, string][]> = {
+    'every page': [
+      ['session', '/api/session/'],
+      ['sign-in options', '/api/session/options/'],
+      ['organizations', '/api/o/'],
+      ['organization', `${org}/`],
+      ['projects', `${org}/p/`],
+    ],
+    palette: [
+      ['channels of the organization', `${org}/c/`],
+      ['channels of a project', `${prj}/c/`],
+      ['applications', `${prj}/a/`],
+      ['events of an application', `${prj}/a/${application}/e/`],
+      ['users, two letters', `${org}/u/?search=an&limit=6`],
+      ['users, rare', `${org}/u/?search=quix&limit=6`],
+      ['occurrences by identifier', `${org}/occurrence/?search=${huge.id.slice(0, 13)}&limit=6`],
+      ['occurrences, none', `${org}/occurrence/?search=ffff&limit=6`],
+    ],
+    overview: [
+      ['24 hours', `${org}/stats/?hours=24`],
+      ['7 days', `${org}/stats/?hours=168`],
+      ['30 days', `${org}/stats/?hours=720`],
+      ['failures', `${org}/failures/?limit=10`],
+      ['failures, deep', await far(`${org}/failures/?limit=10`, 30)],
+      ['the last occurrence', `${org}/occurrence/?limit=1`],
+    ],
+    occurrences: [
+      ['newest', `${org}/occurrence/?${page}`],
+      ['deep', await far(`${org}/occurrence/?${page}`, 40)],
+      ['completed', `${org}/occurrence/?${page}&status=completed`],
+      ['sending', `${org}/occurrence/?${page}&status=sending`],
+      ['accepted', `${org}/occurrence/?${page}&status=accepted`],
+      ['expanding: none', `${org}/occurrence/?${page}&status=expanding`],
+      ['a project', `${org}/occurrence/?${page}&project=${project}`],
+      ['an unused project', `${org}/occurrence/?${page}&project=unused`],
+      ['an application', `${org}/occurrence/?${page}&project=${project}&application=${application}`],
+      ['a usual event', `${org}/occurrence/?${page}&project=${project}&application=${application}&event=${event}`],
+      [
+        'a rare event',
+        `${org}/occurrence/?${page}&project=${odd.project}&application=${odd.application}&event=${odd.event}`,
+      ],
+      [
+        'a rare event and a status',
+        `${org}/occurrence/?${page}&project=${odd.project}&application=${odd.application}&event=${odd.event}&status=sending`,
+      ],
+      ['an event that is nowhere', `${org}/occurrence/?${page}&event=nowhere`],
+      ['the last day', `${org}/occurrence/?${page}&since=${daysAgo(1)}`],
+      ['until a month ago', `${org}/occurrence/?${page}&until=${daysAgo(30)}`],
+      ['a project, the last day', `${org}/occurrence/?${page}&project=${odd.project}&since=${daysAgo(1)}`],
+      ['by correlation id', `${org}/occurrence/?${page}&search=${known.correlation}`],
+      ['by correlation id: none', `${org}/occurrence/?${page}&search=nothing-like-it`],
+      ['by identifier', `${org}/occurrence/?${page}&search=${huge.id}`],
+    ],
+    occurrence: [
+      ['itself', `${occurrence}/`],
+      [`deliveries of ${huge.size}`, `${deliveries}?${page}`],
+      ['deliveries, deep', await far(`${deliveries}?${page}`, 300)],
+      ['deliveries, sent', `${deliveries}?${page}&status=sent`],
+      ['deliveries, failed', `${deliveries}?${page}&status=failed`],
+      ['deliveries, failed, deep', await far(`${deliveries}?${page}&status=failed`, 4)],
+      ['deliveries, unknown', `${deliveries}?${page}&status=unknown`],
+      ['deliveries, pending: none', `${deliveries}?${page}&status=pending`],
+      ['deliveries, expired: none', `${deliveries}?${page}&status=expired`],
+      ['deliveries of a user', `${deliveries}?${page}&user=${encodeURIComponent(huge.user)}`],
+      ['deliveries of the last user', `${deliveries}?${page}&user=${encodeURIComponent(huge.lastUser)}`],
+      ['deliveries of another user: none', `${deliveries}?${page}&user=${encodeURIComponent(huge.nobody)}`],
+      ['deliveries of somebody unknown', `${deliveries}?${page}&user=nobody@nowhere.test`],
+      ['deliveries by its channel', `${deliveries}?${page}&channel=${huge.channel}`],
+      ['deliveries by another channel: none', `${deliveries}?${page}&channel=sandbox`],
+      ['deliveries by an unknown channel', `${deliveries}?${page}&channel=nowhere`],
+      ['deliveries, failed, of a user', `${deliveries}?${page}&status=failed&user=${encodeURIComponent(huge.user)}`],
+      ['one delivery of a user', `${deliveries}?limit=200&user=${encodeURIComponent(huge.user)}`],
+      ['message', `${deliveries}${huge.delivery}/message/`],
+      ['why, a recipient', `${occurrence}/why/?user=${encodeURIComponent(huge.user)}`],
+      ['why, not a recipient', `${occurrence}/why/?user=${encodeURIComponent(huge.nobody)}`],
+      ['why, by phone', `${occurrence}/why/?user=${encodeURIComponent(known.phone)}`],
+      ['why, somebody unknown', `${occurrence}/why/?user=nobody@nowhere.test`],
+      ['why, the busiest user', `${org}/occurrence/${small}/why/?user=${encodeURIComponent(busy)}`],
+    ],
+    people: [
+      ['first', `${org}/u/?${page}`],
+      ['deep', await far(`${org}/u/?${page}`, 300)],
+      ['one letter', `${org}/u/?${page}&search=a`],
+      ['common name', `${org}/u/?${page}&search=ann`],
+      ['common name, deep', await far(`${org}/u/?${page}&search=ann`, 30)],
+      ['rare name', `${org}/u/?${page}&search=quixote`],
+      ['two words', `${org}/u/?${page}&search=ann%20mar`],
+      ['two words, letters', `${org}/u/?${page}&search=a%20z`],
+      ['two words, turned', `${org}/u/?${page}&search=zim%20ann`],
+      ['two words, rare', `${org}/u/?${page}&search=ann%20quix`],
+      ['two words: nobody', `${org}/u/?${page}&search=ann%20zzz`],
+      ['nobody', `${org}/u/?${page}&search=zzzz`],
+      ['email', `${org}/u/?${page}&search=${encodeURIComponent(usual)}`],
+    ],
+    person: [
+      ['user', `${person(usual)}/`],
+      ['profile', `${person(usual)}/profile/`],
+      ['addresses', `${person(usual)}/addresses/?${page}`],
+      ['addresses as specified', `${person(usual)}/address/`],
+      ['memberships', `${person(usual)}/memberships/?${page}`],
+      ['history', `${person(usual)}/deliveries/?${page}`],
+      ['history of the busiest', `${person(busy)}/deliveries/?${page}`],
+      ['history of the busiest, deep', await far(`${person(busy)}/deliveries/?${page}`, 15)],
+      ['history of one busy long ago', `${person(former)}/deliveries/?${page}`],
+      ['inbox', `${person(usual)}/inbox/?${page}`],
+      ['unread', `${person(usual)}/inbox/unread/`],
+    ],
+    lists: [
+      ['lists of a project', `${org}/p/${list.project}/d/?${page}`],
+      ['list', `${members}/`],
+      ['count', `${members}/count/`],
+      [`members of ${list.size}`, `${members}/members/?${page}`],
+      ['members, deep', await far(`${members}/members/?${page}`, 300)],
+      ['members as specified', `${members}/m/?${page}`],
+      ['export, its first bytes', `${members}/export/`],
+      ['members, common name', `${members}/members/?${page}&search=ann`],
+      ['members, common name, deep', await far(`${members}/members/?${page}&search=ann`, 20)],
+      ['members, rare name', `${members}/members/?${page}&search=quixote`],
+      ['members, two words', `${members}/members/?${page}&search=ann%20mar`],
+      ['members: nobody', `${members}/members/?${page}&search=zzzz`],
+      ['members of a middling list, common name', `${middling}/members/?${page}&search=ann`],
+      ['members of a middling list, common name, deep', await far(`${middling}/members/?${page}&search=ann`, 5)],
+      ['members of a middling list, rare name', `${middling}/members/?${page}&search=quixote`],
+      ['members of a small list, common name', `${org}/p/${list.project}/d/${list.small}/members/?${page}&search=ann`],
+      ['members of a small list, one letter', `${org}/p/${list.project}/d/${list.small}/members/?${page}&search=a`],
+      ['members of a small list, two words', `${org}/p/${list.project}/d/${list.small}/members/?${page}&search=a%20z`],
+    ],
+    events: [
+      ['project', `${prj}/`],
+      ['application', `${prj}/a/${application}/`],
+      ['events', `${prj}/a/${application}/e/?${page}`],
+      ['event', `${evt}/`],
+      ['notifications', `${evt}/n/`],
+      ['notification', `${one}/`],
+      ['versions', `${one}/versions/?${page}`],
+      ['version', `${one}/versions/1/`],
+    ],
+    layouts: [
+      ['of the organization', `${org}/l/`],
+      ['of a project', `${prj}/l/`],
+      ['layout', `${org}/l/${layout.own}/`],
+      ['versions', `${org}/l/${layout.own}/versions/?${page}`],
+      ['version', `${org}/l/${layout.own}/versions/1/`],
+      ['layout of a project', `${org}/p/${layout.project}/l/${layout.id}/`],
+      ['versions of one of a project', `${org}/p/${layout.project}/l/${layout.id}/versions/?${page}`],
+      ['version of one of a project', `${org}/p/${layout.project}/l/${layout.id}/versions/1/`],
+    ],
+    channels: [
+      ['of the organization', `${org}/c/?${page}`],
+      ['of a project', `${prj}/c/?${page}`],
+      ['channel', `${org}/c/mail/`],
+      ['channel of a project', `${org}/p/project-1/c/own-1/`],
+      ['providers', `${org}/provider/`],
+    ],
+    sandbox: [
+      ['newest', `${org}/sandbox/?${page}`],
+      ['deep', await far(`${org}/sandbox/?${page}`, 20)],
+      ['message', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/message/`],
+    ],
+    audit: [
+      ['newest', `${org}/audit/?${page}`],
+      ['deep', await far(`${org}/audit/?${page}`, 150)],
+      ['noun', `${org}/audit/?${page}&noun=channel`],
+      ['rare noun', `${org}/audit/?${page}&noun=layout`],
+      ['noun: none', `${org}/audit/?${page}&noun=invite`],
+      ['actor', `${org}/audit/?${page}&actor=colleague3%40x.test`],
+      ['rare actor', `${org}/audit/?${page}&actor=rare%40x.test`],
+      ['actor: nobody', `${org}/audit/?${page}&actor=nobody%40x.test`],
+      ['actor and noun', `${org}/audit/?${page}&actor=rare%40x.test&noun=user`],
+      ['path', `${org}/audit/?${page}&path=project-3%2Fapp-3`],
+      ['path: none', `${org}/audit/?${page}&path=nowhere`],
+      ['the last hour', `${org}/audit/?${page}&since=${daysAgo(1 / 24)}`],
+      ['until long ago', `${org}/audit/?${page}&until=${daysAgo(299)}`],
+      ['one day of long ago', `${org}/audit/?${page}&since=${daysAgo(290)}&until=${daysAgo(289)}`],
+    ],
+    'keys, team and settings': [
+      ['keys', `${org}/k/`],
+      ['key', `${org}/k/${known.key}/`],
+      ['accounts', `${org}/account/?${page}`],
+      ['invites', `${org}/invite/?${page}`],
+      ['settings', `${org}/settings/`],
+    ],
+  };
+  return Object.entries(all).flatMap(([name, requests]) =>
+    requests.map(([what, path]) => ({ page: name, what, path })),
+  );
+}
+
+/** The same list after so many pages of that size, or on its last page. */
+async function deep({ address, cookie }: Visit, path: string, pages: number, size: number): Promise<string> {
+  const reached = new URL(address + path);
+  const walking = new URL(reached);
+  walking.searchParams.set('limit', String(size));
+  for (let i = 0; i < pages; i++) {
+    const answer = await fetch(walking, { headers: { cookie } });
+    if (answer.status !== 200) throw new Error(`${walking}: ${answer.status} ${await answer.text()}`);
+    await answer.arrayBuffer();
+    const next = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1];
+    if (!next) break;
+    const cursor = new URL(next).searchParams.get('cursor')!;
+    for (const url of [reached, walking]) url.searchParams.set('cursor', cursor);
+  }
+  // Of the hundredth that a quick run has, some lists have but one page.
+  return reached.pathname + reached.search;
+}
+
+async function look(sql: pg.Client) {
+  const first = async <T extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<T> => {
+    const { rows } = await sql.query<T>(text, values);
+    if (!rows[0]) throw new Error(`there is nothing of: ${text}`);
+    return rows[0];
+  };
+  const { id: organization } = await first<{ id: number }>(`select id from organizations where slug = 'bench'`);
+  const places = `
+    select p.slug as project, a.slug as application, e.slug as event, e.id
+    from events e join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    join (select event_id, count(*) as times from occurrences where organization_id = $1 group by 1) o on o.event_id = e.id
+    where e.organization_id = $1`;
+  const usual = await first<{ project: string; application: string; event: string; id: number }>(
+    `${places} order by o.times desc, e.id limit 1`,
+    [organization],
+  );
+  const odd = await first<{ project: string; application: string; event: string }>(
+    `${places} order by o.times, e.id limit 1`,
+    [organization],
+  );
+  const huge = await first<{ id: string; size: number }>(
+    `select id, deliveries as size from occurrences where organization_id = $1 order by deliveries desc limit 1`,
+    [organization],
+  );
+  const within = `
+    select u.username, d.id, c.slug as channel from deliveries d
+    join users u on u.organization_id = d.organization_id and u.id = d.user_id
+    join channels c on c.organization_id = d.organization_id and c.id = d.channel_id
+    where d.organization_id = $1 and d.occurrence_id = $2`;
+  type Within = { username: string; id: number; channel: string };
+  const middle = await first<Within>(
+    `${within} and d.status = 'sent' order by d.id offset ${Math.floor(huge.size / 2)} limit 1`,
+    [organization, huge.id],
+  );
+  const last = await first<Within>(`${within} order by d.id desc limit 1`, [organization, huge.id]);
+  const nobody = await first<{ username: string; value: string }>(
+    `select u.username, a.value from users u
+     join addresses a on a.organization_id = u.organization_id and a.user_id = u.id and a.name = 'phone'
+     where u.organization_id = $1 and not exists (
+       select from deliveries d where d.organization_id = $1 and d.occurrence_id = $2 and d.user_id = u.id)
+     order by u.id desc limit 1`,
+    [organization, huge.id],
+  );
+  const oldest = `select username from users where organization_id = $1 order by id limit 1`;
+  const busy = await first<{ username: string }>(oldest, [organization]);
+  const former = await first<{ username: string }>(`${oldest} offset 1`, [organization]);
+  const small = await first<{ id: string }>(
+    `select id from occurrences where organization_id = $1 and deliveries between 2 and 100 and status = 'completed' order by id desc limit 1`,
+    [organization],
+  );
+  const list = await first<{ id: number; project: string; size: number; small: number; middling: number }>(
+    `select l.id, p.slug as project, l.members as size, (
+       select s.id from distribution_lists s where s.organization_id = l.organization_id
+         and s.project_id = l.project_id order by s.members limit 1) as small, (
+       select s.id from distribution_lists s where s.organization_id = l.organization_id
+         and s.project_id = l.project_id order by s.members desc offset 1 limit 1) as middling
+     from distribution_lists l join projects p on p.organization_id = l.organization_id and p.id = l.project_id
+     where l.organization_id = $1 order by l.members desc limit 1`,
+    [organization],
+  );
+  const sandboxed = await first<{ occurrence: string; id: number }>(
+    `select occurrence_id as occurrence, id from deliveries
+     where organization_id = $1 and provider = 'sandbox' order by occurrence_id desc limit 1`,
+    [organization],
+  );
+  const layout = await first<{ own: number; id: number; project: string }>(
+    `select (select max(id) from layouts where organization_id = $1 and project_id is null) as own, l.id, p.slug as project
+     from layouts l join projects p on p.organization_id = l.organization_id and p.id = l.project_id
+     where l.organization_id = $1 limit 1`,
+    [organization],
+  );
+  const { notification } = await first<{ notification: number }>(
+    `select id as notification from notifications where organization_id = $1 and event_id = $2 limit 1`,
+    [organization, usual.id],
+  );
+  const { key } = await first<{ key: string }>(`select id as key from keys where organization_id = $1 limit 1`, [
+    organization,
+  ]);
+  const { correlation } = await first<{ correlation: string }>(
+    `select correlation_id as correlation from occurrences where organization_id = $1 and correlation_id is not null limit 1`,
+    [organization],
+  );
+  return {
+    ...usual,
+    notification,
+    key,
+    odd,
+    huge: {
+      ...huge,
+      user: middle.username,
+      delivery: middle.id,
+      channel: middle.channel,
+      lastUser: last.username,
+      nobody: nobody.username,
+    },
+    usual: middle.username,
+    busy: busy.username,
+    former: former.username,
+    phone: nobody.value,
+    small: small.id,
+    list,
+    sandboxed,
+    layout,
+    correlation,
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * Every request that a page of the console makes to show something, on a database as large as years of use make it. First
+ * pages and deep ones, common and rare filters, and filters that find nothing, as those look through most.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { createPartitions } from '../src/db/partitions.ts';
+import { openDatabase } from '../src/db/pool.ts';
+import { pageRequests, type Visit } from './page-requests.ts';
+import { quantile, type Row, type Scenario } from './scenario.ts';
+import { openStage } from './stage.ts';
+import { fillDatabase, type Sizes, scaled } from './volume.ts';
+
+const limitMs = 200;
+const dayMs = 86_400_000;
+
+export const pages: Scenario = {
+  name: 'pages',
+  summary: `what each page of the console asks for, with 1,000,000 users and 5,000,000 deliveries (quick: a hundredth)`,
+  async run({ quick }) {
+    const stage = await openVolume();
+    try {
+      await fill(stage, scaled(quick ? 0.01 : 1));
+      const { address } = await stage.start('all');
+      return await measure(address, stage.key, stage.sql, quick ? 5 : 15);
+    } finally {
+      await stage.close();
+    }
+  },
+};
+
+export function openVolume() {
+  const message = {
+    subject: 'Order {{ order }}',
+    body: 'Hello {{ user.first_name }}, **{{ amount }}** it is. {{ text }}',
+  };
+  const notification = { name: 'tell', recipients: { trigger: true }, channels: ['mail'], message };
+  const mail = { use: 'smtp', host: '127.0.0.1', port: 2525, from: 'bench@x.test' };
+  return openStage(
+    [
+      { slug: 'mail', name: 'Mail', type: 'email', providers: [mail] },
+      { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] },
+    ],
+    [{ slug: 'welcome', name: 'Welcome', notifications: [notification] }],
+  );
+}
+
+/** Over the months before this one too. */
+export async function fill({ url, sql }: { url: string; sql: pg.Client }, sizes: Sizes): Promise<void> {
+  const database = openDatabase({ url, name: 'bench', connections: 1 });
+  await createPartitions(database.db, Date.now() - 62 * dayMs);
+  await database.close();
+  await fillDatabase(sql, sizes, words => console.log(`  ${words}`));
+}
+
+/** A row for each page, of its slowest request; all of them are printed. */
+export async function measure(address: string, key: string, sql: pg.Client, rounds: number): Promise<Row[]> {
+  const visit = await signIn(address, key);
+  const asked = await pageRequests(visit, sql);
+  await requireAll(address, asked);
+  const times = new Map<string, number[]>(asked.map(({ path }) => [path, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const { path } of shuffled(asked)) times.get(path)!.push(await time(visit, path));
+  }
+  const results = asked.map(({ page, what, path }) => {
+    const each = times.get(path)!;
+    return { page, what, path, median: quantile(each, 0.5), p95: quantile(each, 0.95) };
+  });
+  console.table(
+    results.map(({ page, what, median, p95 }) => ({
+      page,
+      what,
+      'median ms': Number(median.toFixed(1)),
+      'p95 ms': Number(p95.toFixed(1)),
+      verdict: median < limitMs ? '' : `FAIL: ${limitMs} ms`,
+    })),
+  );
+  return [...Map.groupBy(results, ({ page }) => page)].map(([page, all]) => {
+    const slowest = all.toSorted((a, b) => b.median - a.median)[0]!;
+    return {
+      measure: `${page}, median of the slowest of ${all.length}`,
+      value: slowest.median,
+      unit: 'ms',
+      limit: { of: 'value', most: limitMs },
+      note: `${slowest.what}; p95 ${slowest.p95.toFixed(0)} ms`,
+    };
+  });
+}
+
+/** By an invite, as a person comes. */
+async function signIn(address: string, key: string): Promise<Visit> {
+  const json = { 'content-type': 'application/json' };
+  const invited = await fetch(`${address}/api/o/bench/invite/`, {
+    method: 'POST',
+    headers: { ...json, authorization: `Key ${key}` },
+    body: JSON.stringify({ email: `reader${Date.now()}@x.test`, role: 'owner' }),
+  });
+  const { link } = (await invited.json()) as { link: string };
+  const token = link.split('/').at(-1);
+  const taken = await fetch(`${address}/api/invite/${token}/`, {
+    method: 'POST',
+    headers: json,
+    body: JSON.stringify({ name: 'Reader', password: 'nine bells ring at noon' }),
+  });
+  if (taken.status !== 201) throw new Error(`${taken.status}: ${await taken.text()}`);
+  const cookie = taken.headers.getSetCookie()[0]!.split(';')[0]!;
+  return { address, cookie };
+}
+
+async function time({ address, cookie }: Visit, path: string): Promise<number> {
+  const began = performance.now();
+  const answer = await fetch(address + path, { headers: { cookie } });
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+  if (path.includes('/export/')) {
+    // A file of any length: it comes as it is read.
+    const reader = answer.body!.getReader();
+    await reader.read();
+    const ms = performance.now() - began;
+    await reader.cancel();
+    await sleep(50);
+    return ms;
+  }
+  await answer.arrayBuffer();
+  return performance.now() - began;
+}
+
+/** Not of any page: whole exports, and those that no signed-in person asks for. */
+const left = [
+  '/api/system/ping/',
+  '/api/session/oidc/',
+  '/api/session/oidc/callback/',
+  '/api/invite/{token}/',
+  '/api/o/{org}/configuration/',
+];
+
+/** So that nothing new is forgotten. */
+async function requireAll(address: string, asked: { path: string }[]): Promise<void> {
+  const document = (await (await fetch(`${address}/openapi.json`)).json()) as { paths: Record<string, object> };
+  const known = Object.keys(document.paths).filter(path => 'get' in document.paths[path]! && path.startsWith('/api/'));
+  const missing = known.filter(path => {
+    const form = new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}(\\?|$)`);
+    return !left.includes(path) && !asked.some(each => form.test(each.path));
+  });
+  if (missing.length > 0) throw new Error(`nobody asked for ${missing.join(', ')}: see bench/page-requests.ts`);
+}
+
+function shuffled<T>(all: readonly T[]): T[] {
+  const mixed = [...all];
+  for (let i = mixed.length - 1; i > 0; i--) {
+    const j = Math.floor(Math.random() * (i + 1));
+    [mixed[i], mixed[j]] = [mixed[j]!, mixed[i]!];
+  }
+  return mixed;
+}
