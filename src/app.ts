@@ -113,7 +113,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     name: 'belfry listener',
     channels: worker ? ['belfry_changed', 'belfry_work'] : ['belfry_changed'],
     onNotify: (channel, payload) => {
-      if (channel === 'belfry_work') worker?.wake();
+      if (channel === 'belfry_work') worker?.wake(payload);
       else directory.heard(payload);
     },
     onReady: () => directory.listening(),
@@ -177,7 +177,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
 
 interface RunningWorker {
   start(): Promise<void>;
-  wake(): void;
+  wake(payload: string): void;
   stop(): Promise<void>;
 }
 
@@ -234,7 +234,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
   );
   return {
     start: () => worker.start(),
-    wake: () => worker.wake(),
+    wake: payload => worker.wake(payload),
     stop: async () => {
       await worker.stop();
       await senders.close();

@@ -5,6 +5,7 @@ import { type Block, parseMarkdown } from './markdown.ts';
 import { type JsonPiece, readJson } from './render-json.ts';
 import { remember } from './render-memory.ts';
 import { parseTemplate, type Template, TemplateError } from './template.ts';
+import { type Part, splitSlots } from './template-slots.ts';
 
 export interface Words {
   /** Liquid. */
@@ -33,12 +34,15 @@ export interface CompiledMessage {
   strict: boolean;
   own: Variants;
   overrides: Map<string, Variants>;
+  /** What `choose` chose: all recipients of a language share it. */
+  chosen: Map<string, Choice>;
 }
 
 export interface CompiledTemplate {
   /** The path of the template in the message. */
   field: string;
   template: Template;
+  readLine: (skeleton: string) => Part[];
   readMarkdown: (skeleton: string) => Block[];
   readJson: (skeleton: string) => JsonPiece[];
 }
@@ -88,11 +92,26 @@ export interface Choice {
   locale: string;
 }
 
+interface Wanted {
+  channel: string;
+  medium: string;
+  locale?: string | undefined;
+}
+
+const mostChosen = 500;
+
 /** The channel's words before the medium's before the message's own, and in each the recipient's language first. */
-export function choose(
-  { own, overrides }: CompiledMessage,
-  { channel, medium, locale }: { channel: string; medium: string; locale?: string },
-): Choice {
+export function choose(message: CompiledMessage, wanted: Wanted): Choice {
+  const name = `${wanted.channel} ${wanted.medium} ${wanted.locale ?? ''}`;
+  const known = message.chosen.get(name);
+  if (known) return known;
+  const choice = findChoice(message, wanted);
+  if (message.chosen.size >= mostChosen) message.chosen.clear();
+  message.chosen.set(name, choice);
+  return choice;
+}
+
+function findChoice({ own, overrides }: CompiledMessage, { channel, medium, locale }: Wanted): Choice {
   const wanted = toLocale(locale);
   const languages = [fold(wanted), fold(wanted).split('-')[0]!];
   const candidates = [overrides.get(channel), overrides.get(medium), own].filter(variants => variants !== undefined);
@@ -116,7 +135,13 @@ function compile(content: MessageContent, mistakes: TemplateMistake[]): Compiled
   const compileTemplate = (source: string, field: string): CompiledTemplate | undefined => {
     try {
       const template = parseTemplate(source);
-      return { field, template, readMarkdown: remember(parseMarkdown), readJson: remember(readJson) };
+      return {
+        field,
+        template,
+        readLine: remember(splitSlots),
+        readMarkdown: remember(parseMarkdown),
+        readJson: remember(readJson),
+      };
     } catch (error) {
       mistakes.push(toMistake(field, error));
       return undefined;
@@ -138,6 +163,7 @@ function compile(content: MessageContent, mistakes: TemplateMistake[]): Compiled
   return {
     ...(content.layout !== undefined && { layout: content.layout }),
     strict: content.strict ?? false,
+    chosen: new Map(),
     own: compileVariants(content, ''),
     overrides: new Map(
       Object.entries(content.overrides ?? {}).map(([name, words]) => [

@@ -22,7 +22,7 @@ import { writeJson } from './render-json.ts';
 import { countSegments } from './sms.ts';
 import { type Run, type RunOptions, runTemplate, TemplateError } from './template.ts';
 import { knownTimezone } from './template-filters.ts';
-import { joinParts, splitSlots, type Values } from './template-slots.ts';
+import { joinParts, type Values } from './template-slots.ts';
 
 export type { CompiledLayout } from './layout.ts';
 export type { LocalizedWords, MessageContent, TemplateMistake, Words } from './render-compile.ts';
@@ -71,7 +71,7 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
   const timezone = typeof user?.timezone === 'string' ? knownTimezone(user.timezone) : 'UTC';
   const running: RunOptions = { scope, now: scope.now, timezone, locale, missing };
 
-  const given = subject ? attempt(subject.field, () => toTitle(runTemplate(subject.template, running))) : '';
+  const given = subject ? attempt(subject.field, () => toTitle(subject, runTemplate(subject.template, running))) : '';
   const written = attempt(body.field, () => {
     const run = runTemplate(body.template, running);
     return toJsonBody(medium, given, body, run) ?? toBody(medium, given, body.readMarkdown(run.skeleton), run.values);
@@ -124,8 +124,8 @@ function toBody(medium: string, given: string, blocks: readonly Block[], values:
   return { content, blocks, values };
 }
 
-function toTitle({ skeleton, values }: Run): string {
-  return toLine(joinParts(splitSlots(skeleton), values));
+function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: Run): string {
+  return toLine(joinParts(readLine(skeleton), values));
 }
 
 const longestTitle = 250;

@@ -15,6 +15,7 @@ import {
   LiquidError,
   type Template as Node,
   type Operators,
+  Output,
   TokenKind,
   toValueSync,
   UnlessTag,
@@ -105,8 +106,21 @@ class Running extends Context implements Clock {
 
   override *_get(path: (string | number | Drop)[]): IterableIterator<unknown> {
     const value: unknown = yield super._get(path);
-    if (value === undefined && this.quiet === 0) this.missing.add(path.map(String).join('.').slice(0, 200));
+    if (value === undefined && this.quiet === 0) this.noteMissing(path);
     return value;
+  }
+
+  /** What `_get` finds, without its generators. */
+  look(path: readonly (string | number)[]): unknown {
+    const { scopes } = this as unknown as { scopes: object[] };
+    let value: unknown = scopes.findLast(scope => path[0]! in scope) ?? this.environments;
+    for (const key of path) value = toValueSync(this.readProperty(value as object, key) as Generator);
+    if (value === undefined && this.quiet === 0) this.noteMissing(path);
+    return value;
+  }
+
+  private noteMissing(path: readonly unknown[]): void {
+    this.missing.add(path.map(String).join('.').slice(0, 200));
   }
 
   /** The slot of a value. */
@@ -203,9 +217,10 @@ function optionsFor(locale: string): typeof engine.options {
   return options;
 }
 
-/** Ranges are made safe, and conditions and defaults quiet, wherever they stand. */
+/** Ranges are made safe, and conditions and defaults quiet, wherever they stand; what is plain is made quick. */
 function prepare(nodes: readonly Node[]): void {
   for (const node of nodes) {
+    quicken(node);
     const isCondition = node instanceof IfTag || node instanceof UnlessTag || node instanceof CaseTag;
     for (const argument of node.arguments?.() ?? []) {
       if (argument instanceof Value) {
@@ -216,6 +231,35 @@ function prepare(nodes: readonly Node[]): void {
     }
     if (node.children) prepare(toValueSync(node.children(false, true)) as Node[]);
   }
+}
+
+/**
+ * Most of a message is text and `{{ a.variable }}`. The library walks through six generators for each of them; written out,
+ * a message of two lines takes 6 µs instead of 18.
+ */
+function quicken(node: Node): void {
+  if (node.token.kind === TokenKind.HTML) {
+    const { str } = node as unknown as { str: string };
+    node.render = ((_: Context, sheet: Emitter) => sheet.write(str)) as unknown as Node['render'];
+  } else if (node instanceof Output) {
+    const path = plainPath(node.value);
+    if (!path) return;
+    const render = (context: Context, sheet: Emitter) => {
+      const running = context as Running;
+      sheet.write(running.keep(running.look(path)));
+    };
+    node.render = render as unknown as Output['render'];
+  }
+}
+
+/** The path of a variable that is put out as it is; the only filter is the one that keeps it. */
+function plainPath({ initial, filters }: Value): (string | number)[] | undefined {
+  const [token, ...more] = initial.postfix;
+  if (filters.length !== 1 || more.length > 0 || token?.kind !== TokenKind.PropertyAccess) return undefined;
+  const { variable, props } = token as unknown as { variable?: unknown; props: { content?: string | number }[] };
+  if (variable !== undefined) return undefined;
+  const path = props.map(({ content }) => content);
+  return path.every(key => key !== undefined) ? (path as (string | number)[]) : undefined;
 }
 
 function hush(value: Value): void {

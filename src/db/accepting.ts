@@ -49,14 +49,14 @@ const store = {
         correlation_id, key_id, due_at, expires_at, created_at
       from given where idempotency is null or id in (select occurrence_id from claimed)
       on conflict do nothing
-      returning organization_id, event_id, created_at
+      returning organization_id, event_id, created_at, priority
     ), counted as (
       insert into trigger_stats (organization_id, hour, event_id, part, count)
       select organization_id, date_trunc('hour', created_at), event_id, pg_backend_pid() % 16, count(*)
       from stored group by 1, 2, 3, 4 order by 1, 2, 3, 4
       on conflict (organization_id, hour, event_id, part) do update set count = trigger_stats.count + excluded.count
     )
-    select pg_notify('belfry_work', ''), array(select occurrence_id from claimed) as claimed`,
+    select pg_notify('belfry_work', (select string_agg(distinct priority::text, ' ') from stored)), array(select occurrence_id from claimed) as claimed`,
 };
 
 const findClaims = {

@@ -12,6 +12,8 @@ export interface NewDelivery {
   status: 'pending' | 'sending' | 'suppressed';
   reason: string | null;
   priority: number;
+  /** Of the user, as it was decided. */
+  user_version: number;
 }
 
 export interface Delivery {
@@ -27,11 +29,12 @@ export interface Delivery {
   provider_index: number;
   provider_attempts: number;
   priority: number;
+  user_version: number | null;
   created_at: Date;
 }
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
-  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.created_at`;
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.created_at`;
 
 const claim = {
   name: 'claim_deliveries',
@@ -110,7 +113,7 @@ export interface Settlement {
   provider_attempts: number;
   /** `infinity` for what is held. */
   due_at: Date | 'infinity' | null;
-  /** What it was written with; null where it was not. */
+  /** What it was written with; null where it was not, or with what it was decided with. */
   wording: string | null;
   user_version: number | null;
 }
@@ -162,18 +165,19 @@ const columns = [
   'user_version',
 ] as const;
 
-// The same for many of one occurrence that were sent by one provider in one wording, as they come of a fan-out: which partition they are
-// in is found once, not for each row, and little is sent along. 17 µs a row instead of 40.
+// The same for many of one occurrence that were sent alike, as they come of a fan-out. Joined with a list of ids, the
+// planner reads all deliveries of the occurrence, of which it expects one; looked up as one array by the primary key there
+// is no other way. 20 µs a row instead of 60 of an occurrence with 20,000. The ids are in order, so that the name
+// which a provider gave is found by halving.
 const settleSent = {
   name: 'settle_sent',
   text: `
     with settled as (
       update deliveries d set status = 'sent', reason = null, detail = null, provider = $4,
-        provider_message_id = coalesce(g.provider_message_id, d.provider_message_id), owner = null, sent_at = now(),
-        wording = coalesce($8::uuid, d.wording), user_version = coalesce(g.user_version, d.user_version)
-      from unnest($5::bigint[], $6::smallint[], $7::text[], $9::integer[])
-        as g (id, attempts, provider_message_id, user_version)
-      where d.organization_id = $2 and d.occurrence_id = $3 and d.id = g.id and d.status = $1 and d.attempts = g.attempts
+        provider_message_id = coalesce(($8::text[])[width_bucket(d.id, $5::bigint[])], d.provider_message_id),
+        owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording)
+      where d.organization_id = $2 and d.occurrence_id = $3 and d.id = any($5::bigint[])
+        and d.status = $1 and d.attempts = $6
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
@@ -194,8 +198,9 @@ export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: 
 }
 
 /** Empty: settled by itself. */
-function groupOf({ status, organization_id, occurrence_id, provider, wording }: Settlement): string {
-  return status === 'sent' ? `${organization_id}/${occurrence_id}/${provider}/${wording}` : '';
+function groupOf(one: Settlement): string {
+  if (one.status !== 'sent' || one.user_version !== null) return '';
+  return `${one.organization_id}/${one.occurrence_id}/${one.attempts}/${one.provider}/${one.wording}`;
 }
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
@@ -205,11 +210,11 @@ async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<numb
 }
 
 async function settleGroup(pool: pg.Pool, members: Settlement[]): Promise<number> {
-  const { organization_id, occurrence_id, provider, wording } = members[0]!;
-  const names = members.map(one => one.provider_message_id);
-  const arrays = [members.map(one => one.id), members.map(one => one.attempts), names.some(Boolean) ? names : null];
-  const versions = members.map(one => one.user_version);
-  const values = ['sending', organization_id, occurrence_id, provider, ...arrays, wording, versions];
+  const { organization_id, occurrence_id, provider, attempts, wording } = members[0]!;
+  const sorted = members.toSorted((a, b) => a.id - b.id);
+  const ids = sorted.map(one => one.id);
+  const names = sorted.some(one => one.provider_message_id) ? sorted.map(one => one.provider_message_id) : null;
+  const values = ['sending', organization_id, occurrence_id, provider, ids, attempts, wording, names];
   const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;
 }

@@ -61,13 +61,13 @@ export interface ExpansionPage<Given extends NewDelivery = NewDelivery> {
 // statements make up the page of a fan-out.
 const insertText = `
   insert into deliveries as d (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
-    address, status, reason, attempts, provider_attempts, owner, due_at)
+    address, status, reason, user_version, attempts, provider_attempts, owner, due_at)
   select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
-    g.address, g.status, g.reason,
+    g.address, g.status, g.reason, g.user_version,
     (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end, now()
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[]) as g (organization_id, occurrence_id, priority, notification_id, version,
-    channel_id, user_id, address, status, reason)
+    $9::text[], $10::text[], $11::text[], $12::integer[]) as g (organization_id, occurrence_id, priority, notification_id, version,
+    channel_id, user_id, address, status, reason, user_version)
   on conflict (organization_id, occurrence_id, notification_id, channel_id, (coalesce(address, '#' || user_id)))
     do nothing
   returning d.organization_id, d.occurrence_id, d.id, d.notification_id, d.channel_id, d.user_id, d.address, d.status`;
@@ -120,7 +120,7 @@ const store = {
       from stored group by 1, 2
     ), advanced as (
       update occurrences o set ${advanceText('coalesce(a.total, 0)', 'coalesce(a.suppressed, 0)')}
-      from unnest($12::bigint[], $13::uuid[], $14::smallint[], $15::jsonb[], $16::text[]) as p (
+      from unnest($13::bigint[], $14::uuid[], $15::smallint[], $16::jsonb[], $17::text[]) as p (
         organization_id, id, priority, cursor, reason)
       left join added a on a.organization_id = p.organization_id and a.occurrence_id = p.id
       where o.organization_id = p.organization_id and o.id = p.id
@@ -239,7 +239,16 @@ async function storePage(client: pg.PoolClient, owner: number, page: ExpansionPa
 
 function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
   const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
-  const names = ['notification_id', 'version', 'channel_id', 'user_id', 'address', 'status', 'reason'] as const;
+  const names = [
+    'notification_id',
+    'version',
+    'channel_id',
+    'user_id',
+    'address',
+    'status',
+    'reason',
+    'user_version',
+  ] as const;
   return [
     owner,
     rows.map(({ page }) => page.organization_id),
@@ -261,14 +270,22 @@ function match<Given extends NewDelivery>(
   const byName = new Map(stored.map(([id, ...parts]) => [nameOf(...parts), id]));
   return pages.flatMap(({ organization_id, id: occurrence_id, deliveries }) =>
     deliveries.flatMap(given => {
-      const { notification_id, version, channel_id, user_id, address, priority } = given;
+      const { notification_id, version, channel_id, user_id, address, priority, user_version } = given;
       const name = nameOf(occurrence_id, notification_id, channel_id, user_id, address);
       const id = byName.get(name);
       if (id === undefined) return [];
       // A recipient of two sources is decided twice in a page, and stored once.
       byName.delete(name);
       const parts = { organization_id, occurrence_id, id, notification_id, version, channel_id, user_id, address };
-      const delivery = { ...parts, attempts: 1, provider_index: 0, provider_attempts: 1, priority, created_at };
+      const delivery = {
+        ...parts,
+        attempts: 1,
+        provider_index: 0,
+        provider_attempts: 1,
+        priority,
+        user_version,
+        created_at,
+      };
       return [{ delivery, given }];
     }),
   );

@@ -20,12 +20,24 @@ const oldestSupported = 15;
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /**
+ * Prepared statements are planned anew so often. A plan that was made while a table was empty is kept long after it has
+ * filled: a claim then read every delivery there was, 7 ms instead of 0.2.
+ */
+const replanMs = 2_000;
+
+/**
  * The promises of pg keep every result alive until the next full garbage collection: with them a list of a million
  * rows, read a thousand at a time, grew the process by 190 MB; through the callback it grows by 30.
  */
 class Client extends pg.Client {
+  #plannedAt = Date.now();
+
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of pg, passed on as they come
   override query(config: any, values?: any, callback?: any): any {
+    if (config?.name && Date.now() - this.#plannedAt > replanMs) {
+      this.#plannedAt = Date.now();
+      super.query('discard plans', () => {});
+    }
     if (callback || typeof values === 'function' || typeof config?.submit === 'function' || config?.callback) {
       return super.query(config, values, callback);
     }

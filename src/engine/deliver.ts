@@ -127,7 +127,8 @@ async function attempt(
       engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
     );
   }
-  return { ...judge(delivery, channel, outcome, outgoing, Date.now()), wording, user_version: person.version };
+  const user_version = person.version === delivery.user_version ? null : person.version;
+  return { ...judge(delivery, channel, outcome, outgoing, Date.now()), wording, user_version };
 }
 
 /**

@@ -39,14 +39,21 @@ interface Given extends NewDelivery {
   person: Person;
 }
 
-/** One turn of one class; returns what is to be sent at once, or undefined when nothing was due. */
+export interface Expanded {
+  /** To be sent at once. */
+  ready: Ready[];
+  /** The classes of those that are in the queue. */
+  queued: Set<number>;
+}
+
+/** One turn of one class; undefined when nothing was due. */
 export async function expandSome(
   engine: Engine,
   owner: number,
   priority: number,
   busy: number[],
   room: Room,
-): Promise<Ready[] | undefined> {
+): Promise<Expanded | undefined> {
   const { db, hot, claims, turns } = engine;
   const after = turns.occurrences[priority] ?? 0;
   const claimed = await claimOccurrencesAcrossTenants(claims, {
@@ -57,7 +64,7 @@ export async function expandSome(
     busy,
   });
   turns.occurrences[priority] = Math.max(0, ...claimed.map(occurrence => occurrence.organization_id));
-  if (claimed.length === 0) return after === 0 ? undefined : [];
+  if (claimed.length === 0) return after === 0 ? undefined : { ready: [], queued: new Set() };
   // Pages of many long lists at once would fill the memory and make the urgent wait.
   const pages: ExpansionPage<Given>[] = [];
   let planned = 0;
@@ -70,13 +77,17 @@ export async function expandSome(
   }
   if (claimed.length > 0) await returnOccurrencesAcrossTenants(db, owner, idsOf(claimed));
   makeWait(pages, room);
+  const queued = new Set<number>();
+  for (const { deliveries } of pages)
+    for (const one of deliveries) if (one.status === 'pending') queued.add(one.priority);
   const stored = await storeExpansionAcrossTenants(hot, owner, pages);
   // Storing has found that it is not cancelled.
-  return stored.map(({ delivery, given: { occurrence, person } }) => ({
+  const ready = stored.map(({ delivery, given: { occurrence, person } }) => ({
     delivery,
     occurrence: Object.assign(occurrence, { cancelled_at: null }),
     person,
   }));
+  return { ready, queued };
 }
 
 /** What there is no room for goes through the queue, where turns are taken. */
@@ -162,6 +173,7 @@ function toDelivery(
     address,
     status: reason ? 'suppressed' : limited && size > fewForLimited ? 'pending' : 'sending',
     reason: reason ?? null,
+    user_version: person.version,
     person,
   };
 }

@@ -20,11 +20,10 @@ import {
 import { claimSome, deliverAll, type Ready } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { expandSome } from './expand.ts';
+import { Expected, type Kind } from './expected.ts';
 import { UnderWay } from './under-way.ts';
 
 const claimAtOnce = 250;
-/** A backstop: NOTIFY wakes it sooner, and nothing that is due waits longer than this. */
-const lookEveryMs = 1_000;
 const recoverEveryMs = 2_000;
 /** How often it looks for claims of its own whose answer was lost. */
 const lookBackEveryMs = 5_000;
@@ -40,6 +39,7 @@ export class Worker {
   readonly #former: number[] = [];
   readonly #stop = new AbortController();
   readonly #underWay: UnderWay;
+  readonly #expected = new Expected();
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
   #short = false;
   #lookBackAt = 0;
@@ -64,7 +64,9 @@ export class Worker {
     this.#running = Promise.all([this.#work(), this.#recover()]);
   }
 
-  wake(): void {
+  /** By what the database announced. */
+  wake(payload: string): void {
+    this.#expected.announced(payload);
     this.#wake();
   }
 
@@ -113,7 +115,7 @@ export class Worker {
   async #rest(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = Date.now();
-    const restMs = Math.max(0, Math.min(lookEveryMs, this.#engine.limits.roomAt(now) - now));
+    const restMs = Math.max(0, Math.min(this.#expected.everywhereAt, this.#engine.limits.roomAt(now)) - now);
     await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
@@ -140,8 +142,10 @@ export class Worker {
   /** Whether anything was found. Each round begins with the most urgent. */
   async #round(owner: number): Promise<boolean> {
     const { limits, claims } = this.#engine;
+    const now = Date.now();
     this.#short = false;
-    const recalled = limits.recall(Date.now());
+    this.#expected.pass(now);
+    const recalled = limits.recall(now);
     if (recalled.length > 0) this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
     for (const priority of priorities.keys()) {
       const expanded = await this.#expand(owner, priority);
@@ -152,31 +156,42 @@ export class Worker {
   }
 
   async #expand(owner: number, priority: number): Promise<boolean> {
-    const { room, busy } = this.#room(priority);
-    if (room <= 0) return false;
+    const free = this.#room('occurrences', priority);
+    if (!free) return false;
     if (this.#underWay.soon(priority, Date.now())) {
+      this.#expected.add('occurrences', priority);
       this.#short = true;
       return false;
     }
-    const ready = await expandSome(this.#engine, owner, priority, busy, this.#underWay);
-    if (ready) this.#send(ready);
-    return ready !== undefined;
+    const expanded = await expandSome(this.#engine, owner, priority, free.busy, this.#underWay);
+    if (!expanded) return false;
+    this.#expected.add('occurrences', priority);
+    for (const queued of expanded.queued) this.#expected.add('deliveries', queued);
+    this.#send(expanded.ready);
+    return true;
   }
 
   async #claim(owner: number, priority: number): Promise<boolean> {
-    const { room, busy } = this.#room(priority);
-    if (room <= 0) return false;
-    const claimed = await claimSome(this.#engine, owner, priority, Math.min(room, claimAtOnce), busy);
-    if (claimed) this.#sendClaimed(claimed);
-    return claimed !== undefined;
+    const free = this.#room('deliveries', priority);
+    if (!free) return false;
+    const claimed = await claimSome(this.#engine, owner, priority, Math.min(free.room, claimAtOnce), free.busy);
+    if (!claimed) return false;
+    this.#expected.add('deliveries', priority);
+    this.#sendClaimed(claimed);
+    return true;
   }
 
-  /** As it is now: what has just been taken on counts. */
-  #room(priority: number): { room: number; busy: number[] } {
+  /** As it is now: what has just been taken on counts. Undefined where there is none, or nothing to look for. */
+  #room(kind: Kind, priority: number): { room: number; busy: number[] } | undefined {
+    if (!this.#expected.take(kind, priority)) return undefined;
     const room = this.#underWay.room(priority);
     const busy = this.#underWay.busy(priority);
-    if (room <= 0 || busy.length > 0) this.#short = true;
-    return { room, busy };
+    if (room <= 0 || busy.length > 0) {
+      // Whoever was left out is looked for again when something is settled.
+      this.#short = true;
+      this.#expected.add(kind, priority);
+    }
+    return room > 0 ? { room, busy } : undefined;
   }
 
   #sendClaimed(deliveries: Delivery[]): void {
@@ -222,7 +237,7 @@ export class Worker {
       const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
       const deliveries = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
       log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
-      this.#wake();
+      this.wake('');
     }
   }
 }
