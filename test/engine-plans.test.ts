@@ -40,13 +40,14 @@ test('a claim reads what is due, not every delivery', async () => {
 });
 
 test('outcomes of one fan-out are written without reading all of it', async () => {
-  const ids = await someIds(100);
-  expect(await read(() => settleDeliveriesAcrossTenants(open.pool, outcomes(ids)))).toBeLessThan(1_000);
+  passTime();
+  const ids = (await someIds(1_000)).slice(500, 600);
+  expect(await read(() => settleDeliveriesAcrossTenants(open.pool, outcomes(ids)))).toBeLessThan(500);
 });
 
 test('outcomes of any kind are written without reading every delivery', async () => {
   passTime();
-  const ids = await someIds(10);
+  const ids = (await someIds(2_000)).filter((_, i) => i % 200 === 0);
   expect(await read(() => settleDeliveriesAcrossTenants(open.pool, outcomes(ids)))).toBeLessThan(200);
 });
 
@@ -57,7 +58,7 @@ function passTime(): void {
 
 async function someIds(count: number): Promise<number[]> {
   const { rows } = await open.pool.query<{ id: number }>(
-    `select id from deliveries where status = 'sending' order by random() limit $1`,
+    `select id from deliveries where status = 'sending' order by id limit $1`,
     [count],
   );
   return rows.map(({ id }) => id);

@@ -111,7 +111,7 @@ export async function findDeliveriesTo(
 ): Promise<DeliveryView[]> {
   const { rows } = await sql<DeliveryView>`
     select ${deliveryColumns} from deliveries d ${deliveryNames}
-    where d.organization_id + 0 = ${organizationId} and d.occurrence_id = ${occurrenceId}
+    where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId}
       and d.notification_id = any(${notifications}::bigint[]) and d.channel_id = any(${channels}::bigint[])
       and coalesce(d.address, '#' || d.user_id) = any(${addresses}::text[])
     order by d.id`.execute(db);

@@ -44,6 +44,8 @@ export interface Expanded {
   ready: Ready[];
   /** The classes of those that are in the queue. */
   queued: Set<number>;
+  /** The classes of the next pages. */
+  next: Set<number>;
 }
 
 /** One turn of one class; undefined when nothing was due. */
@@ -64,7 +66,7 @@ export async function expandSome(
     busy,
   });
   turns.occurrences[priority] = Math.max(0, ...claimed.map(occurrence => occurrence.organization_id));
-  if (claimed.length === 0) return after === 0 ? undefined : { ready: [], queued: new Set() };
+  if (claimed.length === 0) return after === 0 ? undefined : { ready: [], queued: new Set(), next: new Set() };
   // Pages of many long lists at once would fill the memory and make the urgent wait.
   const pages: ExpansionPage<Given>[] = [];
   let planned = 0;
@@ -87,7 +89,8 @@ export async function expandSome(
     occurrence: Object.assign(occurrence, { cancelled_at: null }),
     person,
   }));
-  return { ready, queued };
+  const next = new Set(pages.filter(page => page.cursor).map(page => page.priority));
+  return { ready, queued, next };
 }
 
 /** What there is no room for goes through the queue, where turns are taken. */

@@ -12,6 +12,7 @@ const lookEveryMs = 1_000;
 
 export class Expected {
   readonly #places = new Set<string>();
+  readonly #moreUntil = priorities.map(() => 0);
   #everywhereAt = 0;
 
   add(kind: Kind, priority: number): void {
@@ -29,6 +30,18 @@ export class Expected {
   /** Whether to look there. What is announced while somebody looks counts for the next time. */
   take(kind: Kind, priority: number): boolean {
     return this.#places.delete(`${kind} ${priority}`);
+  }
+
+  /** There is another page of an occurrence, also if it cannot be had right now. */
+  more(priority: number, now: number): void {
+    this.#moreUntil[priority] = now + 2 * lookEveryMs;
+  }
+
+  /** Whether there is, unless another worker has it by now; then it is looked for again, too. */
+  hasMore(priority: number, now: number): boolean {
+    if (this.#moreUntil[priority]! < now) return false;
+    this.add('occurrences', priority);
+    return true;
   }
 
   /** When everything is looked for again. */

@@ -164,8 +164,13 @@ export class Worker {
       return false;
     }
     const expanded = await expandSome(this.#engine, owner, priority, free.busy, this.#underWay);
-    if (!expanded) return false;
+    if (!expanded) {
+      // Outcomes of its earlier pages, while they are being written, keep an occurrence from being claimed.
+      if (this.#expected.hasMore(priority, Date.now())) this.#short = true;
+      return false;
+    }
     this.#expected.add('occurrences', priority);
+    for (const next of expanded.next) this.#expected.more(next, Date.now());
     for (const queued of expanded.queued) this.#expected.add('deliveries', queued);
     this.#send(expanded.ready);
     return true;
