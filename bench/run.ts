@@ -10,8 +10,9 @@ import { latency } from './latency.ts';
 import { pages } from './pages.ts';
 import { type Judged, judge, type Scenario } from './scenario.ts';
 import { settingsOfDatabase } from './stage.ts';
+import { triggers } from './triggers.ts';
 
-const scenarios: Scenario[] = [latency, fanOut, pages];
+const scenarios: Scenario[] = [latency, triggers, fanOut, pages];
 
 const given = process.argv.slice(2);
 const quick = given.includes('--quick');

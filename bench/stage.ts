@@ -111,8 +111,19 @@ export async function residentMb(running: Running): Promise<number> {
 }
 
 /** How long it has had a processor so far, user and system, in ms. */
-export async function processorMs(running: Running): Promise<number> {
-  const stat = await readFile(`/proc/${running.process.pid}/stat`, 'utf8');
+export async function processorMs(running: Pick<Running, 'process'>): Promise<number> {
+  return processorMsOf(running.process.pid!);
+}
+
+/** The same of all processes of the server that are there now. */
+export async function processorMsOfDatabase(sql: pg.Client): Promise<number> {
+  const { rows } = await sql.query<{ pid: number }>('select pid from pg_stat_activity');
+  const each = await Promise.all(rows.map(({ pid }) => processorMsOf(pid).catch(() => 0)));
+  return each.reduce((total, ms) => total + ms, 0);
+}
+
+async function processorMsOf(pid: number): Promise<number> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   // In hundredths of a second, on every Linux.
   return (Number(fields[11]) + Number(fields[12])) * 10;
