@@ -7,7 +7,7 @@ import { lowestUuidAt } from '../src/core/ids.ts';
 import type { Scenario } from './scenario.ts';
 import { openStage, processorMs, residentMb, type Stage, until } from './stage.ts';
 
-const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
+export const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
 const batch = 500;
 
 export const fanOut: Scenario = {
@@ -52,14 +52,14 @@ export const fanOut: Scenario = {
   },
 };
 
-function event(slug: string) {
+export function event(slug: string) {
   const message = { subject: 'Hello {{ user.first_name }}', body: 'Order {{ n }} is on its way to {{ user.email }}.' };
   const notification = { name: slug, recipients: { list: slug }, channels: ['sandbox'], message };
   return { slug, name: slug, notifications: [notification] };
 }
 
 /** So many users on a list of that name. */
-async function crowd(sql: pg.Client, list: string, size: number): Promise<void> {
+export async function crowd(sql: pg.Client, list: string, size: number): Promise<void> {
   await sql.query(
     `with org as (
        select id as organization_id from organizations where slug = 'bench'
@@ -81,7 +81,7 @@ async function crowd(sql: pg.Client, list: string, size: number): Promise<void> 
 }
 
 /** Deliveries a second, from the trigger until the last outcome is on record. */
-async function fan({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
+export async function fan({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
   const began = performance.now();
   const answer = await fetch(`${address}/api/o/bench/p/shop/a/web/e/${slug}/trigger/`, {
     method: 'POST',

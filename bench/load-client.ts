@@ -33,6 +33,8 @@ async function work({ origins, paths, headers, body, connections, amount }: Job)
     body,
     connections,
     amount,
+    // How often it looks whether all are answered, in ms.
+    sampleInt: 100,
     // Each connection has its share of the paths: all of them with all would be many, and all at the same one at a time.
     requests: [{ path: paths[0]! }],
     setupClient: (client: { setRequests(requests: Request[]): void }) => {
@@ -45,7 +47,6 @@ async function work({ origins, paths, headers, body, connections, amount }: Job)
     began = performance.now();
   });
   tracker.on('response', () => {
-    // It looks whether all are there only once a second.
     if (++answers === amount) ended = performance.now();
   });
   const told = await tracker;

@@ -3,6 +3,7 @@
  * same body and answering a constant, which stores nothing.
  */
 import type pg from 'pg';
+import { sandbox } from './fan-out.ts';
 import { compare, openLoad, type Subject } from './load.ts';
 import type { Scenario } from './scenario.ts';
 import { openPeer, openStage, processorMs, processorMsOfDatabase, type Stage } from './stage.ts';
@@ -64,16 +65,14 @@ export const triggers: Scenario = {
   },
 };
 
-export const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
-
 export function event(slug: string) {
   const message = { subject: 'Order {{ order }}', body: 'Hello {{ customer.name }}, your order comes to {{ total }}.' };
   const notification = { name: slug, recipients: { trigger: true }, channels: ['sandbox'], message };
   return { slug, name: slug, notifications: [notification] };
 }
 
-export function pathOf(slug: string, application = 'shop/a/web'): string {
-  return `/api/o/bench/p/${application}/e/${slug}/trigger/`;
+export function pathOf(event: string, project = 'shop', application = 'web'): string {
+  return `/api/o/bench/p/${project}/a/${application}/e/${event}/trigger/`;
 }
 
 export function triggerJob({ key }: Stage, origins: string[], paths: string[]): Subject['job'] {

@@ -60,7 +60,7 @@ export async function fillDatabase(sql: pg.Client, sizes: Sizes, log: (words: st
   await sql.query('reset work_mem');
 }
 
-async function fillConfiguration(sql: pg.Client, { events }: Sizes): Promise<void> {
+export async function fillConfiguration(sql: pg.Client, { events }: Pick<Sizes, 'events'>): Promise<void> {
   await sql.query(
     `insert into organizations (slug, name) select 'neighbour-' || i, 'Neighbour ' || i from generate_series(1, $1::int) i`,
     [neighbours],

@@ -1,0 +1,90 @@
+/**
+ * What a second process of each role adds on one PostgreSQL. On few cores it adds little: the processes, the database and
+ * the clients share them. Nothing is promised; the figure is for comparing machines.
+ */
+import { availableParallelism } from 'node:os';
+import pg from 'pg';
+import { crowd, event, fan, sandbox } from './fan-out.ts';
+import { compare, openLoad } from './load.ts';
+import type { Scenario } from './scenario.ts';
+import { openStage, type Stage } from './stage.ts';
+import { pathOf, requireStored, triggerJob } from './triggers.ts';
+
+/** At a time: workers share the messages of one occurrence, but only one of them decides who gets them. */
+const occurrences = 4;
+
+export const scaleOut: Scenario = {
+  name: 'scale-out',
+  summary: 'two API and two worker processes on one PostgreSQL, beside one of each',
+  async run({ quick }) {
+    const size = quick ? 2_000 : 25_000;
+    const warmUp = 1_000;
+    const distribution_lists = [{ name: 'all' }, { name: 'few' }];
+    const load = openLoad();
+    const stage = await openStage([sandbox], [event('all'), event('few')], { distribution_lists }).catch(error => {
+      load.close();
+      throw error;
+    });
+    try {
+      const [first, second] = [await stage.start('api'), await stage.start('api')];
+      const subjectOf = (origins: string[]) => ({ job: triggerJob(stage, origins, [pathOf('few')]) });
+      const [two, one] = await compare(
+        load,
+        [subjectOf([first.address, second.address]), subjectOf([first.address])],
+        quick ? { rounds: 2, seconds: 0.7, warmUp: 3_000 } : { rounds: 5, seconds: 5, warmUp: 20_000 },
+      );
+      await requireStored(stage.sql, two.created + one.created);
+      // They were for the first half only.
+      await stage.sql.query('truncate occurrences');
+      await crowd(stage.sql, 'all', size);
+      await crowd(stage.sql, 'few', warmUp);
+
+      const fanned = async () => {
+        await fan(stage, first.address, 'few', warmUp);
+        return fanSeveral(stage, [first.address, second.address], size);
+      };
+      await stage.start('worker');
+      const before = await fanned();
+      const helper = await stage.start('worker');
+      const together = await fanned();
+      await helper.end('SIGTERM');
+      // Once more alone: other work on the machine comes and goes.
+      const after = await fanned();
+
+      const note = `on ${availableParallelism()} cores, which PostgreSQL and the clients share with them`;
+      return [
+        { measure: 'triggers to two API processes', value: two.perSecond, unit: '/s', yardstick: one.perSecond, note },
+        {
+          measure: 'triggers that failed with either',
+          value: two.failed + one.failed,
+          unit: '',
+          limit: { of: 'value', most: 0 },
+        },
+        {
+          measure: 'fan-out by two workers',
+          value: together,
+          unit: 'deliveries/s',
+          yardstick: (before + after) / 2,
+          note: `${occurrences} occurrences of ${size.toLocaleString('en')} recipients; ${note}`,
+        },
+      ];
+    } finally {
+      load.close();
+      await stage.close();
+    }
+  },
+};
+
+/** Deliveries a second, of several occurrences at once. */
+async function fanSeveral(stage: Stage, addresses: string[], size: number): Promise<number> {
+  const watchers = Array.from({ length: occurrences }, () => new pg.Client({ connectionString: stage.url }));
+  try {
+    await Promise.all(watchers.map(sql => sql.connect()));
+    const began = performance.now();
+    const each = watchers.map((sql, i) => fan({ ...stage, sql }, addresses[i % addresses.length]!, 'all', size));
+    await Promise.all(each);
+    return (size * occurrences) / ((performance.now() - began) / 1_000);
+  } finally {
+    await Promise.all(watchers.map(sql => sql.end()));
+  }
+}
