@@ -4,6 +4,10 @@ import { AppError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import type { Db } from './pool.ts';
 
+/**
+ * What is not there is left out of the statement, and so is a due time that is the time of creation: in batches of 32 a
+ * trigger took PostgreSQL 29 µs and this process 13, and takes 27 and 11. Arrays instead of JSON gained nothing more.
+ */
 export interface NewOccurrence {
   organization_id: number;
   id: string;
@@ -13,13 +17,14 @@ export interface NewOccurrence {
   priority: number;
   context: Json;
   options: Json;
-  correlation_id: string | null;
-  key_id: string | null;
-  due_at: Date;
-  expires_at: Date | null;
+  correlation_id?: string;
+  key_id?: string;
+  /** When it is not at once. */
+  due_at?: Date;
+  expires_at?: Date;
   created_at: Date;
   /** SHA-256 of the body in hexadecimal; both or neither. */
-  idempotency: { key: string; body_hash: string } | null;
+  idempotency?: { key: string; body_hash: string };
 }
 
 export type Stored = { id: string } | { conflict: 'idempotency' };
@@ -46,7 +51,7 @@ const store = {
       insert into occurrences (organization_id, id, project_id, application_id, event_id, priority, context, options,
         correlation_id, key_id, due_at, expires_at, created_at)
       select organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, due_at, expires_at, created_at
+        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at
       from given where idempotency is null or id in (select occurrence_id from claimed)
       on conflict do nothing
       returning organization_id, event_id, created_at, priority

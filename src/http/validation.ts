@@ -5,7 +5,7 @@
 import type { ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { type FieldErrors, invalid } from '../core/errors.ts';
-import { cleanJson } from '../core/json.ts';
+import { cleanJson, isCleanJson } from '../core/json.ts';
 import { createAjv, toFieldErrors } from '../core/schema.ts';
 
 export function createValidator(schemas: readonly object[]) {
@@ -66,6 +66,7 @@ export function cleanQuery(request: FastifyRequest): void {
 }
 
 function clean(value: unknown): unknown {
+  if (isCleanJson(value)) return value;
   const errors: FieldErrors = {};
   const cleaned = cleanJson(value, errors);
   if (Object.keys(errors).length > 0) throw invalid(errors);

@@ -62,10 +62,10 @@ export async function triggerEvent(
     priority: timing.priority,
     context,
     options: options as Json,
-    correlation_id: trigger.correlationId ?? null,
-    key_id: trigger.keyId ?? null,
-    due_at: timing.dueAt,
-    expires_at: timing.expiresAt,
+    correlation_id: trigger.correlationId,
+    key_id: trigger.keyId,
+    due_at: timing.dueAt.getTime() === now ? undefined : timing.dueAt,
+    expires_at: timing.expiresAt ?? undefined,
     created_at: new Date(now),
     idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
   });
@@ -87,7 +87,7 @@ function idempotencyOf(
     throw invalid({ 'options/idempotency_key': ['differs from the Idempotency-Key header: give one of them'] });
   }
   const key = fromOptions ?? fromHeader;
-  if (!key) return null;
+  if (!key) return undefined;
   return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
 }
 
