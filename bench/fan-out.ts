@@ -59,7 +59,7 @@ function event(slug: string) {
 }
 
 /** So many users on a list of that name. */
-async function crowd(sql: pg.Client, list: string, size: number): Promise<void> {
+export async function crowd(sql: pg.Client, list: string, size: number): Promise<void> {
   await sql.query(
     `with org as (
        select id as organization_id from organizations where slug = 'bench'
@@ -81,7 +81,7 @@ async function crowd(sql: pg.Client, list: string, size: number): Promise<void> 
 }
 
 /** Deliveries a second, from the trigger until the last outcome is on record. */
-async function fan({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
+export async function fan({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
   const began = performance.now();
   const answer = await fetch(`${address}/api/o/bench/p/shop/a/web/e/${slug}/trigger/`, {
     method: 'POST',
