@@ -7,7 +7,7 @@ import { lowestUuidAt } from '../src/core/ids.ts';
 import type { Scenario } from './scenario.ts';
 import { openStage, processorMs, residentMb, type Stage, until } from './stage.ts';
 
-const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
+export const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
 const batch = 500;
 
 export const fanOut: Scenario = {
@@ -52,7 +52,7 @@ export const fanOut: Scenario = {
   },
 };
 
-function event(slug: string) {
+export function event(slug: string) {
   const message = { subject: 'Hello {{ user.first_name }}', body: 'Order {{ n }} is on its way to {{ user.email }}.' };
   const notification = { name: slug, recipients: { list: slug }, channels: ['sandbox'], message };
   return { slug, name: slug, notifications: [notification] };

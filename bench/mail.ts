@@ -10,17 +10,19 @@ import type { Row, Scenario } from './scenario.ts';
 import { openPeer, openStage, processorMs } from './stage.ts';
 
 /** What the smtp provider takes when its settings name none. */
-const connections = 5;
-const warmUp = 500;
+export const connections = 5;
+/** Until most of it has been compiled. */
+const warmUp = 1_500;
 
-export const message = {
+const message = {
   subject: 'Hello {{ user.first_name }}, order {{ n }} is on its way',
-  body: [
-    'Hello {{ user.first_name }},',
-    'your order **{{ n }}** has left our house and is on its way to you. You will hear from us at {{ user.email }}.',
-    '[Follow your parcel](https://shop.x.test/orders/{{ n }}?for={{ user.email }})',
-    'Thank you for buying from us!',
-  ].join('\n\n'),
+  body: `Hello {{ user.first_name }},
+
+your order **{{ n }}** has left our house and is on its way to you. You will hear from us at {{ user.email }}.
+
+[Follow your parcel](https://shop.x.test/orders/{{ n }}?for={{ user.email }})
+
+Thank you for buying from us!`,
 };
 
 export const mail: Scenario = {
@@ -29,8 +31,11 @@ export const mail: Scenario = {
   async run({ quick }) {
     const size = quick ? 1_000 : 20_000;
     const [sink, pool] = await Promise.all([openSink(), openPeer('./peer-pool.ts')]);
-    const stage = await openMailStage(sink.port, size);
+    const distribution_lists = [{ name: 'all' }, { name: 'few' }];
+    const stage = await openStage([channel(sink.port)], [event('all'), event('few')], { distribution_lists });
     try {
+      await crowd(stage.sql, 'all', size);
+      await crowd(stage.sql, 'few', warmUp);
       const api = await stage.start('api');
       const worker = await stage.start('worker');
       await fan(stage, api.address, 'few', warmUp);
@@ -74,24 +79,15 @@ export const mail: Scenario = {
   },
 };
 
-/** The lists `all` and `few`, each with an event of its name. */
-export async function openMailStage(port: number, size: number) {
+export function channel(port: number) {
   const smtp = { use: 'smtp', host: '127.0.0.1', port, from: 'Acme Shop <bench@x.test>' };
-  const channel = { slug: 'mail', name: 'Mail', type: 'email', providers: [smtp] };
-  const event = (slug: string) => {
-    const notification = { name: slug, recipients: { list: slug }, channels: ['mail'], message };
-    return { slug, name: slug, notifications: [notification] };
-  };
-  const distribution_lists = [{ name: 'all' }, { name: 'few' }];
-  const stage = await openStage([channel], [event('all'), event('few')], { distribution_lists });
-  try {
-    await crowd(stage.sql, 'all', size);
-    await crowd(stage.sql, 'few', warmUp);
-    return stage;
-  } catch (error) {
-    await stage.close();
-    throw error;
-  }
+  return { slug: 'mail', name: 'Mail', type: 'email', providers: [smtp] };
+}
+
+/** To the list of the same name. */
+export function event(slug: string) {
+  const notification = { name: slug, recipients: { list: slug }, channels: ['mail'], message };
+  return { slug, name: slug, notifications: [notification] };
 }
 
 export async function openSink() {

@@ -6,13 +6,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { fanOut } from './fan-out.ts';
+import { instead } from './instead.ts';
 import { latency } from './latency.ts';
 import { mail } from './mail.ts';
 import { pages } from './pages.ts';
 import { type Judged, judge, type Scenario } from './scenario.ts';
 import { settingsOfDatabase } from './stage.ts';
 
-const scenarios: Scenario[] = [latency, fanOut, mail, pages];
+const scenarios: Scenario[] = [latency, fanOut, mail, instead, pages];
 
 const given = process.argv.slice(2);
 const quick = given.includes('--quick');
