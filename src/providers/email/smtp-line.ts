@@ -133,7 +133,8 @@ async function greet(connection: SMTPConnection, { user, password: pass }: Setti
 }
 
 function send(connection: SMTPConnection, { envelope, stream }: Mail): Promise<void> {
-  return answered(connection, done => connection.send(envelope, stream as Readable, error => done(error)));
+  // A copy: what became of it at one attempt is noted in it.
+  return answered(connection, done => connection.send({ ...envelope }, stream as Readable, error => done(error)));
 }
 
 async function resetOf(connection: SMTPConnection): Promise<void> {
