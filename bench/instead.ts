@@ -30,6 +30,7 @@ export const instead: Scenario = {
     let peer: Awaited<ReturnType<typeof openPeer>> | undefined;
     try {
       for (const [list, size] of Object.entries(lists)) await crowd(stage.sql, list, size);
+      await mails.asNew(stage.sql);
 
       const [api, worker] = [await stage.start('api'), await stage.start('worker')];
       const ours = (list: keyof typeof lists) => fan(stage, api.address, list, lists[list]);
