@@ -81,10 +81,7 @@ export const mail: Scenario = {
   },
 };
 
-/**
- * As a service that has just been set up: an empty table that was analyzed is believed to stay empty, and claims planned
- * so take 300 ms each until it is analyzed again.
- */
+/** Also without statistics, as a service that has just been set up. */
 export async function asNew(sql: pg.Client): Promise<void> {
   await sql.query('truncate deliveries');
 }

@@ -1,6 +1,7 @@
 /**
  * A mail as it goes over the wire (RFC 5322, MIME): headers and encodings are nodemailer's, in one piece instead of the
- * streams that it is made for. Measured with the usual layout: 40 µs a mail, nodemailer's own composer 900 µs.
+ * streams that it is made for. Measured with the usual layout, on a busy machine: 80 µs a mail (beyond ASCII 130),
+ * nodemailer's own composer 790 (670).
  */
 import { randomUUID } from 'node:crypto';
 import { encode as toBase64, wrap as wrapBase64 } from 'nodemailer/lib/base64';

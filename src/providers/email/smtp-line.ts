@@ -156,8 +156,8 @@ function answered(connection: SMTPConnection, run: (done: (error: Error | null) 
 }
 
 /**
- * A small mail in one piece: nodemailer asks no more of a stream than `pipe`, and a real one costs 50 µs a mail. The last
- * line, which follows by itself, leaves together with the rest: system calls are the most expensive part of a mail.
+ * A small mail in one piece: nodemailer asks no more of a stream than `pipe`. The last line, which follows by itself,
+ * leaves together with the rest: system calls are the most expensive part of a mail. Both take 60 µs off 330.
  */
 class Piece implements Handing {
   readonly #connection: SMTPConnection;
