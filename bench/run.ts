@@ -7,14 +7,16 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { crowded } from './crowded.ts';
 import { fanOut } from './fan-out.ts';
+import { instead } from './instead.ts';
 import { latency } from './latency.ts';
+import { mail } from './mail.ts';
 import { pages } from './pages.ts';
 import { scaleOut } from './scale-out.ts';
 import { type Judged, judge, type Scenario } from './scenario.ts';
 import { settingsOfDatabase } from './stage.ts';
 import { triggers } from './triggers.ts';
 
-const scenarios: Scenario[] = [latency, triggers, crowded, fanOut, scaleOut, pages];
+const scenarios: Scenario[] = [latency, triggers, crowded, fanOut, mail, instead, scaleOut, pages];
 
 const given = process.argv.slice(2);
 const quick = given.includes('--quick');

@@ -96,9 +96,12 @@ async function rememberSettings(sql: pg.Client): Promise<void> {
 }
 
 /** A peer in a process of its own, from a file beside this one; its first line tells the port. */
-export async function openPeer(file: string): Promise<{ peer: ChildProcess; port: number }> {
+export async function openPeer(
+  file: string,
+  env: Record<string, string> = {},
+): Promise<{ peer: ChildProcess; port: number }> {
   const peer = fork(fileURLToPath(new URL(file, import.meta.url)), {
-    env: cleanEnv({}),
+    env: cleanEnv(env),
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const [line] = await once(peer.stdout!.setEncoding('utf8'), 'data');

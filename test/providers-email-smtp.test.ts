@@ -354,6 +354,42 @@ describe('connections', () => {
     expect(peer.connections).toBe(3);
   });
 
+  it('are kept, however many mails have gone, and also after one that was refused', async () => {
+    const { peer, sender } = await open({ max_connections: 1 });
+    await Promise.all(many(150).map(sender.send));
+    peer.fault = { rcpt: '550 no' };
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false });
+    peer.fault = { data: '554 spam' };
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false });
+    peer.fault = undefined;
+    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+    expect(peer.mails).toHaveLength(151);
+    expect(peer.connections).toBe(1);
+  });
+
+  it('that the server will not use for another mail cost none', async () => {
+    const { peer, sender } = await open({ max_connections: 1 });
+    await sender.send(exampleOutgoing({ id: 'first' }));
+    const fault = { mail: '421 4.7.0 enough for now' };
+    Object.defineProperty(peer, 'fault', { get: () => (peer.connections === 1 ? fault : undefined) });
+    expect(await sender.send(exampleOutgoing({ id: 'second' }))).toEqual({ ok: true, id: '<second@acme.test>' });
+    expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
+  });
+
+  it('are looked up and opened anew after a minute', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      const { peer, sender } = await open({ max_connections: 1 });
+      await sender.send(exampleOutgoing());
+      vi.setSystemTime(Date.now() + 61_000);
+      expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
+      expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
+      await vi.waitFor(() => expect(peer.open()).toBe(1));
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('that the server has closed meanwhile cost no mail', async () => {
     const { peer, sender } = await open({ max_connections: 1 });
     await sender.send(exampleOutgoing({ id: 'first' }));
