@@ -1,38 +1,108 @@
-/** What the kept counters say. Every statement here reads rows by hour, or probes an index; none counts history. */
+/** What the kept counters say. Every statement here reads rows by hour or day, or probes an index; none counts history. */
 import { sql } from 'kysely';
+import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
+import { countsByStatus, sumsByStatus, zeros } from './stats-sums.ts';
 
-/** Of one hour, one channel or one event: the others are null. */
-export interface StatusCount {
-  hour: Date | null;
-  channel_id: number | null;
-  event_id: number | null;
-  status: string;
-  count: number;
-}
+export type ByStatus = Record<EndedStatus, number>;
 
 const since = (hours: number) => sql`date_trunc('hour', now()) - make_interval(hours => ${hours - 1})`;
 
-export async function listStatusCounts(db: Db, organizationId: number, hours: number): Promise<StatusCount[]> {
-  const { rows } = await sql<StatusCount>`
-    select hour, channel_id, event_id, status, sum(count)::bigint as count from delivery_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)}
-    group by grouping sets ((hour, status), (channel_id, status), (event_id, status))`.execute(db);
+/** Hours up to the present one, and the whole days among them that are summed. */
+export interface Span {
+  from: Date;
+  /** Both as `from` where there is no such day. */
+  summed_from: Date;
+  summed_until: Date;
+}
+
+export async function findSpan(db: Db, organizationId: number, hours: number): Promise<Span> {
+  const { rows } = await sql<Span>`
+    select s.from, case when whole then d.first else s.from end as summed_from,
+      case when whole then u.until else s.from end as summed_until
+    from (select ${since(hours)} as from) s,
+      lateral (select date_trunc('day', s.from + interval '24 hours' - interval '1 microsecond', 'UTC') as first) d,
+      (select max(until) as until from summed_stats where organization_id = ${organizationId}) u,
+      lateral (select coalesce(u.until > d.first, false) as whole) w`.execute(db);
+  return rows[0]!;
+}
+
+const summed = (organizationId: number, span: Span, key: 'hour' | 'day') => sql`
+  organization_id = ${organizationId} and ${sql.ref(key)} >= ${span.summed_from} and ${sql.ref(key)} < ${span.summed_until}`;
+
+/** Rows of a table by the hour that no sum covers. Two ranges, as an index reads them; an `or` would read all. */
+const unsummed = (table: string, organizationId: number, span: Span) => sql`(
+  select * from ${sql.table(table)}
+  where organization_id = ${organizationId} and hour >= ${span.from} and hour < ${span.summed_from}
+  union all
+  select * from ${sql.table(table)} where organization_id = ${organizationId} and hour >= ${span.summed_until}
+) unsummed`;
+
+const columns = sql.join(endedStatuses.map(status => sql.ref(status)));
+
+/** Triggers and outcomes from a table of sums and from the hours that none covers. */
+const triggersAndOutcomes = (
+  table: string,
+  key: string,
+  time: 'hour' | 'day',
+  organizationId: number,
+  span: Span,
+) => sql`(
+  select ${sql.ref(key)}, triggers, ${columns} from ${sql.table(table)} where ${summed(organizationId, span, time)}
+  union all
+  select ${sql.ref(key)}, sum(count)::bigint, ${zeros} from ${unsummed('trigger_stats', organizationId, span)} group by 1
+  union all
+  select ${sql.ref(key)}, 0, ${countsByStatus} from ${unsummed('delivery_stats', organizationId, span)} group by 1
+) each`;
+
+/** Only of hours in which something happened. */
+export async function listHourCounts(
+  db: Db,
+  organizationId: number,
+  span: Span,
+): Promise<({ hour: Date; triggers: number } & ByStatus)[]> {
+  const { rows } = await sql<{ hour: Date; triggers: number } & ByStatus>`
+    select hour, sum(triggers)::bigint as triggers, ${sumsByStatus}
+    from ${triggersAndOutcomes('hour_stats', 'hour', 'hour', organizationId, span)} group by hour`.execute(db);
   return rows;
 }
 
-export interface TriggerCount {
-  hour: Date | null;
-  event_id: number | null;
-  count: number;
+/** Only of channels by which something was to be sent. */
+export async function listChannelCounts(
+  db: Db,
+  organizationId: number,
+  span: Span,
+): Promise<({ channel_id: number } & ByStatus)[]> {
+  const { rows } = await sql<{ channel_id: number } & ByStatus>`
+    select channel_id, ${sumsByStatus} from (
+      select channel_id, ${columns} from channel_day_stats where ${summed(organizationId, span, 'day')}
+      union all
+      select channel_id, ${countsByStatus} from ${unsummed('delivery_stats', organizationId, span)} group by 1
+    ) each group by channel_id`.execute(db);
+  return rows;
 }
 
-export async function listTriggerCounts(db: Db, organizationId: number, hours: number): Promise<TriggerCount[]> {
-  const { rows } = await sql<TriggerCount>`
-    select hour, event_id, sum(count)::bigint as count from trigger_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)}
-    group by grouping sets ((hour), (event_id))`.execute(db);
+/** Those with the most triggers, then the most messages; of events that have been deleted, nothing is left to name. */
+export async function listBusiestEvents(
+  db: Db,
+  organizationId: number,
+  span: Span,
+  most: number,
+): Promise<({ path: string; triggers: number } & ByStatus)[]> {
+  const { rows } = await sql<{ path: string; triggers: number } & ByStatus>`
+    select p.slug || '/' || a.slug || '/' || e.slug as path, busiest.* from (
+      select counted.* from (
+        select event_id, sum(triggers)::bigint as triggers, ${sumsByStatus}
+        from ${triggersAndOutcomes('event_day_stats', 'event_id', 'day', organizationId, span)} group by event_id
+      ) counted
+      join events e on e.organization_id = ${organizationId} and e.id = counted.event_id
+      order by triggers desc, sent desc, event_id limit ${most}
+    ) busiest
+    join events e on e.organization_id = ${organizationId} and e.id = busiest.event_id
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    order by triggers desc, sent desc, path`.execute(db);
   return rows;
 }
 
@@ -40,35 +110,23 @@ export async function listTriggerCounts(db: Db, organizationId: number, hours: n
 export async function listLatencyCounts(
   db: Db,
   organizationId: number,
-  hours: number,
+  span: Span,
 ): Promise<{ bucket: number; count: number }[]> {
   const { rows } = await sql<{ bucket: number; count: number }>`
-    select bucket, sum(count)::bigint as count from latency_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)} group by bucket`.execute(db);
+    select bucket, sum(count)::bigint as count from (
+      select bucket, count from latency_day_stats where ${summed(organizationId, span, 'day')}
+      union all
+      select bucket, count from ${unsummed('latency_stats', organizationId, span)}
+    ) each group by bucket`.execute(db);
   return rows;
 }
 
 /** The oldest first, the present one last; as the database cuts the hours. */
-export async function listHours(db: Db, organizationId: number, hours: number): Promise<Date[]> {
+export async function listHours(db: Db, organizationId: number, span: Span): Promise<Date[]> {
   const { rows } = await sql<{ hour: Date }>`
-    select hour from generate_series(${since(hours)}, date_trunc('hour', now()), interval '1 hour') as hour
+    select hour from generate_series(${span.from}::timestamptz, date_trunc('hour', now()), interval '1 hour') as hour
     where ${organizationId}::bigint is not null`.execute(db);
   return rows.map(row => row.hour);
-}
-
-/** Those of the ids that are still there. */
-export async function listEventPaths(
-  db: Db,
-  organizationId: number,
-  ids: number[],
-): Promise<{ id: number; path: string }[]> {
-  const { rows } = await sql<{ id: number; path: string }>`
-    select e.id, p.slug || '/' || a.slug || '/' || e.slug as path
-    from events e
-    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
-    where e.organization_id = ${organizationId} and e.id = any(${ids}::bigint[])`.execute(db);
-  return rows;
 }
 
 export interface ChannelName {
