@@ -508,8 +508,9 @@ CREATE TABLE event_day_stats (
   cancelled bigint NOT NULL,
   expired bigint NOT NULL,
   unknown bigint NOT NULL,
-  CONSTRAINT event_day_stats_pkey PRIMARY KEY (organization_id, day, event_id)
+  CONSTRAINT event_day_stats_pkey PRIMARY KEY (organization_id, event_id, day)
 );
+CREATE INDEX event_day_stats_busy ON event_day_stats (organization_id, day) INCLUDE (event_id, triggers, sent);
 
 CREATE TABLE channel_day_stats (
   organization_id bigint NOT NULL,

@@ -5,6 +5,7 @@ import * as stats from '../db/stats.ts';
 import { listUnsummedAcrossTenants, moveSummed, sumDay } from '../db/stats-sums.ts';
 import type { Deps } from './deps.ts';
 
+const hourMs = 3_600_000;
 const mostEvents = 20;
 /** Further than this nobody wants to know, and looking stays cheap whatever has piled up. */
 export const mostPending = 10_000;
@@ -12,8 +13,7 @@ export const mostDisabled = 1_000;
 
 export async function describeOrganization({ db }: Deps, organizationId: number, hours: number) {
   const span = await stats.findSpan(db, organizationId, hours);
-  const [spans, byHour, byChannel, events, latencies, channels, queue, disabled, paused] = await Promise.all([
-    stats.listHours(db, organizationId, span),
+  const [byHour, byChannel, events, latencies, channels, queue, disabled, paused] = await Promise.all([
     stats.listHourCounts(db, organizationId, span),
     stats.listChannelCounts(db, organizationId, span),
     stats.listBusiestEvents(db, organizationId, span, mostEvents),
@@ -27,7 +27,8 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
   const countsOfChannel = new Map(byChannel.map(row => [row.channel_id, row]));
   const total = (status: EndedStatus) => byHour.reduce((sum, row) => sum + row[status], 0);
   return {
-    hours: spans.map(hour => {
+    hours: Array.from({ length: hours }, (_, i) => {
+      const hour = new Date(span.from.getTime() + i * hourMs);
       const counts = countsOfHour.get(hour.getTime());
       return { hour, triggers: counts?.triggers ?? 0, by_status: statusesOf(counts) };
     }),
@@ -60,7 +61,6 @@ function statusesOf(counts: stats.ByStatus | undefined): stats.ByStatus {
   return Object.fromEntries(endedStatuses.map(status => [status, counts?.[status] ?? 0])) as stats.ByStatus;
 }
 
-const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** After the end of a day, nobody adds to it: statements are over within seconds, and clocks do not differ by so much. */
 const settledMs = 6 * hourMs;
