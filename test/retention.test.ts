@@ -207,11 +207,11 @@ describe('upkeep', () => {
       .insertInto('delivery_stats')
       .values([stats(brief, 6), stats(brief, 8), stats(long, 8), stats(long, 91)])
       .execute();
-    const left = async (table: 'delivery_stats' | 'hour_stats' | 'event_day_stats' | 'channel_day_stats') =>
-      (await db.selectFrom(table).selectAll().orderBy('organization_id').execute()).map(row => [
-        row.organization_id,
-        'count' in row ? row.count : row.sent,
-      ]);
+    const left = async (table: 'delivery_stats' | 'hour_stats' | 'event_day_stats' | 'channel_day_stats') => {
+      const rows = await db.selectFrom(table).selectAll().orderBy('organization_id').execute();
+      type Row = { organization_id: number; sent?: number; count?: number };
+      return (rows as Row[]).map(row => [row.organization_id, row.sent ?? row.count]);
+    };
     const sums = ['hour_stats', 'event_day_stats', 'channel_day_stats'] as const;
     // As if they had been summed in time.
     await sumStatistics(house.deps, now);

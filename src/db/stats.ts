@@ -9,35 +9,35 @@ export type ByStatus = Record<EndedStatus, number>;
 
 const since = (hours: number) => sql`date_trunc('hour', now()) - make_interval(hours => ${hours - 1})`;
 
-/** Hours up to the present one, and the whole days among them that are summed. */
+/** Hours up to the present one, and which of them are summed, as hours and as whole days. */
 export interface Span {
   from: Date;
-  /** Both as `from` where there is no such day. */
-  summed_from: Date;
-  summed_until: Date;
+  summed_hours: Stretch;
+  summed_days: Stretch;
 }
+
+/** From the first up to, but not with, the second; the same twice where there is nothing. */
+type Stretch = [Date, Date];
 
 export async function findSpan(db: Db, organizationId: number, hours: number): Promise<Span> {
-  const { rows } = await sql<Span>`
-    select s.from, case when whole then d.first else s.from end as summed_from,
-      case when whole then u.until else s.from end as summed_until
+  const { rows } = await sql<{ from: Date; midnight: Date; until: Date }>`
+    select s.from, greatest(s.from, u.until) as until,
+      date_trunc('day', s.from + interval '24 hours' - interval '1 microsecond', 'UTC') as midnight
     from (select ${since(hours)} as from) s,
-      lateral (select date_trunc('day', s.from + interval '24 hours' - interval '1 microsecond', 'UTC') as first) d,
-      (select max(until) as until from summed_stats where organization_id = ${organizationId}) u,
-      lateral (select coalesce(u.until > d.first, false) as whole) w`.execute(db);
-  return rows[0]!;
+      (select max(until) as until from summed_stats where organization_id = ${organizationId}) u`.execute(db);
+  const { from, midnight, until } = rows[0]!;
+  return { from, summed_hours: [from, until], summed_days: midnight < until ? [midnight, until] : [from, from] };
 }
 
-const summed = (organizationId: number, span: Span, key: 'hour' | 'day') => sql`
-  organization_id = ${organizationId} and ${sql.ref(key)} >= ${span.summed_from} and ${sql.ref(key)} < ${span.summed_until}`;
+const within = (organizationId: number, key: 'hour' | 'day', [from, until]: Stretch) => sql`
+  organization_id = ${organizationId} and ${sql.ref(key)} >= ${from} and ${sql.ref(key)} < ${until}`;
 
 /** Rows of a table by the hour that no sum covers. Two ranges, as an index reads them; an `or` would read all. */
-const unsummed = (table: string, organizationId: number, span: Span) => sql`(
-  select * from ${sql.table(table)}
-  where organization_id = ${organizationId} and hour >= ${span.from} and hour < ${span.summed_from}
+const besides = (table: string, organizationId: number, { from }: Span, [first, end]: Stretch) => sql`(
+  select * from ${sql.table(table)} where ${within(organizationId, 'hour', [from, first])}
   union all
-  select * from ${sql.table(table)} where organization_id = ${organizationId} and hour >= ${span.summed_until}
-) unsummed`;
+  select * from ${sql.table(table)} where organization_id = ${organizationId} and hour >= ${end}
+) besides`;
 
 const columns = sql.join(endedStatuses.map(status => sql.ref(status)));
 
@@ -48,12 +48,12 @@ export async function listHourCounts(
   span: Span,
 ): Promise<({ hour: Date; triggers: number } & ByStatus)[]> {
   const { rows } = await sql<{ hour: Date; triggers: number } & ByStatus>`
-    select hour, triggers, ${columns} from hour_stats where ${summed(organizationId, span, 'hour')}
+    select hour, triggers, ${columns} from hour_stats where ${within(organizationId, 'hour', span.summed_hours)}
     union all
     select hour, sum(triggers)::bigint, ${sumsByStatus} from (
-      select hour, count as triggers, ${zeros} from ${unsummed('trigger_stats', organizationId, span)}
+      select hour, count as triggers, ${zeros} from ${besides('trigger_stats', organizationId, span, span.summed_hours)}
       union all
-      select hour, 0, ${countsByStatus} from ${unsummed('delivery_stats', organizationId, span)} group by 1
+      select hour, 0, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_hours)} group by 1
     ) each (hour, triggers, ${columns}) group by hour`.execute(db);
   return rows;
 }
@@ -66,9 +66,9 @@ export async function listChannelCounts(
 ): Promise<({ channel_id: number } & ByStatus)[]> {
   const { rows } = await sql<{ channel_id: number } & ByStatus>`
     select channel_id, ${sumsByStatus} from (
-      select channel_id, ${columns} from channel_day_stats where ${summed(organizationId, span, 'day')}
+      select channel_id, ${columns} from channel_day_stats where ${within(organizationId, 'day', span.summed_days)}
       union all
-      select channel_id, ${countsByStatus} from ${unsummed('delivery_stats', organizationId, span)} group by 1
+      select channel_id, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_days)} group by 1
     ) each group by channel_id`.execute(db);
   return rows;
 }
@@ -92,12 +92,12 @@ export async function listBusiestEvents(
   const { rows } = await sql<{ id: number; path: string; triggers: number }>`
     select e.id, p.slug || '/' || a.slug || '/' || e.slug as path, ranked.triggers from (
       select event_id, sum(triggers::float8) as triggers, sum(sent::float8) as sent from (
-        select event_id, triggers, sent from event_day_stats where ${summed(organizationId, span, 'day')}
+        select event_id, triggers, sent from event_day_stats where ${within(organizationId, 'day', span.summed_days)}
         union all
-        select event_id, count, 0 from ${unsummed('trigger_stats', organizationId, span)}
+        select event_id, count, 0 from ${besides('trigger_stats', organizationId, span, span.summed_days)}
         union all
         select event_id, 0, case when status = 'sent' then count else 0 end
-        from ${unsummed('delivery_stats', organizationId, span)}
+        from ${besides('delivery_stats', organizationId, span, span.summed_days)}
       ) each group by event_id order by triggers desc, sent desc, event_id
     ) ranked
     join events e on e.organization_id = ${organizationId} and e.id = ranked.event_id
@@ -108,9 +108,9 @@ export async function listBusiestEvents(
   const { rows: counted } = await sql<{ event_id: number } & ByStatus>`
     select event_id, ${sumsByStatus} from (
       select event_id, ${columns} from event_day_stats
-      where ${summed(organizationId, span, 'day')} and event_id = any(${ids}::bigint[])
+      where ${within(organizationId, 'day', span.summed_days)} and event_id = any(${ids}::bigint[])
       union all
-      select event_id, ${countsByStatus} from ${unsummed('delivery_stats', organizationId, span)}
+      select event_id, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_days)}
       where event_id = any(${ids}::bigint[]) group by 1
     ) each group by event_id`.execute(db);
   const none = Object.fromEntries(endedStatuses.map(status => [status, 0])) as ByStatus;
@@ -126,9 +126,9 @@ export async function listLatencyCounts(
 ): Promise<{ bucket: number; count: number }[]> {
   const { rows } = await sql<{ bucket: number; count: number }>`
     select bucket, sum(count)::bigint as count from (
-      select bucket, count from latency_day_stats where ${summed(organizationId, span, 'day')}
+      select bucket, count from latency_day_stats where ${within(organizationId, 'day', span.summed_days)}
       union all
-      select bucket, count from ${unsummed('latency_stats', organizationId, span)}
+      select bucket, count from ${besides('latency_stats', organizationId, span, span.summed_days)}
     ) each group by bucket`.execute(db);
   return rows;
 }
