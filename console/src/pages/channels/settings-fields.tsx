@@ -111,8 +111,8 @@ function Setting({ name, schema, required, value, onChange, errors, stored }: Se
   // What the provider cannot do without can only be replaced.
   const removal = stored && !required && text === '' && (
     <Button
+      className="removal"
       variant="subtle"
-      color={removed ? undefined : 'red'}
       size="compact-xs"
       mt={4}
       ml={-7}
