@@ -478,6 +478,61 @@ CREATE TABLE latency_stats (
   CONSTRAINT latency_stats_pkey PRIMARY KEY (organization_id, hour, bucket)
 );
 
+CREATE TABLE summed_stats (
+  organization_id bigint NOT NULL,
+  until timestamptz NOT NULL,
+  CONSTRAINT summed_stats_pkey PRIMARY KEY (organization_id)
+);
+
+CREATE TABLE hour_stats (
+  organization_id bigint NOT NULL,
+  hour timestamptz NOT NULL,
+  triggers bigint NOT NULL,
+  sent bigint NOT NULL,
+  failed bigint NOT NULL,
+  suppressed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  expired bigint NOT NULL,
+  unknown bigint NOT NULL,
+  CONSTRAINT hour_stats_pkey PRIMARY KEY (organization_id, hour)
+);
+
+CREATE TABLE event_day_stats (
+  organization_id bigint NOT NULL,
+  day timestamptz NOT NULL,
+  event_id bigint NOT NULL,
+  triggers bigint NOT NULL,
+  sent bigint NOT NULL,
+  failed bigint NOT NULL,
+  suppressed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  expired bigint NOT NULL,
+  unknown bigint NOT NULL,
+  CONSTRAINT event_day_stats_pkey PRIMARY KEY (organization_id, event_id, day)
+);
+CREATE INDEX event_day_stats_busy ON event_day_stats (organization_id, day) INCLUDE (event_id, triggers, sent);
+
+CREATE TABLE channel_day_stats (
+  organization_id bigint NOT NULL,
+  day timestamptz NOT NULL,
+  channel_id bigint NOT NULL,
+  sent bigint NOT NULL,
+  failed bigint NOT NULL,
+  suppressed bigint NOT NULL,
+  cancelled bigint NOT NULL,
+  expired bigint NOT NULL,
+  unknown bigint NOT NULL,
+  CONSTRAINT channel_day_stats_pkey PRIMARY KEY (organization_id, day, channel_id)
+);
+
+CREATE TABLE latency_day_stats (
+  organization_id bigint NOT NULL,
+  day timestamptz NOT NULL,
+  bucket smallint NOT NULL,
+  count bigint NOT NULL,
+  CONSTRAINT latency_day_stats_pkey PRIMARY KEY (organization_id, day, bucket)
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql

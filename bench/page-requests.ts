@@ -52,6 +52,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['24 hours', `${org}/stats/?hours=24`],
       ['7 days', `${org}/stats/?hours=168`],
       ['30 days', `${org}/stats/?hours=720`],
+      ['90 days', `${org}/stats/?hours=2160`],
       ['failures', `${org}/failures/?limit=10`],
       ['failures, deep', await far(`${org}/failures/?limit=10`, 30)],
       ['the last occurrence', `${org}/occurrence/?limit=1`],
@@ -178,6 +179,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['version of one of a project', `${org}/p/${layout.project}/l/${layout.id}/versions/1/`],
     ],
     channels: [
+      ['all, with details', `${org}/channel/`],
       ['of the organization', `${org}/c/?${page}`],
       ['of a project', `${prj}/c/?${page}`],
       ['channel', `${org}/c/mail/`],

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { createPartitions } from '../src/db/partitions.ts';
 import { openDatabase } from '../src/db/pool.ts';
+import { sumStatistics } from '../src/services/stats.ts';
 import { pageRequests, type Visit } from './page-requests.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
 import { openStage } from './stage.ts';
@@ -49,8 +50,11 @@ export function openVolume() {
 export async function fill({ url, sql }: { url: string; sql: pg.Client }, sizes: Sizes): Promise<void> {
   const database = openDatabase({ url, name: 'bench', connections: 1 });
   await createPartitions(database.db, Date.now() - 62 * dayMs);
-  await database.close();
   await fillDatabase(sql, sizes, words => console.log(`  ${words}`));
+  // As upkeep would have done, day by day.
+  await sumStatistics(database, Date.now());
+  await sql.query('analyze');
+  await database.close();
 }
 
 /** A row for each page, of its slowest request; all of them are printed. */

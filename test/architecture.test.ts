@@ -120,6 +120,7 @@ const acrossTenants: Record<string, string> = {
   listDeadWorkersAcrossTenants: 'workers are no tenant’s',
   listRetentionsAcrossTenants: 'upkeep: what each organization keeps',
   listShorterRetentionsAcrossTenants: 'upkeep: which organizations keep less',
+  listUnsummedAcrossTenants: 'upkeep: whose days are to be summed',
   lockConfigurationAcrossTenants: 'the organization may not exist yet',
   releaseHeldAcrossTenants: 'upkeep',
   releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',

@@ -1,6 +1,6 @@
 /** The console's forms, as far as they think: columns of a file, and settings of a provider. */
 import { describe, expect, test } from 'vitest';
-import { isRare, kindOf, type Schema, withoutEmpty } from '../console/src/pages/channels/settings-schema.ts';
+import { isRare, kindOf, type Schema, toSend, withoutEmpty } from '../console/src/pages/channels/settings-schema.ts';
 import { choicesFor, guessAll, looksLikeData } from '../console/src/pages/lists/import-fields.ts';
 import { providers } from '../src/providers/index.ts';
 
@@ -67,4 +67,13 @@ test('a field that was left empty is not sent, so that a stored secret stays', (
     port: 0,
     secure: false,
   });
+});
+
+test('null is sent for a stored secret that is to be removed, and for nothing else', () => {
+  expect(toSend({ password: null, host: 'a', port: null, note: undefined }, ['password', 'token'])).toEqual({
+    password: null,
+    host: 'a',
+  });
+  expect(toSend({ password: 'new', user: 'u' }, ['password'])).toEqual({ password: 'new', user: 'u' });
+  expect(toSend({ password: null }, [])).toEqual({});
 });

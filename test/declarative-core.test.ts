@@ -90,20 +90,68 @@ describe('the difference', () => {
 
 describe('a secret that a file leaves out', () => {
   const server = (host: string, secrets = {}) => ({ use: 'smtp', settings: { host }, secrets });
+  const [a, b] = [server('a', { password: 'of a' }), server('b', { password: 'of b' })];
+  const secretsOf = (...given: Parameters<typeof keepSecrets>) => {
+    const { providers, unclear } = keepSecrets(...given);
+    expect(unclear).toEqual([]);
+    return providers.map(({ secrets }) => secrets.password);
+  };
+  const unclearOf = (...given: Parameters<typeof keepSecrets>) =>
+    keepSecrets(...given).unclear.map(({ index, field }) => `${index} ${field}`);
 
   test('stays with its server when the order changes', () => {
-    const stored = [server('a', { password: 'of a' }), server('b', { password: 'of b' })];
-    expect(keepSecrets([server('b'), server('a')], stored)).toEqual([stored[1], stored[0]]);
+    expect(keepSecrets([server('b'), server('a')], [a, b])).toEqual({ providers: [b, a], unclear: [] });
   });
 
   test('stays when other settings change, and goes when it is given anew', () => {
-    const stored = [server('a', { password: 'old' })];
-    expect(keepSecrets([server('b')], stored)[0]!.secrets).toEqual({ password: 'old' });
-    expect(keepSecrets([server('b', { password: 'new' })], stored)[0]!.secrets).toEqual({ password: 'new' });
+    expect(secretsOf([server('c')], [a])).toEqual(['of a']);
+    expect(secretsOf([server('c', { password: 'new' })], [a])).toEqual(['new']);
   });
 
   test('is never that of another provider', () => {
     const stored = [{ use: 'standard-webhooks', settings: {}, secrets: { secret: webhookSecret } }];
-    expect(keepSecrets([server('a')], stored)[0]!.secrets).toEqual({});
+    expect(secretsOf([server('a')], stored)).toEqual([undefined]);
+  });
+
+  test('stays with the one server that changed, wherever that one moves', () => {
+    expect(secretsOf([server('b'), server('c')], [a, b])).toEqual(['of b', 'of a']);
+    expect(secretsOf([server('c'), server('a')], [a, b])).toEqual(['of b', 'of a']);
+    expect(secretsOf([server('b'), server('new', { password: 'its own' }), server('c')], [a, b])).toEqual([
+      'of b',
+      'its own',
+      'of a',
+    ]);
+  });
+
+  test('is asked for again where nobody can tell whose it is', () => {
+    expect(unclearOf([server('c'), server('d')], [a, b])).toEqual(['0 password', '1 password']);
+    expect(unclearOf([server('c')], [a, b])).toEqual(['0 password']);
+    expect(unclearOf([server('c'), server('d')], [a])).toEqual(['0 password', '1 password']);
+    expect(unclearOf([server('c', { password: 'given' }), server('d')], [a, b])).toEqual(['1 password']);
+    expect(unclearOf([server('c'), server('d')], [a, server('b')])).toEqual(['0 password', '1 password']);
+    for (const { secrets } of keepSecrets([server('c'), server('d')], [a, b]).providers) expect(secrets).toEqual({});
+  });
+
+  test('is not asked for where all that it could be are the same, or all have been given', () => {
+    const shared = [server('a', { password: 'one' }), server('b', { password: 'one' })];
+    expect(secretsOf([server('c'), server('d')], shared)).toEqual(['one', 'one']);
+    expect(secretsOf([server('c'), server('d'), server('e')].slice(0, 1), shared)).toEqual(['one']);
+    expect(unclearOf([server('c'), server('d'), server('e')], shared)).toHaveLength(3);
+    expect(secretsOf([server('c', { password: 'x' }), server('d', { password: 'y' })], [a, b])).toEqual(['x', 'y']);
+  });
+
+  test('of two servers with the same settings stays in their order, and is asked for when one goes', () => {
+    const twins = [server('a', { password: 'first' }), server('a', { password: 'second' })];
+    expect(secretsOf([server('a'), server('a')], twins)).toEqual(['first', 'second']);
+    expect(unclearOf([server('a')], twins)).toEqual(['0 password']);
+    expect(unclearOf([server('a'), server('c')], twins)).toEqual(['0 password', '1 password']);
+  });
+
+  test('is removed by null', () => {
+    expect(keepSecrets([server('c', { password: null })], [a])).toEqual({ providers: [server('c')], unclear: [] });
+    expect(secretsOf([server('c', { password: null }), server('d', { password: 'new' })], [a, b])).toEqual([
+      undefined,
+      'new',
+    ]);
   });
 });

@@ -92,6 +92,61 @@ describe('a change', () => {
     expect(text).not.toMatch(/hush-hush|new-words/);
   });
 
+  test('removes a secret by null, together with what needs it', async () => {
+    await make('removed');
+    const at = '/api/o/acme/c/removed/';
+    const { user: _, ...open } = { ...smtp, password: null };
+    const half = await ask({ method: 'PATCH', path: at, body: { providers: [{ ...open, user: 'bell' }] } });
+    expect(half.body.errors, half.text).toEqual({
+      'providers/0/password': [expect.stringMatching(/together with user/)],
+    });
+    expect(await storedPassword('removed')).toBe('hush-hush');
+    const whole = await ask({ method: 'PATCH', path: at, body: { providers: [open] } });
+    expect([whole.status, whole.body.providers[0].secrets_set], whole.text).toEqual([200, []]);
+    const { secrets } = await service.house.deps.db
+      .selectFrom('channels')
+      .select('secrets')
+      .where('slug', '=', 'removed')
+      .executeTakeFirstOrThrow();
+    expect(secrets).toBeNull();
+    const { body: audit } = await ask({ path: '/api/o/acme/audit/?limit=1' });
+    expect(audit[0]).toMatchObject({ noun: 'channel', action: 'update' });
+    expect(JSON.stringify(audit[0])).toContain('password');
+  });
+
+  test('does not remove a secret that the provider cannot do without', async () => {
+    const hook = { use: 'standard-webhooks', url: 'https://x.test/hook', secret: `whsec_${'B'.repeat(32)}` };
+    await make('needed', { type: 'webhook', providers: [hook] });
+    const answer = await ask({
+      method: 'PATCH',
+      path: '/api/o/acme/c/needed/',
+      body: { providers: [{ ...hook, secret: null }] },
+    });
+    expect(answer.body, answer.text).toMatchObject({ status: 400, code: 'request.invalid' });
+    expect(answer.body.errors).toEqual({ 'providers/0/secret': [expect.stringMatching(/cannot be removed/)] });
+    const created = await make('never', { type: 'webhook', providers: [{ ...hook, secret: null }] });
+    expect(Object.keys(created.body.errors ?? {})).toEqual(['providers/0/secret']);
+  });
+
+  test('of two servers at once asks for their secrets again, rather than to mix them up', async () => {
+    const second = { ...smtp, host: 'other.acme.test', password: 'of-the-other' };
+    await make('pair', { providers: [smtp, second] });
+    const at = '/api/o/acme/c/pair/';
+    const [first, other] = (await ask({ path: at })).body.providers;
+    const swap = (...providers: object[]) => ask({ method: 'PATCH', path: at, body: { providers } });
+    const refused = await swap({ ...other, port: 2525 }, { ...first, port: 2526 });
+    expect(refused.body.errors, refused.text).toEqual({
+      'providers/0/password': [expect.stringMatching(/cannot be told which.*give it again, or null/)],
+      'providers/1/password': [expect.stringMatching(/cannot be told which/)],
+    });
+    expect((await swap({ ...other, port: 2525 }, first)).status).toBe(200);
+    expect(await storedPassword('pair', 0)).toBe('of-the-other');
+    expect(await storedPassword('pair', 1)).toBe('hush-hush');
+    const given = await swap({ ...first, port: 1, password: 'p1' }, { ...other, port: 2, password: 'p2' });
+    expect(given.status, given.text).toBe(200);
+    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual(['p1', 'p2']);
+  });
+
   test('leaves the providers alone when it does not speak of them', async () => {
     const answer = await ask({ method: 'PATCH', path, body: { name: 'New name', rate_per_second: null } });
     expect(answer.body).toMatchObject({ name: 'New name', rate_per_second: null });
@@ -141,10 +196,61 @@ describe('a change', () => {
     expect(after.headers.etag).toBe(before.headers.etag);
   });
 
-  async function storedPassword(slug: string): Promise<unknown> {
+  async function storedPassword(slug: string, at = 0): Promise<unknown> {
     const channels = await service.house.deps.plans.listChannels(tenants.acme.id);
-    return channels.find(one => one.slug === slug)!.providers[0]!.settings.password;
+    return channels.find(one => one.slug === slug)!.providers[at]!.settings.password;
   }
+});
+
+describe('all channels at once', () => {
+  const path = '/api/o/acme/channel/';
+
+  test('are those of the organization and of its projects, each as by itself', async () => {
+    await make('listed', { providers: [smtp, { use: 'sandbox' }] });
+    await ask({ method: 'POST', path: '/api/o/acme/p/shop/c/', body: channel('listed') });
+    const { db } = service.house.deps;
+    const ids = await db
+      .selectFrom('channels')
+      .select('id')
+      .where('organization_id', '=', tenants.acme.id)
+      .where('slug', '=', 'listed')
+      .orderBy('id')
+      .execute();
+    const hour = new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000);
+    const row = { organization_id: tenants.acme.id, event_id: tenants.acme.eventId, hour };
+    await db
+      .insertInto('delivery_stats')
+      .values([
+        { ...row, channel_id: ids[0]!.id, status: 'sent', count: 3 },
+        { ...row, channel_id: ids[1]!.id, status: 'failed', count: 4 },
+      ])
+      .execute();
+    const { status, body } = await ask({ path });
+    expect(status).toBe(200);
+    const found = body.filter((one: { slug: string }) => one.slug === 'listed');
+    expect(found.map((one: { project: string; health: object }) => [one.project, one.health])).toEqual([
+      [null, { hours: 24, sent: 3, failed: 0, unknown: 0 }],
+      ['shop', { hours: 24, sent: 0, failed: 4, unknown: 0 }],
+    ]);
+    for (const one of body) {
+      const own = one.project ? `/api/o/acme/p/${one.project}/c/${one.slug}/` : `/api/o/acme/c/${one.slug}/`;
+      expect((await ask({ path: own })).body).toEqual(one);
+    }
+    const { count } = await db
+      .selectFrom('channels')
+      .select(eb => eb.fn.countAll<number>().as('count'))
+      .where('organization_id', '=', tenants.acme.id)
+      .executeTakeFirstOrThrow();
+    expect(body).toHaveLength(count);
+  });
+
+  test('come page by page where a limit is given', async () => {
+    const all = (await ask({ path })).body;
+    const first = await ask({ path: `${path}?limit=2` });
+    expect(first.body).toEqual(all.slice(0, 2));
+    const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))![1]!;
+    expect((await ask({ path: next.slice(service.address.length) })).body).toEqual(all.slice(2, 4));
+  });
 });
 
 test('a channel whose secrets cannot be read is shown, with the reason', async () => {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { House } from '../src/app.ts';
 import { lowestUuidAt, uuidv7 } from '../src/core/ids.ts';
 import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
+import { sumStatistics } from '../src/services/stats.ts';
 import { keepUp } from '../src/services/upkeep.ts';
 import { testDatabase } from './support/database.ts';
 import { runSql } from './support/sql.ts';
@@ -206,16 +207,26 @@ describe('upkeep', () => {
       .insertInto('delivery_stats')
       .values([stats(brief, 6), stats(brief, 8), stats(long, 8), stats(long, 91)])
       .execute();
-    await keepUp(house.deps, now);
-    const left = await db
-      .selectFrom('delivery_stats')
-      .select(['organization_id', 'count'])
-      .orderBy('organization_id')
+    const left = async (table: 'delivery_stats' | 'hour_stats' | 'event_day_stats' | 'channel_day_stats') => {
+      const rows = await db.selectFrom(table).selectAll().orderBy('organization_id').execute();
+      type Row = { organization_id: number; sent?: number; count?: number };
+      return (rows as Row[]).map(row => [row.organization_id, row.sent ?? row.count]);
+    };
+    const sums = ['hour_stats', 'event_day_stats', 'channel_day_stats'] as const;
+    // As if they had been summed in time.
+    await sumStatistics(house.deps, now);
+    for (const table of sums) expect(await left(table)).toHaveLength(4);
+    await db
+      .insertInto('latency_day_stats')
+      .values([6, 8].map(days => ({ organization_id: brief, day: new Date(now - days * day), bucket: 1, count: days })))
       .execute();
-    expect(left).toEqual([
-      { organization_id: brief, count: 6 },
-      { organization_id: long, count: 8 },
-    ]);
+    await keepUp(house.deps, now);
+    const expected = [
+      [brief, 6],
+      [long, 8],
+    ];
+    for (const table of ['delivery_stats', ...sums] as const) expect(await left(table), table).toEqual(expected);
+    expect((await db.selectFrom('latency_day_stats').select('count').execute()).map(row => row.count)).toEqual([6]);
   });
 
   test('deletes what has been in an inbox past the retention of its organization, more than fits into one batch', async () => {

@@ -1,9 +1,12 @@
 /** The numbers of the first page of the console: kept as things happen, and true. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { latencyBounds, latencyPercentile } from '../src/core/latency.ts';
+import { sumStatistics } from '../src/services/stats.ts';
+import { keepUp } from '../src/services/upkeep.ts';
 import { eventually } from './support/api.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
 
+const day = 86_400_000;
 let world: EngineWorld;
 beforeAll(async () => {
   world = await openWorld();
@@ -82,6 +85,146 @@ test('the number of hours is chosen, within reason', async () => {
   expect((await stats(tenant, '?hours=3')).hours).toHaveLength(3);
   for (const hours of ['0', '2161', '1e2', 'x', '0x10', '-1', '1.5']) {
     expect((await tenant.ask({ path: `/api/o/${tenant.slug}/stats/?hours=${hours}` })).status).toBe(400);
+  }
+});
+
+/** Counts in each hour of the last 80 days, none of them alike, for two channels and the events `go` and `also`. */
+async function past(): Promise<Tenant> {
+  const tenant = await world.tenant({ users: ['a@x.test'], channels: [{ slug: 'hooks' }, sandbox] });
+  await tenant.sql(
+    `insert into events (organization_id, application_id, slug, name)
+     select organization_id, application_id, 'also', 'Also' from events where organization_id = $1`,
+    tenant.id,
+  );
+  const hours = `generate_series(date_trunc('hour', now()) - interval '80 days', date_trunc('hour', now()), interval '1 hour')
+    with ordinality h (hour, n)`;
+  const known = 'events e on e.organization_id = $1';
+  await tenant.sql(
+    `insert into trigger_stats (organization_id, hour, event_id, part, count)
+     select $1, hour, e.id, part, n * 3 + part from ${hours} join ${known}, generate_series(0, 1) part
+     where e.slug = 'go' or n % 5 = 0`,
+    tenant.id,
+  );
+  await tenant.sql(
+    `insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
+     select $1, hour, e.id, c.id, status, n * 7 + length(status)
+     from ${hours} join ${known} join channels c on c.organization_id = $1
+     join unnest('{sent,failed,suppressed,cancelled,expired,unknown}'::text[]) status on true
+     where c.slug = 'hooks' or n % 11 = 0`,
+    tenant.id,
+  );
+  await tenant.sql(
+    `insert into latency_stats (organization_id, hour, bucket, count)
+     select $1, hour, n % 16, n from ${hours}`,
+    tenant.id,
+  );
+  return tenant;
+}
+
+const ranges = [1, 2, 23, 24, 25, 47, 48, 49, 72, 100, 168, 720, 1_900, 2_160];
+const ofRanges = (tenant: Tenant) => Promise.all(ranges.map(hours => stats(tenant, `?hours=${hours}`)));
+
+/** So that no hour begins in between. */
+async function withinOneHour(check: () => Promise<void>): Promise<void> {
+  const hour = () => new Date().getUTCHours();
+  for (let began = hour(); ; began = hour()) {
+    const failed = await check().then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    if (!failed) return;
+    if (hour() === began) throw failed.error;
+  }
+}
+
+test('days that are over are summed once, and every number stays what it was, whatever the range', async () => {
+  await withinOneHour(async () => {
+    const tenant = await past();
+    const before = await ofRanges(tenant);
+    expect(before.at(-1).events.map((one: { event: string }) => one.event)).toEqual(['shop/web/go', 'shop/web/also']);
+    await Promise.all([1, 2, 3].map(() => keepUp(world.service.house.deps, Date.now())));
+    const [{ until }] = (await tenant.sql('select until from summed_stats where organization_id = $1', tenant.id)) as [
+      { until: Date },
+    ];
+    expect(until.getTime()).toBeGreaterThan(Date.now() - 30 * 3_600_000);
+    expect(await ofRanges(tenant)).toEqual(before);
+    await keepUp(world.service.house.deps, Date.now() + 24 * 3_600_000);
+    expect(await ofRanges(tenant)).toEqual(before);
+  });
+});
+
+test('a day is summed six hours after its end, when nobody adds to it any more', async () => {
+  const { deps } = world.service.house;
+  const tenant = await past();
+  const until = async () =>
+    (await tenant.sql<{ until: Date }>('select until from summed_stats where organization_id = $1', tenant.id))[0]!
+      .until;
+  const midnight = Math.floor(Date.now() / day) * day - 10 * day;
+  await sumStatistics(deps, midnight + 6 * 3_600_000 - 1);
+  expect(await until()).toEqual(new Date(midnight - day));
+  await sumStatistics(deps, midnight + 6 * 3_600_000);
+  expect(await until()).toEqual(new Date(midnight));
+});
+
+test('what is summed is read from the sums, and what is not from the hours', async () => {
+  await withinOneHour(async () => {
+    const tenant = await past();
+    await keepUp(world.service.house.deps, Date.now());
+    const before = await ofRanges(tenant);
+    // Whole days, the oldest of which any of these ranges cuts.
+    const cuts = ranges.map(hours => `date_trunc('hour', now()) - interval '${hours - 1} hours'`);
+    for (const table of ['delivery_stats', 'trigger_stats', 'latency_stats']) {
+      const gone = await tenant.sql(
+        `delete from ${table} s using summed_stats u
+         where s.organization_id = $1 and u.organization_id = $1 and s.hour < u.until and not (date_trunc('day', s.hour, 'UTC')
+           = any(array[${cuts.map(cut => `date_trunc('day', ${cut}, 'UTC')`).join()}]))
+         returning 1`,
+        tenant.id,
+      );
+      expect(gone.length).toBeGreaterThan(1_000);
+    }
+    expect(await ofRanges(tenant)).toEqual(before);
+  });
+});
+
+test('nothing is left of the statistics of an organization that is deleted', async () => {
+  const tenant = await past();
+  await keepUp(world.service.house.deps, Date.now());
+  const tables = await tenant.sql<{ name: string }>(`
+    select table_name as name from information_schema.tables where table_schema = 'public' and table_name like '%_stats'`);
+  const left = async () =>
+    Promise.all(
+      tables.map(async ({ name }) => {
+        const [row] = await tenant.sql(`select count(*)::int from ${name} where organization_id = $1`, tenant.id);
+        return row!.count;
+      }),
+    );
+  expect(tables).toHaveLength(8);
+  for (const count of await left()) expect(count).toBeGreaterThan(0);
+  const deleted = await tenant.ask({ method: 'DELETE', path: `/api/o/${tenant.slug}/?cascade=true` });
+  expect(deleted.status, deleted.text).toBeLessThan(300);
+  for (const count of await left()) expect(count).toBe(0);
+});
+
+test('the busiest events come first, twenty at most, and one that is deleted is not among them', async () => {
+  const tenant = await past();
+  await tenant.sql(
+    `with made as (
+       insert into events (organization_id, application_id, slug, name)
+       select organization_id, application_id, 'e' || lpad(i::text, 2, '0'), 'E' from events, generate_series(1, 25) i
+       where organization_id = $1 and slug = 'go' returning id, slug
+     )
+     insert into trigger_stats (organization_id, hour, event_id, part, count)
+     select $1, date_trunc('hour', now()) - interval '9 days', id, 0, 100000000 + substr(slug, 2)::int from made`,
+    tenant.id,
+  );
+  await tenant.sql(`delete from events where organization_id = $1 and slug = 'e24'`, tenant.id);
+  const numbers = [25, ...Array.from({ length: 19 }, (_, i) => 23 - i)];
+  const expected = numbers.map(number => `shop/web/e${String(number).padStart(2, '0')}`);
+  for (const sum of [false, true]) {
+    if (sum) await keepUp(world.service.house.deps, Date.now());
+    const { events } = await stats(tenant, '?hours=720');
+    expect(events.map((one: { event: string }) => one.event)).toEqual(expected);
   }
 });
 

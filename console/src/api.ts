@@ -67,9 +67,9 @@ async function readProblem(response: Response): Promise<Partial<Problem>> {
   return (await response.json().catch(() => ({}))) as Partial<Problem>;
 }
 
-/** Details are written for programs' logs: in a sentence's form here. */
+/** Details are written for programs' logs: in a sentence's form here. An address at its head stays as it is. */
 function sentence(text: string): string {
-  const begun = text.charAt(0).toUpperCase() + text.slice(1);
+  const begun = /^\S*@/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
 }
 

@@ -80,7 +80,7 @@ export const ChannelEntry = Type.Object(
     providers: Type.Optional(
       Type.Array(ProviderEntry, {
         maxItems: 10,
-        description: `Tried in order. A secret that is left out stays as it is stored. ${section}`,
+        description: `Tried in order. A secret that is left out stays as it is stored, and null removes it. ${section}`,
       }),
     ),
   },

@@ -142,17 +142,26 @@ export interface ChannelDetails extends ChannelSettings {
   updated_at: Date;
 }
 
+const detailsOf = (organizationId: number) => sql`
+  select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
+    c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at
+  from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+  where c.organization_id = ${organizationId}`;
+
 export async function findChannelDetails(
   db: Db,
   organizationId: number,
   id: number,
 ): Promise<ChannelDetails | undefined> {
-  const { rows } = await sql<ChannelDetails>`
-    select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
-      c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at
-    from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
-    where c.organization_id = ${organizationId} and c.id = ${id}`.execute(db);
+  const { rows } = await sql<ChannelDetails>`${detailsOf(organizationId)} and c.id = ${id}`.execute(db);
   return rows[0];
+}
+
+/** The organization's and the projects'. */
+export async function listChannelDetails(db: Db, organizationId: number, page: PageRequest): Promise<ChannelDetails[]> {
+  const { rows } = await sql<ChannelDetails>`
+    ${detailsOf(organizationId)} and c.id > ${page.after} order by c.id limit ${page.limit}`.execute(db);
+  return rows;
 }
 
 export interface ChannelOutcomes {
@@ -161,18 +170,19 @@ export interface ChannelOutcomes {
   unknown: number;
 }
 
-/** From the counts of each hour. */
+/** By channel, from the counts of each hour; those without any are not among them. */
 export async function countChannelOutcomes(
   db: Db,
   organizationId: number,
-  id: number,
+  ids: number[],
   since: Date,
-): Promise<ChannelOutcomes> {
-  const { rows } = await sql<ChannelOutcomes>`
-    select coalesce(sum(count) filter (where status = 'sent'), 0)::bigint as sent,
+): Promise<Map<number, ChannelOutcomes>> {
+  const { rows } = await sql<ChannelOutcomes & { channel_id: number }>`
+    select channel_id, coalesce(sum(count) filter (where status = 'sent'), 0)::bigint as sent,
       coalesce(sum(count) filter (where status = 'failed'), 0)::bigint as failed,
       coalesce(sum(count) filter (where status = 'unknown'), 0)::bigint as unknown
     from delivery_stats
-    where organization_id = ${organizationId} and hour > ${since} and channel_id = ${id}`.execute(db);
-  return rows[0]!;
+    where organization_id = ${organizationId} and hour > ${since} and channel_id = any(${ids}::bigint[])
+    group by channel_id`.execute(db);
+  return new Map(rows.map(({ channel_id, ...outcomes }) => [channel_id, outcomes]));
 }

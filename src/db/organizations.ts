@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Named } from './places.ts';
 import type { Db } from './pool.ts';
+import { statisticsTables } from './stats-sums.ts';
 
 export interface Organization extends Named {
   retention_days: number;
@@ -44,7 +45,7 @@ export async function updateOrganization(db: Db, organizationId: number, fields:
 
 /** With everything in it but history, which goes when it is old enough. */
 export async function deleteOrganization(db: Db, organizationId: number): Promise<void> {
-  for (const table of ['delivery_stats', 'trigger_stats', 'latency_stats'] as const) {
+  for (const [table] of statisticsTables) {
     await db.deleteFrom(table).where('organization_id', '=', organizationId).execute();
   }
   await db.deleteFrom('organizations').where('id', '=', organizationId).execute();

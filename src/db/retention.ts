@@ -6,6 +6,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt } from '../core/ids.ts';
 import type { Db } from './pool.ts';
+import { statisticsTables } from './stats-sums.ts';
 
 /** Small enough that a batch is over in a moment and holds nobody up. */
 const rowsAtOnce = 5_000;
@@ -65,13 +66,18 @@ export async function deleteOldInbox(db: Db, organizationId: number, before: Dat
   await deleteAll(db, 'inbox', sql`organization_id = ${organizationId} and created_at < ${before}`);
 }
 
-/** Statistics are kept as long as what they count; of an organization that is gone, not at all. */
+/**
+ * Statistics are kept as long as what they count, by whole days, so that hours and sums of days go together; of an
+ * organization that is gone, not at all.
+ */
 export async function deleteOldStatisticsAcrossTenants(db: Db, now: Date): Promise<void> {
-  for (const table of ['delivery_stats', 'trigger_stats', 'latency_stats']) {
+  for (const [table, time] of statisticsTables) {
+    const kept = time
+      ? sql`and s.${sql.ref(time)} >= date_trunc('day', ${now}::timestamptz - make_interval(days => o.retention_days), 'UTC')`
+      : sql``;
     await sql`
       delete from ${sql.table(table)} s where not exists (
-        select from organizations o where o.id = s.organization_id
-          and s.hour >= ${now}::timestamptz - make_interval(days => o.retention_days))`.execute(db);
+        select from organizations o where o.id = s.organization_id ${kept})`.execute(db);
   }
   await sql`
     delete from missing_variables m using organizations o

@@ -1,73 +1,135 @@
-/** What the kept counters say. Every statement here reads rows by hour, or probes an index; none counts history. */
+/** What the kept counters say. Every statement here reads rows by hour or day, or probes an index; none counts history. */
 import { sql } from 'kysely';
+import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
+import { countsByStatus, sumsByStatus, zeros } from './stats-sums.ts';
 
-/** Of one hour, one channel or one event: the others are null. */
-export interface StatusCount {
-  hour: Date | null;
-  channel_id: number | null;
-  event_id: number | null;
-  status: string;
-  count: number;
-}
+export type ByStatus = Record<EndedStatus, number>;
 
 const since = (hours: number) => sql`date_trunc('hour', now()) - make_interval(hours => ${hours - 1})`;
 
-export async function listStatusCounts(db: Db, organizationId: number, hours: number): Promise<StatusCount[]> {
-  const { rows } = await sql<StatusCount>`
-    select hour, channel_id, event_id, status, sum(count)::bigint as count from delivery_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)}
-    group by grouping sets ((hour, status), (channel_id, status), (event_id, status))`.execute(db);
+/** Hours up to the present one, and which of them are summed, as hours and as whole days. */
+export interface Span {
+  from: Date;
+  summed_hours: Stretch;
+  summed_days: Stretch;
+}
+
+/** From the first up to, but not with, the second; the same twice where there is nothing. */
+type Stretch = [Date, Date];
+
+export async function findSpan(db: Db, organizationId: number, hours: number): Promise<Span> {
+  const { rows } = await sql<{ from: Date; midnight: Date; until: Date }>`
+    select s.from, greatest(s.from, u.until) as until,
+      date_trunc('day', s.from + interval '24 hours' - interval '1 microsecond', 'UTC') as midnight
+    from (select ${since(hours)} as from) s,
+      (select max(until) as until from summed_stats where organization_id = ${organizationId}) u`.execute(db);
+  const { from, midnight, until } = rows[0]!;
+  return { from, summed_hours: [from, until], summed_days: midnight < until ? [midnight, until] : [from, from] };
+}
+
+const within = (organizationId: number, key: 'hour' | 'day', [from, until]: Stretch) => sql`
+  organization_id = ${organizationId} and ${sql.ref(key)} >= ${from} and ${sql.ref(key)} < ${until}`;
+
+/** Rows of a table by the hour that no sum covers. Two ranges, as an index reads them; an `or` would read all. */
+const besides = (table: string, organizationId: number, { from }: Span, [first, end]: Stretch) => sql`(
+  select * from ${sql.table(table)} where ${within(organizationId, 'hour', [from, first])}
+  union all
+  select * from ${sql.table(table)} where organization_id = ${organizationId} and hour >= ${end}
+) besides`;
+
+const columns = sql.join(endedStatuses.map(status => sql.ref(status)));
+
+/** Only of hours in which something happened. */
+export async function listHourCounts(
+  db: Db,
+  organizationId: number,
+  span: Span,
+): Promise<({ hour: Date; triggers: number } & ByStatus)[]> {
+  const { rows } = await sql<{ hour: Date; triggers: number } & ByStatus>`
+    select hour, triggers, ${columns} from hour_stats where ${within(organizationId, 'hour', span.summed_hours)}
+    union all
+    select hour, sum(triggers)::bigint, ${sumsByStatus} from (
+      select hour, count as triggers, ${zeros} from ${besides('trigger_stats', organizationId, span, span.summed_hours)}
+      union all
+      select hour, 0, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_hours)} group by 1
+    ) each (hour, triggers, ${columns}) group by hour`.execute(db);
   return rows;
 }
 
-export interface TriggerCount {
-  hour: Date | null;
-  event_id: number | null;
-  count: number;
+/** Only of channels by which something was to be sent. */
+export async function listChannelCounts(
+  db: Db,
+  organizationId: number,
+  span: Span,
+): Promise<({ channel_id: number } & ByStatus)[]> {
+  const { rows } = await sql<{ channel_id: number } & ByStatus>`
+    select channel_id, ${sumsByStatus} from (
+      select channel_id, ${columns} from channel_day_stats where ${within(organizationId, 'day', span.summed_days)}
+      union all
+      select channel_id, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_days)} group by 1
+    ) each group by channel_id`.execute(db);
+  return rows;
 }
 
-export async function listTriggerCounts(db: Db, organizationId: number, hours: number): Promise<TriggerCount[]> {
-  const { rows } = await sql<TriggerCount>`
-    select hour, event_id, sum(count)::bigint as count from trigger_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)}
-    group by grouping sets ((hour), (event_id))`.execute(db);
-  return rows;
+export interface EventCounts extends ByStatus {
+  path: string;
+  triggers: number;
+}
+
+/**
+ * Those with the most triggers, then the most messages; of events that have been deleted, nothing is left to name. All
+ * events are ranked by two numbers, and only the busiest are counted in full. The sums are floating-point numbers, which
+ * are exact up to 2^53 and cost half of what those of bigint do.
+ */
+export async function listBusiestEvents(
+  db: Db,
+  organizationId: number,
+  span: Span,
+  most: number,
+): Promise<EventCounts[]> {
+  const { rows } = await sql<{ id: number; path: string; triggers: number }>`
+    select e.id, p.slug || '/' || a.slug || '/' || e.slug as path, ranked.triggers from (
+      select event_id, sum(triggers::float8) as triggers, sum(sent::float8) as sent from (
+        select event_id, triggers, sent from event_day_stats where ${within(organizationId, 'day', span.summed_days)}
+        union all
+        select event_id, count, 0 from ${besides('trigger_stats', organizationId, span, span.summed_days)}
+        union all
+        select event_id, 0, case when status = 'sent' then count else 0 end
+        from ${besides('delivery_stats', organizationId, span, span.summed_days)}
+      ) each group by event_id order by triggers desc, sent desc, event_id
+    ) ranked
+    join events e on e.organization_id = ${organizationId} and e.id = ranked.event_id
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    order by ranked.triggers desc, ranked.sent desc, ranked.event_id limit ${most}`.execute(db);
+  const ids = rows.map(row => row.id);
+  const { rows: counted } = await sql<{ event_id: number } & ByStatus>`
+    select event_id, ${sumsByStatus} from (
+      select event_id, ${columns} from event_day_stats
+      where ${within(organizationId, 'day', span.summed_days)} and event_id = any(${ids}::bigint[])
+      union all
+      select event_id, ${countsByStatus} from ${besides('delivery_stats', organizationId, span, span.summed_days)}
+      where event_id = any(${ids}::bigint[]) group by 1
+    ) each group by event_id`.execute(db);
+  const none = Object.fromEntries(endedStatuses.map(status => [status, 0])) as ByStatus;
+  const counts = new Map(counted.map(row => [row.event_id, row]));
+  return rows.map(({ id, path, triggers }) => ({ ...none, ...counts.get(id), path, triggers }));
 }
 
 /** By bucket, as src/core/latency.ts numbers them. */
 export async function listLatencyCounts(
   db: Db,
   organizationId: number,
-  hours: number,
+  span: Span,
 ): Promise<{ bucket: number; count: number }[]> {
   const { rows } = await sql<{ bucket: number; count: number }>`
-    select bucket, sum(count)::bigint as count from latency_stats
-    where organization_id = ${organizationId} and hour >= ${since(hours)} group by bucket`.execute(db);
-  return rows;
-}
-
-/** The oldest first, the present one last; as the database cuts the hours. */
-export async function listHours(db: Db, organizationId: number, hours: number): Promise<Date[]> {
-  const { rows } = await sql<{ hour: Date }>`
-    select hour from generate_series(${since(hours)}, date_trunc('hour', now()), interval '1 hour') as hour
-    where ${organizationId}::bigint is not null`.execute(db);
-  return rows.map(row => row.hour);
-}
-
-/** Those of the ids that are still there. */
-export async function listEventPaths(
-  db: Db,
-  organizationId: number,
-  ids: number[],
-): Promise<{ id: number; path: string }[]> {
-  const { rows } = await sql<{ id: number; path: string }>`
-    select e.id, p.slug || '/' || a.slug || '/' || e.slug as path
-    from events e
-    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
-    where e.organization_id = ${organizationId} and e.id = any(${ids}::bigint[])`.execute(db);
+    select bucket, sum(count)::bigint as count from (
+      select bucket, count from latency_day_stats where ${within(organizationId, 'day', span.summed_days)}
+      union all
+      select bucket, count from ${besides('latency_stats', organizationId, span, span.summed_days)}
+    ) each group by bucket`.execute(db);
   return rows;
 }
 

@@ -57,6 +57,18 @@ export interface Audit {
   request_id: string | null;
 }
 
+export interface ChannelDayStats {
+  organization_id: number;
+  day: Date;
+  channel_id: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
+}
+
 export interface ChannelRates {
   organization_id: number;
   channel_id: number;
@@ -129,6 +141,19 @@ export interface DistributionLists {
   active_members: Generated<number>;
 }
 
+export interface EventDayStats {
+  organization_id: number;
+  day: Date;
+  event_id: number;
+  triggers: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
+}
+
 export interface Events {
   organization_id: number;
   id: Generated<number>;
@@ -139,6 +164,18 @@ export interface Events {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   paused_at: Date | null;
+}
+
+export interface HourStats {
+  organization_id: number;
+  hour: Date;
+  triggers: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
 }
 
 export interface IdempotencyKeys {
@@ -186,6 +223,13 @@ export interface Keys {
   revoked_at: Date | null;
   last_used_at: Date | null;
   created_at: Generated<Date>;
+}
+
+export interface LatencyDayStats {
+  organization_id: number;
+  day: Date;
+  bucket: number;
+  count: number;
 }
 
 export interface LatencyStats {
@@ -330,6 +374,11 @@ export interface SignInAttempts {
   locked_until: Date | null;
 }
 
+export interface SummedStats {
+  organization_id: number;
+  until: Date;
+}
+
 export interface TriggerStats {
   organization_id: number;
   hour: Date;
@@ -381,16 +430,20 @@ export interface Tables {
   addresses: Addresses;
   applications: Applications;
   audit: Audit;
+  channel_day_stats: ChannelDayStats;
   channel_rates: ChannelRates;
   channels: Channels;
   deliveries: Deliveries;
   delivery_stats: DeliveryStats;
   distribution_lists: DistributionLists;
+  event_day_stats: EventDayStats;
   events: Events;
+  hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
   invites: Invites;
   keys: Keys;
+  latency_day_stats: LatencyDayStats;
   latency_stats: LatencyStats;
   layout_versions: LayoutVersions;
   layouts: Layouts;
@@ -404,6 +457,7 @@ export interface Tables {
   projects: Projects;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
+  summed_stats: SummedStats;
   trigger_stats: TriggerStats;
   user_history: UserHistory;
   users: Users;

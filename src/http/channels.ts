@@ -9,11 +9,12 @@ import {
   createChannel,
   getChannel,
   listProviders,
+  listWholeChannels,
   updateChannel,
 } from '../services/channels.ts';
 import { tryChannel } from '../services/trials.ts';
 import { created, ifMatch, tagged } from './etag.ts';
-import { pathOf, placeOf, plain, type Route, slugsOf } from './route.ts';
+import { list, pathOf, placeOf, plain, type Route, slugsOf } from './route.ts';
 
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
@@ -39,7 +40,7 @@ const ChannelDetails = Type.Object(
           secrets_set: {
             type: 'array',
             items: { type: 'string' },
-            description: 'Secret settings that are stored; they are never shown, and stay when they are left out.',
+            description: 'Secret settings that are stored; they are never shown, stay when left out, and go when null.',
           },
         },
         required: ['use', 'secrets_set'],
@@ -146,7 +147,9 @@ function channelRoutes(path: Channels, noun: string): Route[] {
       permission: 'channel:write',
       id: `patch${noun}`,
       summary: `Change ${words}`,
-      description: 'Providers are replaced together; a secret that is left out stays as it is stored.',
+      description:
+        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. Where several ' +
+        'of the same kind change at once and it cannot be told which is which, their secrets have to be given again.',
       tag,
       status: 200,
       body: Changes,
@@ -178,6 +181,16 @@ function channelRoutes(path: Channels, noun: string): Route[] {
 export const singleChannelRoutes: Route[] = [
   ...channelRoutes('/api/o/:org/c/', 'OrganizationChannel'),
   ...channelRoutes('/api/o/:org/p/:prj/c/', 'ProjectChannel'),
+  list({
+    path: '/api/o/:org/channel/',
+    permission: 'channel:read',
+    id: 'listChannelDetails',
+    summary: 'List channels with details',
+    description: 'Those of the organization and of its projects, each as it is retrieved by itself.',
+    tag,
+    item: ChannelDetails,
+    list: ({ deps, organization }, page) => listWholeChannels(deps, organization.id, page),
+  }),
   plain({
     method: 'GET',
     path: '/api/o/:org/provider/',

@@ -65,7 +65,10 @@ export interface FieldMistake {
   message: string;
 }
 
-/** What is wrong with an entry of a file. A secret that is missing may be stored already: see `findMissing`. */
+/**
+ * What is wrong with an entry of a file. A secret that is missing may be stored already, see `findMissing`; one that is
+ * null is to be removed.
+ */
 export function checkEntry(providers: Providers, entry: ProviderEntry, medium: string): FieldMistake[] {
   const provider = findProvider(providers, entry.use);
   if (!provider) {
@@ -77,8 +80,15 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
     return [{ field: 'use', message }];
   }
   const { use: _, ...fields } = entry;
-  const values = readTexts(provider, fields);
-  return shapeErrors(provider.settings, values).filter(error => !(error.missing && isSecret(provider, error.field)));
+  const removed = Object.keys(fields).filter(field => fields[field] === null && isSecret(provider, field));
+  const kept = Object.fromEntries(Object.entries(fields).filter(([field]) => !removed.includes(field)));
+  const needed = removed.filter(field => provider.settings.required?.includes(field));
+  return [
+    ...needed.map(field => ({ field, message: `cannot be removed: ${provider.name} does not work without it` })),
+    ...shapeErrors(provider.settings, readTexts(provider, kept)).filter(
+      error => !(error.missing && isSecret(provider, error.field)),
+    ),
+  ];
 }
 
 /** What a provider still needs once stored secrets have taken the place of those left out. */
@@ -90,7 +100,7 @@ export function findMissing(providers: Providers, { use, settings, secrets }: Pr
     .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }));
 }
 
-/** An entry without mistakes, its secrets apart. */
+/** An entry without mistakes, its secrets apart; null for one that is to be removed. */
 export function readEntry(providers: Providers, { use, ...fields }: ProviderEntry): ProviderState {
   const provider = findProvider(providers, use);
   const state: ProviderState = { use, settings: {}, secrets: {} };

@@ -3,7 +3,8 @@ import type { ChannelEntry, ProviderEntry } from '../core/declarative.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type ChannelDetails, countChannelOutcomes, findChannelDetails } from '../db/channels.ts';
+import { type ChannelDetails, countChannelOutcomes, findChannelDetails, listChannelDetails } from '../db/channels.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { type Providers, withoutSecrets } from '../providers/provider.ts';
@@ -58,6 +59,14 @@ const typeAdvice = 'its providers and the addresses it reaches are of that type;
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelForm> {
   const channel = await read(deps, deps.db, organizationId, id);
   return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+}
+
+/** Of the organization and of its projects. */
+export async function listWholeChannels(deps: Deps, organizationId: number, page: PageRequest) {
+  const rows = await listChannelDetails(deps.db, organizationId, page);
+  const ids = rows.map(row => row.id);
+  const healthOf = await readHealth(deps.db, organizationId, ids);
+  return rows.map(row => ({ id: row.id, ...show(deps, organizationId, row), health: healthOf(row.id) }));
 }
 
 /** Of the organization, or with a project in the slugs, of the project. */
@@ -135,10 +144,15 @@ function showProvider(providers: Providers, { use, ...fields }: JsonObject, secr
   return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
 }
 
-/** From the counts that are kept by the hour. */
 async function getHealth(db: Db, organizationId: number, id: number): Promise<Health> {
+  return (await readHealth(db, organizationId, [id]))(id);
+}
+
+/** From the counts that are kept by the hour. */
+async function readHealth(db: Db, organizationId: number, ids: number[]): Promise<(id: number) => Health> {
   const since = new Date(Date.now() - healthHours * 3_600_000);
-  return { hours: healthHours, ...(await countChannelOutcomes(db, organizationId, id, since)) };
+  const outcomes = await countChannelOutcomes(db, organizationId, ids, since);
+  return id => ({ hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(id) });
 }
 
 export interface ShownProviderKind {

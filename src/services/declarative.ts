@@ -188,7 +188,13 @@ function withStoredSecrets(
       for (const { message } of found.filter(({ field }) => field === 'use')) addError(errors, `${at}/type`, message);
       continue;
     }
-    channel.providers = keepSecrets(channel.providers, stored?.providers ?? []);
+    const kept = keepSecrets(channel.providers, stored?.providers ?? []);
+    for (const { index, field } of kept.unclear) {
+      const several = `it cannot be told which ${channel.providers[index]!.use} this was, as the settings of several changed`;
+      addError(errors, `${at}/providers/${index}/${field}`, `${several}: give it again, or null if there is none`);
+    }
+    channel.providers = kept.providers;
+    if (kept.unclear.length > 0) continue;
     for (const [i, provider] of channel.providers.entries()) {
       for (const { field, message } of findMissing(providers, provider)) {
         addError(errors, `${at}/providers/${i}/${field}`, message);

@@ -2,66 +2,49 @@
 import { latencyBounds, latencyPercentile } from '../core/latency.ts';
 import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import * as stats from '../db/stats.ts';
+import { listUnsummedAcrossTenants, moveSummed, sumDay } from '../db/stats-sums.ts';
 import type { Deps } from './deps.ts';
 
-export type ByStatus = Record<EndedStatus, number>;
-
+const hourMs = 3_600_000;
 const mostEvents = 20;
 /** Further than this nobody wants to know, and looking stays cheap whatever has piled up. */
 export const mostPending = 10_000;
 export const mostDisabled = 1_000;
 
 export async function describeOrganization({ db }: Deps, organizationId: number, hours: number) {
-  const [statuses, triggers, latencies, spans, channels, queue, disabled, paused] = await Promise.all([
-    stats.listStatusCounts(db, organizationId, hours),
-    stats.listTriggerCounts(db, organizationId, hours),
-    stats.listLatencyCounts(db, organizationId, hours),
-    stats.listHours(db, organizationId, hours),
+  const span = await stats.findSpan(db, organizationId, hours);
+  const [byHour, byChannel, events, latencies, channels, queue, disabled, paused] = await Promise.all([
+    stats.listHourCounts(db, organizationId, span),
+    stats.listChannelCounts(db, organizationId, span),
+    stats.listBusiestEvents(db, organizationId, span, mostEvents),
+    stats.listLatencyCounts(db, organizationId, span),
     stats.listChannelNames(db, organizationId),
     stats.describeQueue(db, organizationId, mostPending),
     stats.countDisabledAddresses(db, organizationId, mostDisabled),
     stats.listPaused(db, organizationId),
   ]);
-  const byHour = groupStatuses(statuses, row => row.hour?.getTime());
-  const byChannel = groupStatuses(statuses, row => row.channel_id);
-  const byEvent = groupStatuses(statuses, row => row.event_id);
-  const triggersByHour = new Map(triggers.flatMap(row => (row.hour ? [[row.hour.getTime(), row.count]] : [])));
-  const total = sum([...byHour.values()]);
+  const countsOfHour = new Map(byHour.map(row => [row.hour.getTime(), row]));
+  const countsOfChannel = new Map(byChannel.map(row => [row.channel_id, row]));
+  const total = (status: EndedStatus) => byHour.reduce((sum, row) => sum + row[status], 0);
   return {
-    hours: spans.map(hour => ({
-      hour,
-      triggers: triggersByHour.get(hour.getTime()) ?? 0,
-      by_status: byHour.get(hour.getTime()) ?? none(),
-    })),
-    channels: channels.flatMap(({ id, slug, type, project }) => {
-      const by_status = byChannel.get(id);
-      return by_status ? [{ channel: slug, project, type, by_status }] : [];
+    hours: Array.from({ length: hours }, (_, i) => {
+      const hour = new Date(span.from.getTime() + i * hourMs);
+      const counts = countsOfHour.get(hour.getTime());
+      return { hour, triggers: counts?.triggers ?? 0, by_status: statusesOf(counts) };
     }),
-    events: await describeEvents(db, organizationId, triggers, byEvent),
+    channels: channels.flatMap(({ id, slug, type, project }) => {
+      const counts = countsOfChannel.get(id);
+      return counts ? [{ channel: slug, project, type, by_status: statusesOf(counts) }] : [];
+    }),
+    events: events.map(row => ({ event: row.path, triggers: row.triggers, by_status: statusesOf(row) })),
     latency: describeLatency(latencies),
     queue: {
       pending: queue.pending,
       capped: queue.pending >= mostPending,
       oldest_seconds: queue.oldest ? Math.max(0, Math.round((Date.now() - queue.oldest.getTime()) / 1_000)) : null,
     },
-    attention: { failed: total.failed, unknown: total.unknown, disabled_addresses: disabled, paused },
+    attention: { failed: total('failed'), unknown: total('unknown'), disabled_addresses: disabled, paused },
   };
-}
-
-/** The busiest; of those that have been deleted, nothing is left to name. */
-async function describeEvents(
-  db: Deps['db'],
-  organizationId: number,
-  triggers: stats.TriggerCount[],
-  byEvent: Map<number, ByStatus>,
-) {
-  const counts = new Map([...byEvent.keys()].map(id => [id, 0]));
-  for (const { event_id, count } of triggers) if (event_id !== null) counts.set(event_id, count);
-  const named = await stats.listEventPaths(db, organizationId, [...counts.keys()]);
-  return named
-    .map(({ id, path }) => ({ event: path, triggers: counts.get(id)!, by_status: byEvent.get(id) ?? none() }))
-    .sort((a, b) => b.triggers - a.triggers || b.by_status.sent - a.by_status.sent || (a.event < b.event ? -1 : 1))
-    .slice(0, mostEvents);
 }
 
 function describeLatency(latencies: { bucket: number; count: number }[]) {
@@ -74,28 +57,31 @@ function describeLatency(latencies: { bucket: number; count: number }[]) {
   };
 }
 
-function none(): ByStatus {
-  return Object.fromEntries(endedStatuses.map(status => [status, 0])) as ByStatus;
+function statusesOf(counts: stats.ByStatus | undefined): stats.ByStatus {
+  return Object.fromEntries(endedStatuses.map(status => [status, counts?.[status] ?? 0])) as stats.ByStatus;
 }
 
-/** By whatever the key gives; rows of another grouping have none. */
-function groupStatuses(
-  rows: stats.StatusCount[],
-  keyOf: (row: stats.StatusCount) => number | null | undefined,
-): Map<number, ByStatus> {
-  const groups = new Map<number, ByStatus>();
-  for (const row of rows) {
-    const key = keyOf(row);
-    if (key === null || key === undefined) continue;
-    const group = groups.get(key) ?? none();
-    group[row.status as EndedStatus] = row.count;
-    groups.set(key, group);
+const dayMs = 24 * hourMs;
+/** After the end of a day, nobody adds to it: statements are over within seconds, and clocks do not differ by so much. */
+const settledMs = 6 * hourMs;
+
+/** Sums the days that are over. Those of an organization one after the other: the first time there may be many. */
+export async function sumStatistics({ db }: Pick<Deps, 'db'>, now: number): Promise<void> {
+  const until = Math.floor((now - settledMs) / dayMs) * dayMs;
+  for (const { id, from } of await listUnsummedAcrossTenants(db, new Date(until))) {
+    let day = from?.getTime() ?? until;
+    // Nothing was counted: there is nothing to sum, but to note that.
+    if (day === until) await moveSummed(db, id, new Date(until), new Date(until));
+    for (let ours = true; ours && day < until; day += dayMs) ours = await sumOne(db, id, new Date(day));
   }
-  return groups;
 }
 
-function sum(groups: ByStatus[]): ByStatus {
-  const total = none();
-  for (const group of groups) for (const status of endedStatuses) total[status] += group[status];
-  return total;
+/** False where another process sums the days of this organization at the same time. */
+async function sumOne(db: Deps['db'], organizationId: number, day: Date): Promise<boolean> {
+  const end = new Date(day.getTime() + dayMs);
+  return db.transaction().execute(async trx => {
+    const ours = await moveSummed(trx, organizationId, day, end);
+    if (ours) await sumDay(trx, organizationId, day, end);
+    return ours;
+  });
 }

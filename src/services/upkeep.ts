@@ -17,6 +17,7 @@ import {
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import type { Deps } from './deps.ts';
 import { sessionLife } from './sessions.ts';
+import { sumStatistics } from './stats.ts';
 
 /** Promised are 24 hours. */
 const rememberedMs = 48 * 3_600_000;
@@ -32,6 +33,7 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteShorterKept(db, now);
   await deleteOutgrown(db, now);
   await deleteOldStatisticsAcrossTenants(db, new Date(now));
+  await sumStatistics({ db }, now);
   await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLife.idleMs));
   await deleteOldInvitesAcrossTenants(db, new Date(now));
   await deleteOldAttemptsAcrossTenants(db);

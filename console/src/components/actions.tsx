@@ -18,7 +18,7 @@ interface GuardedButtonProps extends ButtonProps {
 export function GuardedButton({ permission, children, disabled, onClick, ...props }: GuardedButtonProps) {
   const refusal = useRefusal()(permission);
   // Not really disabled, so that the keyboard reaches it and the reason can be read.
-  const refused = refusal ? { 'data-disabled': true, 'aria-disabled': true } : { onClick };
+  const refused = refusal ? { 'data-disabled': true, 'aria-disabled': true, c: undefined } : { onClick };
   return (
     <Tooltip label={refusal} disabled={!refusal} multiline maw={280}>
       <Button {...props} disabled={disabled} {...refused} {...(refusal && { type: 'button' as const })}>

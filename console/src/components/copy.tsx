@@ -28,28 +28,29 @@ export function CopyText({ value, label = 'Copy' }: { value: string; label?: str
   );
 }
 
-/** A command line, a piece of code. */
+/** A command line, a piece of code; its button stands beside what scrolls, and hides nothing. */
 export function CopyBlock({ value, label = 'Copy' }: { value: string; label?: string }) {
   return (
-    <Box pos="relative" ta="left">
+    <Group className="card" gap={0} wrap="nowrap" align="flex-start" ta="left">
       <Box
         component="pre"
-        className="card mono"
+        className="mono"
         tabIndex={0}
         aria-label={label}
         role="group"
         m={0}
         p="sm"
-        pr={44}
         fz="xs"
         lh={1.6}
+        flex={1}
+        miw={0}
         style={{ overflowX: 'auto' }}
       >
         {value}
       </Box>
-      <Box pos="absolute" top={7} right={7} bg="var(--card)">
+      <Box p={7}>
         <CopyIcon value={value} label={label} />
       </Box>
-    </Box>
+    </Group>
   );
 }

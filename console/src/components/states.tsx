@@ -30,7 +30,7 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
       )}
       <Text fw={600}>{title}</Text>
       {children && (
-        <Text component="div" c="dimmed" size="sm" maw={600}>
+        <Text component="div" c="dimmed" size="sm" maw="min(600px, 100%)">
           {children}
         </Text>
       )}

@@ -13,8 +13,18 @@ export interface ChannelPlace {
 const one = '/api/o/{org}/c/{channel}/';
 const ofProject = '/api/o/{org}/p/{prj}/c/{channel}/';
 
+/** Without a channel, of all of them, whichever place they belong to. */
 export function channelKey({ org, prj }: ChannelPlace, channel?: string) {
-  return [org, 'channels', prj ?? '', ...(channel === undefined ? [] : [channel])];
+  return [org, 'channels', ...(channel === undefined ? [] : [prj ?? '', channel])];
+}
+
+/** Those of the organization and of all projects, in one request. */
+export function useChannels(org: string) {
+  return useQuery({
+    queryKey: channelKey({ org }),
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/channel/', { params: { path: { org } }, signal })),
+    staleTime: 10_000,
+  });
 }
 
 export function useChannel({ org, prj }: ChannelPlace, channel: string) {

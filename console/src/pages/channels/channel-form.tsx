@@ -3,7 +3,7 @@ import { NumberInput, SegmentedControl, SimpleGrid, Stack, Text, TextInput } fro
 import { useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
 import { draftOf, type ProviderDraft, ProviderList } from './provider-list.tsx';
-import { withoutEmpty } from './settings-schema.ts';
+import { toSend } from './settings-schema.ts';
 
 export interface ChannelDraft {
   name: string;
@@ -24,9 +24,8 @@ export function draftOfChannel({
   return { name, on_unknown, rate_per_second, concurrency, providers: drafts };
 }
 
-/** As the API takes it: empty fields are left out, and so are secrets that stay. */
 export function providersOf({ providers }: ChannelDraft) {
-  return providers.map(({ use, values }) => ({ use, ...withoutEmpty(values) }));
+  return providers.map(({ use, values, secretsSet }) => ({ use, ...toSend(values, secretsSet) }));
 }
 
 /** Fields whose mistakes stand beside them. */

@@ -1,16 +1,14 @@
-import { Group, Skeleton, Stack, Text, ThemeIcon } from '@mantine/core';
+import { Group, Stack, Text, ThemeIcon } from '@mantine/core';
 import { IconPlus, IconSend } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
-import { api } from '../../api.ts';
-import type { Channel } from '../../api-types.ts';
+import type { ChannelDetails } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
-import { useList } from '../../components/use-list.ts';
 import { to, useOrg, useProject } from '../../places.ts';
-import { type ChannelPlace, channelKey, useChannel } from './channel-api.ts';
+import { type ChannelPlace, useChannels } from './channel-api.ts';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 import { lookOfMedium } from './media.ts';
 
@@ -46,18 +44,18 @@ export default function Channels() {
 
 function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) {
   const { org, prj } = place;
-  const list = useList<Channel>({
-    key: channelKey(place),
-    fetch: (query, signal) =>
-      prj
-        ? api.GET('/api/o/{org}/p/{prj}/c/', { params: { path: { org, prj }, query }, signal })
-        : api.GET('/api/o/{org}/c/', { params: { path: { org }, query }, signal }),
-  });
-  const columns: Column<Channel>[] = [
+  const { data, error, isPending, refetch } = useChannels(org);
+  const list = {
+    rows: data?.filter(({ project }) => project === (prj ?? null)) ?? [],
+    loading: isPending,
+    error: data ? null : error,
+    retry: () => void refetch(),
+  };
+  const columns: Column<ChannelDetails>[] = [
     { head: 'Channel', cell: channel => <Name channel={channel} />, width: '32%' },
-    { head: 'Providers', cell: ({ slug }) => <Providers place={place} slug={slug} />, from: 'sm', width: '24%' },
-    { head: 'State', cell: channel => <State place={place} channel={channel} />, width: '20%' },
-    { head: 'Last 24 hours', cell: ({ slug }) => <Health place={place} slug={slug} />, from: 'sm' },
+    { head: 'Providers', cell: channel => <Providers channel={channel} />, from: 'sm', width: '24%' },
+    { head: 'State', cell: channel => <ChannelState channel={channel} />, width: '20%' },
+    { head: 'Last 24 hours', cell: ({ health }) => <ChannelHealth health={health} />, from: 'sm' },
   ];
   return (
     <Section title={title} padded={false}>
@@ -84,7 +82,7 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
   );
 }
 
-function Name({ channel: { name, slug, type } }: { channel: Channel }) {
+function Name({ channel: { name, slug, type } }: { channel: ChannelDetails }) {
   const look = lookOfMedium(type);
   return (
     <Group gap="sm" wrap="nowrap">
@@ -103,30 +101,11 @@ function Name({ channel: { name, slug, type } }: { channel: Channel }) {
   );
 }
 
-interface Cell {
-  place: ChannelPlace;
-  slug: string;
-}
-
-function Providers({ place, slug }: Cell) {
-  const { data } = useChannel(place, slug);
-  if (!data) return <Skeleton height={10} width="60%" />;
-  const names = data.value.providers.map(({ use }) => use);
-  return names.length > 0 ? (
-    names.join(', then ')
-  ) : (
+function Providers({ channel: { providers } }: { channel: ChannelDetails }) {
+  if (providers.length > 0) return providers.map(({ use }) => use).join(', then ');
+  return (
     <Text component="span" inherit c="dimmed">
       None
     </Text>
   );
-}
-
-function State({ place, channel }: { place: ChannelPlace; channel: Channel }) {
-  const { data } = useChannel(place, channel.slug);
-  return <ChannelState channel={data?.value ?? { enabled: channel.enabled, paused: false, problem: null }} />;
-}
-
-function Health({ place, slug }: Cell) {
-  const { data } = useChannel(place, slug);
-  return data ? <ChannelHealth health={data.value.health} /> : <Skeleton height={10} width="60%" />;
 }

@@ -97,16 +97,30 @@ function Setting({ name, schema, required, value, onChange, errors, stored }: Se
     error: errors[name],
     withAsterisk: required && !stored,
   };
+  const removed = stored && value === null;
   const secret = {
     ...common,
     label: (
       <>
-        {common.label} {stored && <Mark color="teal">set</Mark>}
+        {common.label} {stored && (removed ? <Mark color="yellow">to be removed</Mark> : <Mark color="teal">set</Mark>)}
       </>
     ),
-    placeholder: stored ? 'Leave empty to keep the one that is stored' : undefined,
+    placeholder: removed ? 'Removed when you save' : stored ? 'Leave empty to keep the one that is stored' : undefined,
     autoComplete: 'off',
   };
+  // What the provider cannot do without can only be replaced.
+  const removal = stored && !required && text === '' && (
+    <Button
+      className="removal"
+      variant="subtle"
+      size="compact-xs"
+      mt={4}
+      ml={-7}
+      onClick={() => onChange(removed ? undefined : null)}
+    >
+      {removed ? `Keep the stored ${common.label}` : `Remove the stored ${common.label}`}
+    </Button>
+  );
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined);
 
   switch (kind) {
@@ -148,26 +162,32 @@ function Setting({ name, schema, required, value, onChange, errors, stored }: Se
       );
     case 'long':
       return (
-        <Textarea
-          {...(schema.secret ? secret : common)}
-          value={text}
-          onChange={typed}
-          autosize
-          minRows={2}
-          maxRows={8}
-          spellCheck={false}
-          styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
-        />
+        <div>
+          <Textarea
+            {...(schema.secret ? secret : common)}
+            value={text}
+            onChange={typed}
+            autosize
+            minRows={2}
+            maxRows={8}
+            spellCheck={false}
+            styles={{ input: { fontFamily: 'var(--mantine-font-family-monospace)' } }}
+          />
+          {removal}
+        </div>
       );
     case 'secret':
       return (
-        <PasswordInput
-          {...secret}
-          value={text}
-          onChange={typed}
-          autoComplete="new-password"
-          visibilityToggleButtonProps={{ 'aria-label': `Show ${common.label}` }}
-        />
+        <div>
+          <PasswordInput
+            {...secret}
+            value={text}
+            onChange={typed}
+            autoComplete="new-password"
+            visibilityToggleButtonProps={{ 'aria-label': `Show ${common.label}` }}
+          />
+          {removal}
+        </div>
       );
     case 'texts':
       return (

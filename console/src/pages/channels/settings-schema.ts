@@ -71,6 +71,12 @@ export function withoutEmpty(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value)));
 }
 
+/** As the API takes it: null for a stored secret that is to go; without those that stay. */
+export function toSend(values: Values, secretsSet: string[]): Values {
+  const removed = secretsSet.filter(name => values[name] === null);
+  return { ...withoutEmpty(values), ...Object.fromEntries(removed.map(name => [name, null])) };
+}
+
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '') return true;
   if (Array.isArray(value)) return value.length === 0;

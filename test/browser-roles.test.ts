@@ -1,0 +1,127 @@
+/** The console as those use it who are no owners: what they can do works, and what they cannot is told. */
+import { readFile } from 'node:fs/promises';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import type { Role } from '../src/core/roles.ts';
+import { createAccount } from '../src/services/accounts.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { type Ask, asker } from './support/api.ts';
+import { openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let ask: Ask;
+const visitors: Visit[] = [];
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.house.deps))!;
+  browser = await openBrowser();
+  ask = asker(service.address, demo.key);
+});
+afterAll(async () => {
+  for (const visitor of visitors) await visitor.close();
+  await browser.close();
+  await service.stop();
+});
+
+/** Somebody new with that role, signed in. */
+async function enter(role: Role, options: Parameters<typeof visit>[2] = {}) {
+  const email = `${role}${visitors.length}@demo.test`;
+  const membership = { organization: 'demo', role };
+  const { password } = await createAccount(service.house.deps, { email, name: role, membership });
+  const visitor = await visit(browser, service.address, options);
+  visitors.push(visitor);
+  await signIn(visitor.page, { email, password });
+  return { email, page: visitor.page };
+}
+
+const event = '/o/demo/p/shop/a/web/e/order-paid';
+const trigger = () => ask({ method: 'POST', path: demo.triggerPath, body: JSON.parse(demo.body) });
+
+describe('a viewer', () => {
+  test('sees on a phone how to begin, and nothing sticks out to the side', async () => {
+    const { page } = await enter('viewer', { viewport: { width: 390, height: 844 } });
+    await page.goto('/o/demo');
+    await page.getByText('Nothing has been triggered yet').waitFor();
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+  });
+
+  test('finds an event’s actions switched off, and gets a list as a file', async () => {
+    const { page } = await enter('viewer');
+    await page.goto(event);
+    await page.getByRole('button', { name: /^More for event/ }).click();
+    const items = page.getByRole('menuitem');
+    await items.first().waitFor();
+    for (const item of await items.all()) expect(await item.isDisabled()).toBe(true);
+    const { body: lists } = await ask({ path: '/api/o/demo/p/shop/d/' });
+    await page.goto(`/o/demo/p/shop/lists/${lists[0].id}`);
+    await page.getByRole('button', { name: /^More/ }).click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('menuitem', { name: 'Export as CSV' }).click(),
+    ]);
+    expect(await readFile(await download.path(), 'utf8')).toContain('ada@demo.test');
+  });
+});
+
+test('an editor renames an event, deactivates it, and activates it again', async () => {
+  const { page } = await enter('editor');
+  await page.goto(event);
+  const choose = async (name: string) => {
+    await page.getByRole('button', { name: /^More for event/ }).click();
+    await page.getByRole('menuitem', { name, exact: true }).click();
+  };
+  await choose('Rename');
+  await page.getByRole('dialog').getByLabel('Name').fill('Order is paid');
+  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Order is paid' }).waitFor();
+  await choose('Deactivate');
+  await page.getByText('inactive', { exact: true }).waitFor();
+  expect((await trigger()).body).toMatchObject({ status: 400, code: 'event.inactive' });
+  await choose('Activate');
+  await page.getByText('inactive', { exact: true }).waitFor({ state: 'detached' });
+  expect((await trigger()).status).toBe(201);
+});
+
+describe('an owner', () => {
+  test('gives somebody else another role', async () => {
+    const { email } = await enter('viewer');
+    const { page } = await enter('owner');
+    await page.goto('/o/demo/team');
+    await page.getByLabel(`Role of ${email}`).first().click();
+    await page.getByRole('option', { name: 'editor' }).click();
+    await page.getByText(`${email} is editor now.`).waitFor();
+    const { body } = await ask({ path: '/api/o/demo/account/' });
+    expect(body).toContainEqual(expect.objectContaining({ email, role: 'editor' }));
+  });
+
+  test('removes a stored secret of a channel, together with what needs it', async () => {
+    const provider = { use: 'smtp', host: '127.0.0.1', from: 'a@demo.test', user: 'bell', password: 'hush-hush' };
+    const channel = { slug: 'server', name: 'Server', type: 'email', providers: [provider] };
+    await ask({ method: 'POST', path: '/api/o/demo/c/', body: channel });
+    const { page } = await enter('owner');
+    await page.goto('/o/demo/channels/server');
+    await page.getByRole('button', { name: 'Remove the stored Password' }).click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText(/required together with user/).waitFor();
+    await page.getByLabel('User', { exact: true }).fill('');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved.', { exact: false }).waitFor();
+    expect((await ask({ path: '/api/o/demo/c/server/' })).body.providers[0]).toMatchObject({ secrets_set: [] });
+  });
+
+  test('sees all channels and how they fare by one request', async () => {
+    const { page } = await enter('owner');
+    const asked: string[] = [];
+    page.on('request', request => void asked.push(new URL(request.url()).pathname));
+    await page.goto('/o/demo/channels');
+    await page.getByText('Nothing sent').first().waitFor();
+    expect(asked.filter(path => /\/(c|channel)\//.test(path))).toEqual(['/api/o/demo/channel/']);
+  });
+});
