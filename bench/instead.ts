@@ -51,9 +51,11 @@ export const instead: Scenario = {
       const theirs = (queue: string, list: keyof typeof lists) => work(stage.sql, address, queue, list, lists[list]);
       await theirs('mail', 'few');
       await sink.tally(warmUp);
+      await theirs('nothing', 'some');
+      // In its favour: as autovacuum leaves it after its first minutes. Before, its pace varied from 400 to 6,000 jobs/s.
+      await stage.sql.query('analyze pgboss.job');
       const theirMailsPerSecond = await theirs('mail', 'all');
       await sink.tally(mailed);
-      await theirs('nothing', 'some');
       const theirPerSecond = await theirs('nothing', 'many');
 
       const limit = { of: 'ratio' as const, least: 1 };

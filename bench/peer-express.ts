@@ -64,7 +64,12 @@ boss.on('error', error => console.error(error));
 await boss.start();
 await boss.createQueue('mail', { notify: true, retryLimit: 5, retryBackoff: true });
 await boss.createQueue('nothing', { notify: true, retryLimit: 5, retryBackoff: true });
-const fast = { burstWhenBatchFull: true, pollingIntervalSeconds: 1, localConcurrency: 2 };
+const fast = {
+  burstWhenBatchFull: true,
+  pollingIntervalSeconds: 1,
+  notifyPollingIntervalSeconds: 1,
+  localConcurrency: 2,
+};
 await boss.work<Job>('nothing', { ...fast, batchSize: 500 }, async () => {});
 await boss.work<Job, object, { perJobResults: true; batchSize: number }>(
   'mail',
