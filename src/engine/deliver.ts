@@ -111,6 +111,22 @@ async function attempt(
   channel: PlannedChannel,
   plan: EventPlan,
 ): Promise<Settlement> {
+  const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
+  try {
+    return await writeAndSend(engine, delivery, occurrence, person, channel, plan);
+  } finally {
+    leave();
+  }
+}
+
+async function writeAndSend(
+  engine: Engine,
+  delivery: Delivery,
+  occurrence: OccurrenceFacts,
+  person: Person,
+  channel: PlannedChannel,
+  plan: EventPlan,
+): Promise<Settlement> {
   const { organization_id: organizationId, provider_index: index } = delivery;
   const now = Date.now();
   let outgoing: Outgoing;

@@ -40,6 +40,8 @@ export type Outcome =
 
 export interface Sender {
   send(outgoing: Outgoing): Promise<Outcome>;
+  /** How many it can have under way at once, where that is few: others are written when it is their turn. */
+  atOnce?: number;
   /** Lets connections go once what is under way has ended. */
   close(): Promise<void>;
 }

@@ -44,6 +44,8 @@ export const smtp: Provider<typeof SmtpSettings> = {
     };
 
     return {
+      // One is being sent on each connection, and one is ready to follow it.
+      atOnce: 2 * max_connections,
       send(outgoing) {
         const sending = send(outgoing);
         underWay.add(sending);
