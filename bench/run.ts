@@ -53,7 +53,11 @@ async function main(args: string[]): Promise<number> {
     return 0;
   }
   // A server that the shell knows nothing of would go on without its run.
-  process.once('SIGINT', () => void closeStages().finally(() => process.exit(130)));
+  let stopped = false;
+  process.once('SIGINT', () => {
+    stopped = true;
+    void closeStages().finally(() => process.exit(130));
+  });
   const { quick, names } = chosen;
   const wanted = scenarios.filter(({ name }) => names.length === 0 || names.includes(name));
   const entries: Entry[] = [];
@@ -65,6 +69,7 @@ async function main(args: string[]): Promise<number> {
       entries.push(entry);
       console.log(`  done in ${entry.seconds} s`);
     } catch (error) {
+      if (stopped) return 130;
       broken.push(scenario.name);
       console.error(`  broken: ${(error as Error).stack}`);
     }

@@ -46,6 +46,8 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
     throw error;
   });
   const sql = new pg.Client({ connectionString: url });
+  // When the server goes first, a statement that is under way fails and tells.
+  sql.on('error', () => {});
   await sql.connect();
   await rememberSettings(sql);
   const processes: Running[] = [];
@@ -68,8 +70,10 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
     async close() {
       if (!open.delete(stage)) return;
       await Promise.all(processes.map(running => running.end('SIGTERM')));
-      await sql.end();
+      // Not waited for until the server is gone: it would wait for a statement that is under way when a run is stopped.
+      const ended = sql.end().catch(() => {});
       await close();
+      await ended;
     },
   };
   open.add(stage);
