@@ -33,14 +33,14 @@ export const latency: Scenario = {
         peer.on('message', n => stopwatch.arrived(n as number));
         for (let i = 0; i < 20; i++) await stopwatch.time();
         const alone: number[] = [];
-        for (let i = 0; i < (quick ? 50 : 200); i++) alone.push(await stopwatch.time());
+        for (let i = 0; i < (quick ? 20 : 200); i++) alone.push(await stopwatch.time());
         rows.push({
           measure: `${name}, one at a time, median`,
           value: quantile(alone, 0.5),
           unit: 'ms',
           limit: { of: 'value', most: 100 },
         });
-        const stream = await steady(stopwatch, quick ? 3 : 15);
+        const stream = await steady(stopwatch, quick ? 1 : 15);
         const limits = { p50: 15, p99: 100 };
         rows.push(
           ...([0.5, 0.99] as const).map(part => {

@@ -63,7 +63,7 @@ async function measure(address: string, key: string, sql: pg.Client, quick: bool
   const asked = await pageRequests(visit, sql);
   await requireAll(address, asked);
   const times = new Map<string, number[]>(asked.map(({ path }) => [path, []]));
-  for (let round = 0; round < (quick ? 3 : 15); round++) {
+  for (let round = 0; round < (quick ? 1 : 15); round++) {
     for (const { path } of shuffled(asked)) times.get(path)!.push(await time(visit, path));
   }
   const results = asked.map(({ page, what, path }) => {
