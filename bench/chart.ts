@@ -14,7 +14,7 @@ const width = 860;
 const rowHeight = 44;
 const top = 34;
 const bar = { from: 116, to: 596 };
-const course = { from: 656, to: 826 };
+const course = { from: 684, to: 846 };
 /** What is beyond is drawn to the edge, with an arrow. */
 const most = 1.5;
 

@@ -155,6 +155,8 @@ async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): P
   await sql.query(`alter table deliveries attach partition ${partition} ${rows[0]!.bounds}`);
   await sql.query('drop table filled');
   await sql.query(`analyze occurrences_${name}, deliveries_${name}`);
+  // What is months old has long been written to the disk.
+  await sql.query('checkpoint');
 }
 
 /** The size of the database and of its history alone, in bytes; and what has been deleted from the latter row by row. */

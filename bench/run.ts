@@ -63,7 +63,7 @@ async function main(args: string[]): Promise<number> {
   const entries: Entry[] = [];
   const broken: string[] = [];
   for (const [i, scenario] of wanted.entries()) {
-    console.log(`[${i + 1}/${wanted.length}] ${scenario.name}: ${scenario.summary}`);
+    console.log(wrap(`[${i + 1}/${wanted.length}] ${scenario.name}: ${scenario.summary}`, width).join('\n  '));
     try {
       const entry = await runOne(scenario, quick);
       entries.push(entry);

@@ -12,8 +12,12 @@ export function terminalTable(
   { width = 100, judged = true } = {},
 ): string {
   const body = scenarios.map(({ scenario, rows }) => ({ scenario, rows: rows.map(row => cells(row, judged)) }));
-  const all = [columns, ...body.flatMap(({ rows }) => rows)];
-  const widths = columns.map((_, i) => Math.max(...all.map(row => row[i]!.length)));
+  const all = body.flatMap(({ rows }) => rows);
+  // A column in which there is nothing is left out.
+  const widths = columns.map((column, i) => {
+    const longest = Math.max(...all.map(row => row[i]!.length));
+    return longest === 0 ? 0 : Math.max(longest, column.length);
+  });
   const others = widths.slice(1).reduce((sum, each) => sum + (each > 0 ? each + gap : 0), 0);
   widths[0] = Math.max(leastWidth, Math.min(widths[0]!, width - others - gap));
   const line = (row: string[]) => {

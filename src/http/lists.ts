@@ -53,17 +53,17 @@ export async function readStretch(
 
 async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {
   let stretch = first;
-  yield '[';
+  let opening = '[';
   for (;;) {
     const { text, next } = stretch;
     // The next rows are on their way while these are written.
     const coming = next === undefined ? undefined : fetchStretch({ after: next, limit: rowsAtOnce });
     coming?.catch(() => {}); // thrown below, where it is awaited
-    yield text;
+    // Rows that were seen to come next may have gone since.
+    if (text !== '') yield opening + text;
+    opening = ',';
     if (!coming) break;
     stretch = await coming;
-    // Those that were seen to come next may have gone since.
-    if (stretch.text !== '') yield ',';
   }
   yield ']';
 }
