@@ -144,6 +144,8 @@ async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): P
   await sql.query(`alter table deliveries detach partition ${partition}`);
   await sql.query(`drop table ${partition}`);
   await sql.query(`create table ${partition} (like deliveries including defaults including constraints)`);
+  // What is months old has long been vacuumed.
+  await sql.query(`alter table ${partition} set (autovacuum_enabled = false)`);
   await sql.query(
     `insert into ${partition} (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address,
        status, priority, attempts, provider, due_at, created_at, sent_at)

@@ -16,15 +16,19 @@ export interface User {
 
 const columns = ['id', 'email', 'username', 'first_name', 'last_name', 'locked'] as const;
 
-/** In the order of ids, as JSON. A million of them took the process that passes them on 3.7 µs each as rows, and takes it 1.1 as text. */
+/**
+ * In the order of ids, as JSON: a million of them took the process that passes them on 3.7 µs each as rows. Whether there
+ * is more is told by one row too many, as only a scan in order finds it at once wherever the page is.
+ */
 export async function writeUsers(db: Db, organizationId: number, page: PageRequest): Promise<WrittenPage> {
   const { rows } = await sql<WrittenPage>`
-    select text, last, exists (select from users where organization_id = ${organizationId} and id > last) as more
+    select coalesce(string_agg(text, ',') filter (where n <= ${page.limit}), '') as text,
+      max(id) filter (where n <= ${page.limit}) as last, count(*) > ${page.limit} as more
     from (
-      select coalesce(string_agg(row_to_json(page)::text, ','), '') as text, max(id) as last
+      select id, row_to_json(page)::text as text, row_number() over () as n
       from (
         select ${sql.join(columns.map(column => sql.ref(column)))} from users
-        where organization_id = ${organizationId} and id > ${page.after} order by id limit ${page.limit}
+        where organization_id = ${organizationId} and id > ${page.after} order by id limit ${page.limit + 1}
       ) page
     ) written`.execute(db);
   return rows[0]!;
