@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { compare, openLoad, type Subject } from './load.ts';
 import { fill, openVolume } from './pages.ts';
 import type { Scenario } from './scenario.ts';
-import { processorMs, processorMsOfDatabase, type Stage } from './stage.ts';
+import { postgresMs, processorMs, type Stage } from './stage.ts';
 import { countOccurrences, pathOf, requireStored, triggerJob } from './triggers.ts';
 import { fillConfiguration, scaled, whole } from './volume.ts';
 
@@ -16,7 +16,7 @@ const events = 1_000;
 export const crowded: Scenario = {
   name: 'crowded',
   summary: `triggers to 1,000 of 10,000 events, with 1,000,000 users and 10,000,000 deliveries (quick: a hundredth of them), beside none`,
-  async run({ quick }) {
+  async run({ quick, log }) {
     const part = quick ? 0.01 : 1;
     const sizes = { ...scaled(part), events: whole.events, deliveries: deliveries * part };
     const load = openLoad();
@@ -26,7 +26,7 @@ export const crowded: Scenario = {
       stages.push(full);
       const empty = await openVolume();
       stages.push(empty);
-      await fill(full, sizes);
+      await fill(full, sizes, log);
       await fillConfiguration(empty.sql, sizes);
       // Neither has yet to write what the filling left behind.
       for (const { sql } of stages) await sql.query('checkpoint');
@@ -72,7 +72,7 @@ async function subject(stage: Stage, paths: string[]): Promise<Subject> {
     job: triggerJob(stage, [api.address], paths),
     processors: async () => ({
       api: await processorMs(api),
-      database: await processorMsOfDatabase(stage.sql),
+      database: await postgresMs(stage.sql),
     }),
   };
 }

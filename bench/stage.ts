@@ -1,7 +1,7 @@
 /** The real program in processes of its own, on a durable PostgreSQL of its own. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,7 +13,7 @@ import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
-import { cleanEnv, type Running, startBelfry } from '../test/support/process.ts';
+import { cleanEnv, type Running, root, startBelfry } from '../test/support/process.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
@@ -30,6 +30,7 @@ type Fields = Record<string, unknown>;
 
 const secretKey = 'a secret of at least 32 characters';
 let settings: Record<string, string> = {};
+const open = new Set<Stage>();
 
 /** With one organization: channels, and events of the application `shop/web`. */
 export async function openStage(channels: Fields[], events: Fields[], more: Fields = {}): Promise<Stage> {
@@ -45,25 +46,43 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
     throw error;
   });
   const sql = new pg.Client({ connectionString: url });
+  // When the server goes first, a statement that is under way fails and tells.
+  sql.on('error', () => {});
   await sql.connect();
   await rememberSettings(sql);
   const processes: Running[] = [];
-  return {
+  const stage: Stage = {
     url,
     key,
     sql,
     async start(role) {
-      const env = { DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
+      const env = {
+        DATABASE_URL: url,
+        BELFRY_SECRET_KEY: secretKey,
+        BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8',
+        // As `npm start` has it.
+        NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/belfry'),
+      };
       const running = await startBelfry(env, ['--role', role]);
       processes.push(running);
       return running;
     },
     async close() {
+      if (!open.delete(stage)) return;
       await Promise.all(processes.map(running => running.end('SIGTERM')));
-      await sql.end();
+      // Not waited for until the server is gone: it would wait for a statement that is under way when a run is stopped.
+      const ended = sql.end().catch(() => {});
       await close();
+      await ended;
     },
   };
+  open.add(stage);
+  return stage;
+}
+
+/** Those that a run leaves when it is stopped. */
+export async function closeStages(): Promise<void> {
+  await Promise.all([...open].map(stage => stage.close()));
 }
 
 /** Returns a key of the organization. */
@@ -115,21 +134,33 @@ export async function residentMb(running: Running): Promise<number> {
 
 /** How long it has had a processor so far, user and system, in ms. */
 export async function processorMs(running: Pick<Running, 'process'>): Promise<number> {
-  return processorMsOf(running.process.pid!);
+  return (await statOf(running.process.pid!)).ownMs;
 }
 
-/** The same of all processes of the server that are there now. */
-export async function processorMsOfDatabase(sql: pg.Client): Promise<number> {
-  const { rows } = await sql.query<{ pid: number }>('select pid from pg_stat_activity');
-  const each = await Promise.all(rows.map(({ pid }) => processorMsOf(pid).catch(() => 0)));
-  return each.reduce((total, ms) => total + ms, 0);
+/** The same of the whole server: the postmaster, what runs below it, and what has ended there. */
+export async function postgresMs(sql: pg.Client): Promise<number> {
+  const { rows } = await sql.query<{ pid: number }>('select pg_backend_pid() as pid');
+  const { parent: postmaster } = await statOf(rows[0]!.pid);
+  const { ownMs, endedMs } = await statOf(postmaster);
+  let sum = ownMs + endedMs;
+  for (const entry of await readdir('/proc')) {
+    // One that ends meanwhile counts as ended the next time.
+    const stat = /^\d+$/.test(entry) ? await statOf(Number(entry)).catch(() => undefined) : undefined;
+    if (stat?.parent === postmaster) sum += stat.ownMs;
+  }
+  return sum;
 }
 
-async function processorMsOf(pid: number): Promise<number> {
+async function statOf(pid: number): Promise<{ parent: number; ownMs: number; endedMs: number }> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  // After the name, which may hold anything.
+  const fields = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .map(Number);
+  const [user, system, endedUser, endedSystem] = fields.slice(11, 15) as [number, number, number, number];
   // In hundredths of a second, on every Linux.
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  return { parent: fields[1]!, ownMs: (user + system) * 10, endedMs: (endedUser + endedSystem) * 10 };
 }
 
 export async function until(

@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { sandbox } from './fan-out.ts';
 import { compare, openLoad, type Subject } from './load.ts';
 import type { Scenario } from './scenario.ts';
-import { openPeer, openStage, processorMs, processorMsOfDatabase, type Stage } from './stage.ts';
+import { openPeer, openStage, postgresMs, processorMs, type Stage } from './stage.ts';
 
 const connections = 64;
 
@@ -27,7 +27,7 @@ export const triggers: Scenario = {
         job: triggerJob(stage, [api.address], [pathOf('order')]),
         processors: async () => ({
           api: await processorMs(api),
-          database: await processorMsOfDatabase(stage.sql),
+          database: await postgresMs(stage.sql),
         }),
       };
       const yardstick: Subject = {

@@ -140,6 +140,29 @@ describe('a whole list', () => {
     const head = await ask({ method: 'HEAD', path: `/api/o/crowd-${size}/u/`, key });
     expect([head.status, head.text]).toEqual([200, '']);
   });
+
+  test('has users with exactly their fields, whatever their names hold', async () => {
+    const key = await crowd('odd', 0);
+    const names = [
+      '"quoted"',
+      'back\\slash',
+      'line\nbreak\ttab\b\f\r',
+      '\u0001\u001f\u007f',
+      '\u2028',
+      '😀 Ω ‮',
+      '</script>',
+      '',
+    ];
+    const made: unknown[] = [];
+    for (const [i, first_name] of names.entries()) {
+      const body = { email: `odd${i}@odd.test`, first_name, last_name: first_name };
+      const { id } = (await ask({ method: 'POST', path: '/api/o/odd/u/', key, body })).body;
+      made.push({ id, email: body.email, username: body.email, first_name, last_name: first_name, locked: false });
+    }
+    const { body, text } = await ask({ path: '/api/o/odd/u/', key });
+    expect(body).toEqual(made);
+    expect(text, 'nothing between the values').toBe(JSON.stringify(made));
+  });
 });
 
 /** Asks for the whole list and gives the answer before its body is read. */

@@ -110,6 +110,25 @@ describe('dropping', () => {
     expect(await dropOldPartitions(db, at(2026, 3, 20))).toEqual(['2026_01']);
   });
 
+  test('takes the tables in the order in which workers do, so that the two never wait crosswise', async () => {
+    const { db, pool } = house.deps;
+    await createPartitions(db, at(2026, 1, 5));
+    const worker = await pool.connect();
+    await worker.query('begin');
+    await worker.query('lock table deliveries in row exclusive mode');
+    const attempt = dropOldPartitions(db, now);
+    const waiting = `select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like 'lock table%'`;
+    try {
+      while ((await pool.query(waiting)).rowCount === 0);
+      await worker.query('lock table occurrences in row exclusive mode nowait');
+    } finally {
+      await worker.query('rollback');
+      worker.release();
+    }
+    expect(await attempt).toContain('2026_01');
+  });
+
   test('gives way to whoever uses the tables, and succeeds later', async () => {
     const { db, pool } = house.deps;
     await createPartitions(db, at(2026, 1, 5));

@@ -4,3 +4,13 @@ export interface PageRequest {
   after: number;
   limit: number;
 }
+
+/** Rows as the database writes them: they need neither be taken apart nor put together again on their way. */
+export interface WrittenPage {
+  /** JSON objects with commas between them. */
+  text: string;
+  /** The id of the last of them; null where there is none. */
+  last: number | null;
+  /** Whether there is another after it. */
+  more: boolean;
+}

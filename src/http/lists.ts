@@ -4,55 +4,79 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { badCursor, type ListRow, type Page } from './route.ts';
+import { badCursor, type Call, type Found, type ListRoute, type ListRow, type Page } from './route.ts';
 
+/** Their text stays below 128 KB as a rule: a larger one waits for the next full garbage collection. */
 const rowsAtOnce = 500;
 
-type FetchPage = (page: Page<string>) => Promise<ListRow[]>;
+/** A part of a list. */
+interface Stretch {
+  /** Its rows as JSON, with commas between them. */
+  text: string;
+  /** What the next one comes after; undefined at the end of the list. */
+  next: string | undefined;
+}
+
+type FetchStretch = (page: Page<string>) => Promise<Stretch>;
 
 export async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
   link: (path: string) => string,
-  fetchPage: FetchPage,
-  serialize: (row: unknown) => string,
+  fetchStretch: FetchStretch,
 ): Promise<FastifyReply> {
   const { limit, cursor } = request.query as { limit?: number; cursor?: string };
   const after = cursor === undefined ? '' : parseCursor(cursor);
   reply.type('application/json; charset=utf-8').serializer((text: string) => text);
 
-  if (limit !== undefined) {
-    const rows = await fetchPage({ after, limit: limit + 1 });
-    const page = rows.slice(0, limit);
-    if (rows.length > limit) reply.header('link', `<${nextPage(request, link, page.at(-1)!)}>; rel="next"`);
-    return reply.send(`[${page.map(serialize).join()}]`);
+  const first = await fetchStretch({ after, limit: limit ?? rowsAtOnce });
+  if (limit !== undefined && first.next !== undefined) {
+    reply.header('link', `<${nextPage(request, link, first.next)}>; rel="next"`);
   }
-
-  const first = await fetchPage({ after, limit: rowsAtOnce });
-  if (first.length < rowsAtOnce) return reply.send(`[${first.map(serialize).join()}]`);
+  if (limit !== undefined || first.next === undefined) return reply.send(`[${first.text}]`);
   if (request.method === 'HEAD') return reply.send(Readable.from([]));
-  return reply.send(Readable.from(arrayText(first, fetchPage, serialize), { objectMode: false }));
+  // With an encoding text stays text on its way; as a buffer of its own each stretch cost as much again to collect.
+  return reply.send(Readable.from(arrayText(first, fetchStretch), { objectMode: false, encoding: 'utf8' }));
 }
 
-async function* arrayText(first: ListRow[], fetchPage: FetchPage, serialize: (row: unknown) => string) {
-  let rows = first;
+/** As the database writes it where it can, else from rows. */
+export async function readStretch(
+  route: ListRoute,
+  call: Call & Found & { query: never },
+  { after, limit }: Page<string>,
+  serialize: (row: unknown) => string,
+): Promise<Stretch> {
+  const written = await route.written?.(call, { after, limit });
+  if (written) return { text: written.text, next: written.more ? String(written.last) : undefined };
+  const rows = await route.list(call, { after, limit: limit + 1 });
+  const wanted = rows.slice(0, limit);
+  return { text: wanted.map(serialize).join(), next: rows.length > limit ? placeOf(wanted.at(-1)!) : undefined };
+}
+
+async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {
+  let stretch = first;
   let opening = '[';
-  while (rows.length > 0) {
+  for (;;) {
+    const { text, next } = stretch;
     // The next rows are on their way while these are written.
-    const next =
-      rows.length < rowsAtOnce ? Promise.resolve([]) : fetchPage({ after: placeOf(rows.at(-1)!), limit: rowsAtOnce });
-    next.catch(() => {}); // thrown below, where it is awaited
-    yield opening + rows.map(serialize).join();
+    const coming = next === undefined ? undefined : fetchStretch({ after: next, limit: rowsAtOnce });
+    coming?.catch(() => {}); // thrown below, where it is awaited
+    // Rows that were seen to come next may have gone since. The comma goes apart: before the text it would copy it.
+    if (text !== '') {
+      yield opening;
+      yield text;
+    }
     opening = ',';
-    rows = await next;
+    if (!coming) break;
+    stretch = await coming;
   }
   yield ']';
 }
 
-function nextPage(request: FastifyRequest, link: (path: string) => string, last: ListRow): string {
+function nextPage(request: FastifyRequest, link: (path: string) => string, next: string): string {
   const [path = '', query = ''] = request.url.split('?');
   const search = new URLSearchParams(query);
-  search.set('cursor', Buffer.from(`after ${placeOf(last)}`).toString('base64url'));
+  search.set('cursor', Buffer.from(`after ${next}`).toString('base64url'));
   return link(`${path}?${search}`);
 }
 

@@ -7,7 +7,7 @@ import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
 import type { NamedMember } from '../services/distribution-lists.ts';
 import type { Session } from '../services/sessions.ts';
-import type { WholeAddress } from '../services/users.ts';
+import type { WholeAddress, WrittenPage } from '../services/users.ts';
 
 interface Named {
   id: number;
@@ -135,6 +135,8 @@ export interface PlainRoute extends RouteBase {
 export interface ListRoute extends RouteBase {
   item: TSchema;
   list: (call: Call & Found & { query: never }, page: Page<string>) => Promise<ListRow[]>;
+  /** The same written by the database, for a list that may be very long; undefined where this one cannot be. */
+  written?: (call: Call & Found & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;
 }
 
 /** What the next page comes after: the cursor, else the id. */
@@ -206,6 +208,10 @@ export function ordered<const Path extends string, Item extends TSchema, Query e
       call: Call & FoundAt<Path> & { query: Static<Query> },
       page: Page<string>,
     ) => Promise<({ cursor: string } & Static<Item>)[]>;
+    written?: (
+      call: Call & FoundAt<Path> & { query: Static<Query> },
+      page: Page<string>,
+    ) => Promise<WrittenPage> | undefined;
   },
 ): ListRoute {
   return { ...route, method: 'GET', status: 200 } as unknown as ListRoute;

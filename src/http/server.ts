@@ -16,7 +16,7 @@ import type { Deps } from '../services/deps.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
-import { sendList } from './lists.ts';
+import { readStretch, sendList } from './lists.ts';
 import { registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
@@ -178,13 +178,8 @@ function addRoute(
         const serialize = reply.compileSerializationSchema(route.item as object as Record<string, unknown>) as (
           row: unknown,
         ) => string;
-        return sendList(
-          request,
-          reply,
-          call.link,
-          page => route.list({ ...call, query: request.query as never }, page),
-          serialize,
-        );
+        const asked = { ...call, query: request.query as never };
+        return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize));
       }
       reply.code(route.status);
       return route.handle({ ...call, body: request.body as never, query: request.query as never });

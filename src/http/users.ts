@@ -73,13 +73,13 @@ export const userRoutes: Route[] = [
     tag: 'Users',
     query: Search,
     item: User,
+    written: ({ deps, organization, query }, { after, limit }) => {
+      if (readSearch(query.search ?? '').length > 0) return undefined;
+      if (!/^\d{0,15}$/.test(after)) throw badCursor();
+      return users.writeUsers(deps.db, organization.id, { after: Number(after), limit });
+    },
     list: async ({ deps, organization, query }, page) => {
       const ways = readSearch(query.search ?? '');
-      if (ways.length === 0) {
-        if (!/^\d{0,15}$/.test(page.after)) throw badCursor();
-        const rows = await users.listUsers(deps.db, organization.id, { ...page, after: Number(page.after) });
-        return rows.map(row => ({ ...row, cursor: String(row.id) }));
-      }
       const after = parsePlace(page.after, ways);
       const rows = await users.searchUsers(deps.db, organization.id, ways, { after, limit: page.limit });
       return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));

@@ -8,8 +8,9 @@ import type { Deps } from './deps.ts';
 
 export { listAddresses, listWholeAddresses, type WholeAddress } from '../db/addresses.ts';
 export { listMemberships } from '../db/members.ts';
+export type { WrittenPage } from '../db/page.ts';
 export { countKeys, type SearchPlace, searchUsers } from '../db/user-search.ts';
-export { listUsers, type Profile } from '../db/users.ts';
+export { type Profile, writeUsers } from '../db/users.ts';
 
 /** Throws when what is there now is not what the caller has read. */
 export type Check<T> = (current: T) => void;

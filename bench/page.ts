@@ -1,0 +1,49 @@
+/**
+ * docs/performance.md: words that somebody wrote, and between two marks each what the history says. Only the latter is
+ * written by the command.
+ */
+import { type Entry, type History, judgedRows, lastOfEach } from './history.ts';
+import { cells, columns } from './words.ts';
+
+const parts = { figures: figuresTable, machine: machineList };
+
+export function writePage(page: string, history: History): string {
+  return Object.entries(parts).reduce((text, [name, write]) => {
+    const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
+    const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+    if (from < 0 || to < from) throw new Error(`the page has lost its marks: it needs ${begin} and ${end}`);
+    return `${text.slice(0, from + begin.length)}\n\n${write(lastOfEach(history))}\n\n${text.slice(to)}`;
+  }, page);
+}
+
+function figuresTable(entries: Entry[]): string {
+  const lines = entries.flatMap(entry =>
+    judgedRows(entry).map((row, i) => [i === 0 ? `[\`${entry.scenario}\`](#${entry.scenario})` : '', ...cells(row)]),
+  );
+  const rule = ['---', '---', '---:', '---:', '---:', '---', '---'];
+  const head = ['scenario', ...columns];
+  return [head, rule, ...lines].map(line => `| ${line.map(escapeCell).join(' | ')} |`).join('\n');
+}
+
+/** Runs in the same place share a line. */
+function machineList(entries: Entry[]): string {
+  const groups = Map.groupBy(entries, ({ machine, versions, settings }) =>
+    [`${machine}`, pairs(versions), pairs(settings)].join('; '),
+  );
+  return [...groups]
+    .map(([place, runs]) => {
+      const names = runs.map(({ scenario, at, load }) => `\`${scenario}\` (${at.slice(0, 10)}, load ${load})`);
+      return `- ${place}: ${names.join(', ')}`;
+    })
+    .join('\n');
+}
+
+function pairs(named: Record<string, string>): string {
+  return Object.entries(named)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(', ');
+}
+
+function escapeCell(text: string): string {
+  return text.replaceAll('|', '\\|').replace('MISSED', '**missed**');
+}

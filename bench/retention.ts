@@ -1,0 +1,209 @@
+/**
+ * A month of history goes, as it does when nobody keeps it any longer, while triggers come in: how long that takes, how
+ * long a trigger waits for it, and whether anything is left behind.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type pg from 'pg';
+import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
+import { openDatabase } from '../src/db/pool.ts';
+import { keepUp } from '../src/services/upkeep.ts';
+import { quantile, type Scenario } from './scenario.ts';
+import { openStage } from './stage.ts';
+
+const dayMs = 86_400_000;
+/** As an organization has it that says nothing else. */
+const retentionDays = 90;
+const perSecond = 50;
+const perOccurrence = 1_000;
+const mb = 2 ** 20;
+
+const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
+const notification = {
+  name: 'tell',
+  recipients: { trigger: true },
+  channels: ['sandbox'],
+  message: { subject: 'Order', body: 'It is on its way.' },
+};
+
+export const retention: Scenario = {
+  name: 'retention',
+  summary: 'dropping a month of 10,000,000 (quick: 100,000) deliveries while triggers come in',
+  async run({ quick, log }) {
+    const size = quick ? 100_000 : 10_000_000;
+    const aside = quick ? 1 : 3;
+    const month = newestToGo(Date.now());
+    const stage = await openStage([sandbox], [{ slug: 'paid', name: 'Paid', notifications: [notification] }]);
+    const { db, close } = openDatabase({ url: stage.url, name: 'bench', connections: 1 });
+    const { sql } = stage;
+    try {
+      await createPartitions(db, month.from);
+      const service = await stage.start('all');
+      const triggers = new Triggers(`${service.address}/api/o/bench/p/shop/a/web/e/paid/trigger/`, stage.key);
+      // So that nothing grows later that would grow anyway.
+      await triggers.goOn(aside);
+      const before = await measure(sql);
+      log(`fills a month with ${size.toLocaleString('en')} deliveries`);
+      await fillMonth(sql, month, size);
+      const filled = await measure(sql);
+
+      log('drops it');
+      const stream = triggers.goOn(3 * aside);
+      await sleep(aside * 1_000);
+      const began = performance.now();
+      const dropped = await dropOldPartitions(db, Date.now());
+      const took = performance.now() - began;
+      const times = await stream;
+      if (dropped.join() !== month.name)
+        throw new Error(`dropped was ${dropped.join() || 'nothing'}, not ${month.name}`);
+      await keepUp({ db }, Date.now());
+      const after = await measure(sql);
+      const monthMb = (filled.all - before.all) / mb;
+      const meanwhile = times
+        .filter(({ from, to }) => to >= began && from <= began + took)
+        .map(({ from, to }) => to - from);
+      const left = after.all - after.history - (before.all - before.history);
+      return [
+        {
+          measure: `dropping ${size.toLocaleString('en')} deliveries`,
+          value: took,
+          unit: 'ms',
+          limit: { of: 'value', most: 1_000 },
+          note: `a month of ${Math.round(monthMb).toLocaleString('en')} MB`,
+        },
+        {
+          measure: 'slowest trigger meanwhile',
+          value: Math.max(...meanwhile),
+          unit: 'ms',
+          note: `of ${meanwhile.length}; the median of all before, during and after is ${quantile(
+            times.map(({ from, to }) => to - from),
+            0.5,
+          ).toFixed(1)} ms`,
+        },
+        {
+          measure: 'left of the month in the database',
+          value: left / mb,
+          unit: 'MB',
+          limit: { of: 'value', most: 10 },
+          note: 'the size of everything but the history of this month, against before the month was filled',
+        },
+        {
+          measure: 'rows deleted one by one',
+          value: after.deleted - filled.deleted,
+          unit: 'rows',
+          limit: { of: 'value', most: 0 },
+          note: `of occurrences and deliveries: these would have to be vacuumed; dead rows in all tables: ${after.dead}`,
+        },
+      ];
+    } finally {
+      await close();
+      await stage.close();
+    }
+  },
+};
+
+interface Month {
+  /** As it ends the name of a partition. */
+  name: string;
+  from: number;
+}
+
+/** The newest month that nobody keeps any longer, so that it is the only one to go. */
+function newestToGo(now: number): Month {
+  const kept = new Date(now - retentionDays * dayMs);
+  const from = Date.UTC(kept.getUTCFullYear(), kept.getUTCMonth() - 1);
+  return { name: new Date(from).toISOString().slice(0, 7).replace('-', '_'), from };
+}
+
+/**
+ * Evenly over four weeks, as if all had been sent. The partition is filled before it is attached, as indexes are built much
+ * faster than they are kept up: they are made when it is.
+ */
+async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): Promise<void> {
+  const occurrences = size / perOccurrence;
+  await sql.query(`set maintenance_work_mem = '512MB'`);
+  await sql.query(
+    `create temporary table filled as
+     select n, at, (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008' || repeat('0', 15))::uuid as id
+     from generate_series(1, $1::int) n,
+       lateral (select to_timestamp($2::float8 / 1000) + n * interval '28 days' / $1::int) t (at)`,
+    [occurrences, from],
+  );
+  await sql.query(
+    `insert into occurrences_${name} (organization_id, id, project_id, application_id, event_id, status, context, options,
+       due_at, created_at, completed_at, deliveries, sent)
+     select e.organization_id, f.id, 1, e.application_id, e.id, 'completed', '{"order": "A-1"}', '{}', f.at, f.at, f.at,
+       $1::int, $1::int
+     from filled f, events e`,
+    [perOccurrence],
+  );
+  const partition = `deliveries_${name}`;
+  const { rows } = await sql.query<{ bounds: string }>(
+    `select pg_get_expr(relpartbound, oid) as bounds from pg_class where oid = $1::regclass`,
+    [partition],
+  );
+  await sql.query(`alter table deliveries detach partition ${partition}`);
+  await sql.query(`drop table ${partition}`);
+  await sql.query(`create table ${partition} (like deliveries including defaults including constraints)`);
+  // What is months old has long been vacuumed.
+  await sql.query(`alter table ${partition} set (autovacuum_enabled = false)`);
+  await sql.query(
+    `insert into ${partition} (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address,
+       status, priority, attempts, provider, due_at, created_at, sent_at)
+     select e.organization_id, f.id, 1, 1, 1, f.n * $1::int + k, 'ann.' || k || '@bell.example.test', 'sent', 2, 1, 'smtp',
+       f.at, f.at, f.at
+     from filled f, events e, generate_series(1, $1::int) k`,
+    [perOccurrence],
+  );
+  await sql.query(`alter table deliveries attach partition ${partition} ${rows[0]!.bounds}`);
+  await sql.query('drop table filled');
+  await sql.query(`analyze occurrences_${name}, deliveries_${name}`);
+  // What is months old has long been written to the disk.
+  await sql.query('checkpoint');
+}
+
+/** The size of the database and of its history alone, in bytes; and what has been deleted from the latter row by row. */
+async function measure(sql: pg.Client): Promise<{ all: number; history: number; deleted: number; dead: number }> {
+  await sql.query('select pg_stat_clear_snapshot()');
+  const { rows } = await sql.query<Record<'all' | 'history' | 'deleted' | 'dead', string>>(
+    `select pg_database_size(current_database()) as all,
+       sum(pg_total_relation_size(s.relid)) filter (where i.inhparent is not null) as history,
+       coalesce(sum(s.n_tup_del) filter (where i.inhparent is not null), 0) as deleted,
+       sum(s.n_dead_tup) as dead
+     from pg_stat_user_tables s
+     left join pg_inherits i on i.inhrelid = s.relid
+       and i.inhparent in ('occurrences'::regclass, 'deliveries'::regclass)`,
+  );
+  const { all, history, deleted, dead } = rows[0]!;
+  return { all: Number(all), history: Number(history), deleted: Number(deleted), dead: Number(dead) };
+}
+
+class Triggers {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+
+  constructor(url: string, key: string) {
+    this.#url = url;
+    this.#headers = { authorization: `Key ${key}`, 'content-type': 'application/json' };
+  }
+
+  /** Evenly for so many seconds, whether or not the ones before are answered. */
+  async goOn(seconds: number): Promise<{ from: number; to: number }[]> {
+    const times: Promise<{ from: number; to: number }>[] = [];
+    const began = performance.now();
+    for (let i = 0; i < seconds * perSecond; i++) {
+      const wait = began + (i * 1_000) / perSecond - performance.now();
+      if (wait > 0) await sleep(wait);
+      times.push(this.#trigger());
+    }
+    return Promise.all(times);
+  }
+
+  async #trigger(): Promise<{ from: number; to: number }> {
+    const from = performance.now();
+    const body = JSON.stringify({ options: { recipients: ['ann@x.test'] } });
+    const answer = await fetch(this.#url, { method: 'POST', headers: this.#headers, body });
+    if (answer.status !== 201) throw new Error(`${answer.status}: ${await answer.text()}`);
+    await answer.arrayBuffer();
+    return { from, to: performance.now() };
+  }
+}
