@@ -29,7 +29,8 @@ export function chart(history: History): string {
     const y = top + i * rowHeight;
     const end = along(bar, row.used);
     const colour = row.pass ? kept : missed;
-    const value = row.limit!.of === 'ratio' ? `ratio ${row.ratio!.toFixed(2)}` : `${figure(row.value)} ${row.unit}`;
+    const value =
+      row.limit!.of === 'ratio' ? `ratio ${row.ratio!.toFixed(2)}` : `${figure(row.value)} ${row.unit}`.trimEnd();
     return [
       `<text x="0" y="${y + 17}" font-weight="600">${escapeText(entry.scenario)}</text>`,
       `<rect x="${bar.from}" y="${y + 6}" width="${Math.max(2, end - bar.from)}" height="14" rx="2" fill="${colour}"/>`,

@@ -8,7 +8,7 @@ export function figure(value: number): string {
 export function limitWords({ limit, unit }: Row): string {
   if (!limit) return '';
   const { of, least, most } = limit;
-  const suffix = of === 'value' ? ` ${unit}` : '';
+  const suffix = of === 'value' && unit ? ` ${unit}` : '';
   const bounds = [least === undefined ? '' : `≥ ${figure(least)}`, most === undefined ? '' : `≤ ${figure(most)}`];
   return `${of === 'ratio' ? 'ratio ' : ''}${bounds.filter(Boolean).join(', ')}${suffix}`;
 }
@@ -20,7 +20,7 @@ export function cells(row: Judged, judged = true): string[] {
   const { measure, value, unit, yardstick, ratio, limit, pass } = row;
   return [
     measure,
-    `${figure(value)} ${unit}`,
+    `${figure(value)} ${unit}`.trimEnd(),
     yardstick === undefined ? '' : figure(yardstick),
     ratio === undefined ? '' : ratio.toFixed(2),
     limitWords(row),
