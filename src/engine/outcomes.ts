@@ -1,4 +1,7 @@
-/** Outcomes are written in batches as they come: while one batch is being written, the next one gathers. */
+/**
+ * Outcomes are written in batches as they come, at the latest after 40 ms: while one batch is being written, and for a
+ * moment after it, the next one gathers.
+ */
 import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
 import { Batcher } from '../lib/batcher.ts';
@@ -19,6 +22,8 @@ export class Outcomes {
         mostWaiting: Number.POSITIVE_INFINITY,
         full: () => new Error('never'),
         isItemsFault: () => false,
+        // Written as they come, ten at a time, outcomes took a quarter of what a mail costs.
+        gather: { ms: 40, enough: 250 },
       },
     );
   }

@@ -16,6 +16,8 @@ export interface BatcherOptions {
   full: () => Error;
   /** Whether an item, not the store, is to blame for a failure. */
   isItemsFault: (error: unknown) => boolean;
+  /** In a steady stream a batch gathers for so long after the last one, unless there are enough. Nobody waits when idle. */
+  gather?: { ms: number; enough: number };
 }
 
 export class Batcher<Item, Result> {
@@ -23,6 +25,8 @@ export class Batcher<Item, Result> {
   #running: Promise<void> | undefined;
   readonly #write: (items: Item[]) => Promise<Result[]>;
   readonly #options: BatcherOptions;
+  #wroteAt = 0;
+  #gathered: (() => void) | undefined;
 
   constructor(write: (items: Item[]) => Promise<Result[]>, options: BatcherOptions) {
     this.#write = write;
@@ -38,11 +42,13 @@ export class Batcher<Item, Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#running ??= this.#run();
+      if (this.#waiting.length === this.#options.gather?.enough) this.#gathered?.();
     });
   }
 
   /** Resolves when everything added so far has been written or refused. */
   async drain(): Promise<void> {
+    this.#gathered?.();
     await this.#running;
   }
 
@@ -50,6 +56,7 @@ export class Batcher<Item, Result> {
     // One turn of the event loop lets every request that has already arrived join the first batch.
     await new Promise(setImmediate);
     while (this.#waiting.length > 0) {
+      await this.#gather();
       const batch = this.#waiting.splice(0, this.#options.mostPerBatch);
       try {
         const results = await this.#write(batch.map(entry => entry.item));
@@ -62,6 +69,22 @@ export class Batcher<Item, Result> {
       }
     }
     this.#running = undefined;
+  }
+
+  async #gather(): Promise<void> {
+    const { ms, enough } = this.#options.gather ?? { ms: 0, enough: 0 };
+    const wait = this.#wroteAt + ms - performance.now();
+    if (wait > 0 && this.#waiting.length < enough) {
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, wait);
+        this.#gathered = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#gathered = undefined;
+    }
+    this.#wroteAt = performance.now();
   }
 
   async #writeOneByOne(batch: Waiting<Item, Result>[]): Promise<void> {

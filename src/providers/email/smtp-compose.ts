@@ -48,8 +48,8 @@ export function createComposer({ from, reply_to, headers = {} }: ComposeOptions)
       ...(to ? [fold(`To: ${to}`)] : []),
       ...second,
       header('Subject', outgoing.content.title),
-      header('Message-ID', id),
-      header('Date', outgoing.createdAt),
+      `Message-ID: ${id}`,
+      `Date: ${outgoing.createdAt.toUTCString().replace('GMT', '+0000')}`,
       'MIME-Version: 1.0',
     ].filter(Boolean);
     const raw = `${head.join('\r\n')}\r\n${parts.length === 1 ? parts[0] : toAlternatives(parts)}\r\n`;
