@@ -273,7 +273,7 @@ CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRA
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
 CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
-CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, occurrence_id, notification_id, channel_id, COALESCE(address, '#' || user_id));
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
 

@@ -112,6 +112,7 @@ export async function findDeliveriesTo(
   const { rows } = await sql<DeliveryView>`
     select ${deliveryColumns} from deliveries d ${deliveryNames}
     where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId}
+      and nullif(d.occurrence_id, '00000000-0000-0000-0000-000000000000') = ${occurrenceId}
       and d.notification_id = any(${notifications}::bigint[]) and d.channel_id = any(${channels}::bigint[])
       and coalesce(d.address, '#' || d.user_id) = any(${addresses}::text[])
     order by d.id`.execute(db);
