@@ -41,6 +41,8 @@ describe.each(places)('%s', path => {
       { version: 2, ...told, current: true },
       { version: 1, ...told, current: false },
     ]);
+    const cursor = Buffer.from('after 999999999999999').toString('base64url');
+    expect((await ask({ path: `${own}versions/?cursor=${cursor}` })).body).toEqual(versions.body);
     expect((await ask({ path: `${own}versions/1/` })).body).toEqual({ version: 1, ...told, body });
   });
 
