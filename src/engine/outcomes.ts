@@ -30,7 +30,8 @@ export class Outcomes {
 
   /** Resolves when it is on record; where that fails, recovery settles what was left. */
   async settle(settlement: Settlement): Promise<void> {
-    await this.#batcher.add(settlement);
+    // Whoever waits for more than its outcome, such as a line that it goes back into, does not wait for others.
+    await this.#batcher.add(settlement, settlement.status !== 'sent');
   }
 
   drain(): Promise<void> {

@@ -27,6 +27,7 @@ export class Batcher<Item, Result> {
   readonly #options: BatcherOptions;
   #wroteAt = 0;
   #gathered: (() => void) | undefined;
+  #inHurry = false;
 
   constructor(write: (items: Item[]) => Promise<Result[]>, options: BatcherOptions) {
     this.#write = write;
@@ -37,17 +38,20 @@ export class Batcher<Item, Result> {
     return this.#waiting.length;
   }
 
-  add(item: Item): Promise<Result> {
+  /** In a hurry, nothing more is gathered. */
+  add(item: Item, inHurry = false): Promise<Result> {
     if (this.#waiting.length >= this.#options.mostWaiting) return Promise.reject(this.#options.full());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ item, resolve, reject });
       this.#running ??= this.#run();
-      if (this.#waiting.length === this.#options.gather?.enough) this.#gathered?.();
+      if (inHurry) this.#inHurry = true;
+      if (inHurry || this.#waiting.length === this.#options.gather?.enough) this.#gathered?.();
     });
   }
 
   /** Resolves when everything added so far has been written or refused. */
   async drain(): Promise<void> {
+    this.#inHurry = true;
     this.#gathered?.();
     await this.#running;
   }
@@ -74,7 +78,7 @@ export class Batcher<Item, Result> {
   async #gather(): Promise<void> {
     const { ms, enough } = this.#options.gather ?? { ms: 0, enough: 0 };
     const wait = this.#wroteAt + ms - performance.now();
-    if (wait > 0 && this.#waiting.length < enough) {
+    if (wait > 0 && !this.#inHurry && this.#waiting.length < enough) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, wait);
         this.#gathered = () => {
@@ -84,6 +88,7 @@ export class Batcher<Item, Result> {
       });
       this.#gathered = undefined;
     }
+    this.#inHurry = false;
     this.#wroteAt = performance.now();
   }
 
