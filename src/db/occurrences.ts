@@ -276,7 +276,8 @@ function isEnded(status: string): status is EndedStatus {
 /** A probe for each, whatever the number of deliveries: from one pair of notification and channel to the next. */
 async function listChannelsOf(db: Db, organizationId: number, occurrenceId: string) {
   const pair = sql`select notification_id, channel_id from deliveries
-    where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}`;
+    where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
+      and nullif(occurrence_id, '00000000-0000-0000-0000-000000000000') = ${occurrenceId}`;
   const first = sql`order by notification_id, channel_id limit 1`;
   const { rows } = await sql<{ id: number; slug: string | null }>`
     with recursive pairs as (
