@@ -56,7 +56,10 @@ export async function deliverAll(
   for (const { delivery, ...known } of ready) {
     const occurrence = known.occurrence ?? occurrences.get(occurrenceOf(delivery));
     const person = known.person ?? people.get(userOf(delivery));
-    sending.push(deliverOne(engine, delivery, occurrence, person).then(() => onSettled(delivery)));
+    const one = deliverOne(engine, delivery, occurrence, person).then(() => onSettled(delivery));
+    // Told below; until then nobody listens, and a rejection that nobody hears ends the process.
+    one.catch(() => {});
+    sending.push(one);
     // Writing 500 messages in one go kept the next page of the list, and outcomes, from being asked for meanwhile.
     if (sending.length % inOneGo === 0) await new Promise(setImmediate);
   }
