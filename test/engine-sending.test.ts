@@ -140,6 +140,14 @@ describe('several providers', () => {
     expect(second.seen).toHaveLength(1);
     expect(second.seen[0]!.headers['webhook-id']).toBe(world.peer.seen.at(-1)!.headers['webhook-id']);
     expect((await tenant.deliveries(id))[0]).toMatchObject({ attempts: 2 });
+
+    // At once: by itself a worker looks no more than once a second.
+    const began = Date.now();
+    for (let n = 2; n <= 6; n++) {
+      await tenant.trigger();
+      await eventually(() => expect(second.seen).toHaveLength(n));
+    }
+    expect(Date.now() - began).toBeLessThan(2_500);
     await second.close();
   });
 });

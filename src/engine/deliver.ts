@@ -42,11 +42,11 @@ export interface Ready {
   person?: Person;
 }
 
-/** Sends every one of them, telling of each that is settled; resolves after the last. */
+/** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
 export async function deliverAll(
   engine: Engine,
   ready: Ready[],
-  onSettled: (delivery: Delivery) => void,
+  onSettled: (delivery: Delivery, isDue: boolean) => void,
 ): Promise<void> {
   const unread = ready.filter(({ occurrence, person }) => !occurrence || !person);
   const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
@@ -56,7 +56,7 @@ export async function deliverAll(
   for (const { delivery, ...known } of ready) {
     const occurrence = known.occurrence ?? occurrences.get(occurrenceOf(delivery));
     const person = known.person ?? people.get(userOf(delivery));
-    const one = deliverOne(engine, delivery, occurrence, person).then(() => onSettled(delivery));
+    const one = deliverOne(engine, delivery, occurrence, person).then(isDue => onSettled(delivery, isDue));
     // Told below; until then nobody listens, and a rejection that nobody hears ends the process.
     one.catch(() => {});
     sending.push(one);
@@ -71,12 +71,13 @@ async function deliverOne(
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
-): Promise<void> {
+): Promise<boolean> {
   const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
     engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
     return whenBroken(delivery, error);
   });
   if (settlement) await engine.outcomes.settle(settlement);
+  return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
 }
 
 /** What becomes of it; undefined when that is on record already. */

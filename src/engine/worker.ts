@@ -98,7 +98,10 @@ export class Worker {
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#lookBackAt = 0;
+        // What it was about to look for is still there.
+        this.#expected.announced('');
         await sleep(500);
+        continue;
       }
       await this.#rest(woken);
     }
@@ -206,16 +209,18 @@ export class Worker {
   #send(ready: Ready[]): void {
     if (ready.length === 0) return;
     for (const { delivery } of ready) this.#underWay.add(delivery);
-    const leave = (delivery: Delivery) => {
+    const leave = (delivery: Delivery, isDue: boolean) => {
       this.#underWay.delete(delivery);
-      if (this.#short || this.#stop.signal.aborted) this.#wake();
+      // It goes on to the channel's next provider.
+      if (isDue) this.#expected.add('deliveries', delivery.priority);
+      if (isDue || this.#short || this.#stop.signal.aborted) this.#wake();
     };
     deliverAll(this.#engine, ready, leave).catch(error => {
       // What is not settled belongs to this life: ending it lets recovery take it up.
       this.#engine.log.error({ err: error }, 'could not settle what was claimed; beginning another life');
       this.#life?.end();
       this.#life = undefined;
-      for (const { delivery } of ready) leave(delivery);
+      for (const { delivery } of ready) leave(delivery, false);
     });
   }
 
