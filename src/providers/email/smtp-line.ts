@@ -3,23 +3,15 @@
  * there is something to send, also when the server has closed it meanwhile.
  */
 import { connect, type Socket } from 'node:net';
-import { Readable, type Writable } from 'node:stream';
 import DKIM from 'nodemailer/lib/dkim';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../lib/outbound.ts';
-import type { Composed } from './smtp-compose.ts';
+import { Dialogue, type Mail, type SmtpError } from './smtp-dialogue.ts';
 import type { Line } from './smtp-lines.ts';
 import type { SmtpSettings } from './smtp-settings.ts';
 
 export type Settings = Static<typeof SmtpSettings>;
-
-export interface Mail extends Composed {
-  stream?: Handing;
-}
-
-/** A mail on its way: once it has been read to its end, the whole of it may have been accepted. */
-type Handing = Pick<Readable, 'readableDidRead' | 'readableEnded'>;
 
 export const usualTimeoutMs = 30_000;
 /**
@@ -27,23 +19,17 @@ export const usualTimeoutMs = 30_000;
  * of them, nodemailer's usual, 1 of 100 waits for a new connection, which is what the slowest 1 of 100 were made of.
  */
 const longestLifeMs = 60_000;
-/** What is handed over at a time, of a mail that is larger. */
-const pieceBytes = 65_536;
 
 export function openLine(settings: Settings, outbound: Outbound): Line<Mail> {
   const { host, secure, timeout_ms: timeoutMs = usualTimeoutMs } = settings;
   const port = settings.port ?? (secure ? 465 : 587);
   const sign = signerOf(settings);
-  const toStream = (on: SMTPConnection, raw: Buffer): Handing => {
-    if (sign) return sign(raw);
-    return raw.length > pieceBytes ? new Pieces(raw) : new Piece(on, raw);
-  };
   let ended = false;
   let connection: SMTPConnection | undefined;
+  let dialogue: Dialogue | undefined;
   let openedAt = 0;
-  let reset: Promise<void> | undefined;
 
-  const open = async (): Promise<SMTPConnection> => {
+  const open = async (): Promise<Dialogue> => {
     // Every connection asks anew where the host is.
     const socket = await openSocket(outbound, host, port, timeoutMs);
     if (ended) {
@@ -54,40 +40,26 @@ export function openLine(settings: Settings, outbound: Outbound): Line<Mail> {
     connection = opened;
     openedAt = Date.now();
     opened.once('end', () => {
-      if (connection === opened) connection = undefined;
+      if (connection !== opened) return;
+      connection = undefined;
+      dialogue = undefined;
     });
-    await greet(opened, settings);
-    return opened;
-  };
-
-  const transmit = async (on: SMTPConnection, mail: Mail): Promise<void> => {
-    mail.stream = toStream(on, mail.raw);
-    try {
-      await send(on, mail);
-    } catch (error) {
-      // Refused, and the connection is fine; whatever else it was, nothing more goes out on it.
-      if (isRefusal(error) && !on.destroyed) reset = resetOf(on);
-      else on.close();
-      throw error;
-    }
+    dialogue = new Dialogue(opened, await greet(opened, settings));
+    return dialogue;
   };
 
   return {
     async sendMail(mail) {
-      await reset;
-      reset = undefined;
-      if (connection && Date.now() - openedAt > longestLifeMs) {
-        connection.quit();
-        connection = undefined;
-      }
-      const kept = connection;
-      if (!kept) return transmit(await open(), mail);
+      const body = sign ? await sign(mail.raw) : mail.raw;
+      if (dialogue && Date.now() - openedAt > longestLifeMs) dialogue.quit();
+      const kept = dialogue;
+      if (!kept) return (await open()).send(mail, body);
       try {
-        return await transmit(kept, mail);
+        return await kept.send(mail, body);
       } catch (error) {
-        // The server has closed it meanwhile: a message of which no byte has left goes to a new one, once.
-        if (ended || mail.stream?.readableDidRead || !isLost(error)) throw error;
-        return transmit(await open(), mail);
+        // The server has closed it meanwhile: a mail of which no byte has left goes to a new one, once.
+        if (ended || mail.left || !isLost(error)) throw error;
+        return (await open()).send(mail, body);
       }
     },
     end() {
@@ -118,27 +90,22 @@ function prepare(settings: Settings, port: number, timeoutMs: number, socket: So
   return connection.on('error', () => {});
 }
 
-async function greet(connection: SMTPConnection, { user, password: pass }: Settings): Promise<void> {
+/** Returns what the server says it can do. */
+async function greet(connection: SMTPConnection, { user, password: pass }: Settings): Promise<string> {
   try {
     await answered(connection, done => {
       connection.once('error', done);
       connection.connect(error => done(error ?? null));
     });
-    if (user === undefined || !connection.allowsAuth) return;
-    await answered(connection, done => connection.login({ user, pass, credentials: { user, pass: pass! } }, done));
+    const greeting = connection.lastServerResponse || '';
+    if (user !== undefined && connection.allowsAuth) {
+      await answered(connection, done => connection.login({ user, pass, credentials: { user, pass: pass! } }, done));
+    }
+    return greeting;
   } catch (error) {
     connection.close();
     throw error;
   }
-}
-
-function send(connection: SMTPConnection, { envelope, stream }: Mail): Promise<void> {
-  // A copy: what became of it at one attempt is noted in it.
-  return answered(connection, done => connection.send({ ...envelope }, stream as Readable, error => done(error)));
-}
-
-async function resetOf(connection: SMTPConnection): Promise<void> {
-  await answered(connection, done => connection.reset(done)).catch(() => connection.close());
 }
 
 /** A command that the end of the connection answers too. */
@@ -155,71 +122,18 @@ function answered(connection: SMTPConnection, run: (done: (error: Error | null) 
   });
 }
 
-/**
- * A small mail in one piece: nodemailer asks no more of a stream than `pipe`. The last line, which follows by itself,
- * leaves together with the rest: system calls are the most expensive part of a mail. Both take 60 µs off 330.
- */
-class Piece implements Handing {
-  readonly #connection: SMTPConnection;
-  readonly #raw: Buffer;
-  readableDidRead = false;
-  readableEnded = false;
-
-  constructor(connection: SMTPConnection, raw: Buffer) {
-    this.#connection = connection;
-    this.#raw = raw;
-  }
-
-  pipe(output: Writable): void {
-    this.readableDidRead = true;
-    this.readableEnded = true;
-    const socket = this.#connection._socket;
-    if (socket) {
-      socket.cork();
-      setImmediate(() => socket.uncork());
-    }
-    output.end(this.#raw);
-  }
-}
-
-/** A large one, so that how far it got can be told: most of what was read has left. */
-class Pieces extends Readable {
-  #rest: Buffer;
-
-  constructor(whole: Buffer) {
-    super();
-    this.#rest = whole;
-  }
-
-  override _read(): void {
-    if (this.#rest.length === 0) {
-      this.push(null);
-      return;
-    }
-    const piece = this.#rest.subarray(0, pieceBytes);
-    this.#rest = this.#rest.subarray(pieceBytes);
-    this.push(piece);
-  }
-}
-
-function signerOf({ dkim_domain, dkim_selector, dkim_private_key }: Settings): ((raw: Buffer) => Readable) | undefined {
+function signerOf({
+  dkim_domain,
+  dkim_selector,
+  dkim_private_key,
+}: Settings): ((raw: Buffer) => Promise<Buffer>) | undefined {
   if (!dkim_domain) return undefined;
   const dkim = new DKIM({ domainName: dkim_domain, keySelector: dkim_selector!, privateKey: dkim_private_key! });
-  return raw => dkim.sign(raw);
-}
-
-interface SmtpError {
-  code?: string;
-  responseCode?: number;
-}
-
-function isRefusal(error: unknown): boolean {
-  const { code, responseCode } = error as SmtpError;
-  return (code === 'EENVELOPE' || code === 'EMESSAGE') && responseCode !== 421;
+  return async raw => Buffer.concat(await dkim.sign(raw).toArray());
 }
 
 function isLost(error: unknown): boolean {
-  const { code = '', responseCode } = error as SmtpError;
+  const { code = '', responseCode } = error as Partial<SmtpError>;
   return responseCode === 421 || ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'].includes(code);
 }
 

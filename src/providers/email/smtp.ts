@@ -3,7 +3,8 @@ import { toBase64 } from '../http-outcome.ts';
 import type { Provider } from '../provider.ts';
 import type { Outcome, Outgoing } from '../sending.ts';
 import { createComposer } from './smtp-compose.ts';
-import { type Mail, openLine, usualTimeoutMs } from './smtp-line.ts';
+import type { Mail } from './smtp-dialogue.ts';
+import { openLine, usualTimeoutMs } from './smtp-line.ts';
 import { Lines } from './smtp-lines.ts';
 import { toFailure } from './smtp-outcome.ts';
 import { SmtpSettings } from './smtp-settings.ts';
@@ -39,7 +40,7 @@ export const smtp: Provider<typeof SmtpSettings> = {
         });
         return { ok: true, id: mail!.id };
       } catch (error) {
-        return toFailure(error, mail?.stream?.readableEnded ?? false, secrets);
+        return toFailure(error, mail?.left === 'whole', secrets);
       }
     };
 
