@@ -1,6 +1,6 @@
 /**
- * What is said on a connection once the server knows us: one mail after the other, the commands before each of them in one
- * piece where the server allows it (RFC 5321, RFC 2920). nodemailer opens the connection, and goes on to watch over it. Its
+ * What is said on a connection once the server knows us (RFC 5321). Where the server allows it (RFC 2920), the commands
+ * before a mail go in one piece, and together with the mail before it: one turn for each mail instead of four. nodemailer opens the connection, and goes on to watch over it. Its
  * own way of sending is made for mails that are streams: it took 120 µs for a mail of ours, this takes 50.
  */
 import { once } from 'node:events';
@@ -39,6 +39,8 @@ interface Turn {
   /** Not answered yet. */
   commands: Command[];
   refusal?: SmtpError;
+  /** The next mail may follow. */
+  onHanded: (() => void) | undefined;
   done: (error?: Error) => void;
 }
 
@@ -53,9 +55,10 @@ export class Dialogue {
   readonly #socket: Socket;
   readonly #pipelines: boolean;
   readonly #utf8: boolean;
-  #turn: Turn | undefined;
-  /** A mail was refused: the server is to forget what it was told of it. */
-  #begun = false;
+  /** Of the first the server's word is awaited, the second is being handed over. */
+  readonly #turns: Turn[] = [];
+  /** A mail was refused before it was handed over: the server is to forget what it was told of it. */
+  #isReset = true;
   /** Of the reply that is coming in. */
   #lines = '';
   #rest = '';
@@ -71,13 +74,18 @@ export class Dialogue {
       this.#error = error;
     });
     connection.once('end', () => {
-      this.#end(this.#error ?? new SmtpError('ECONNECTION', 'the connection ended'));
+      const lost = new SmtpError('ECONNECTION', 'the connection ended');
+      for (const [i, turn] of this.#turns.splice(0).entries()) turn.done(i === 0 ? (this.#error ?? lost) : lost);
     });
     this.#socket.removeAllListeners('data').on('data', (chunk: Buffer) => this.#hear(chunk));
   }
 
-  /** Of one mail at a time; `body` is what is sent of it. */
-  send(mail: Mail, body: Buffer): Promise<void> {
+  get isIdle(): boolean {
+    return this.#turns.length === 0;
+  }
+
+  /** `body` is what is sent of it. The next one may follow after `onHanded`, else after the end. */
+  send(mail: Mail, body: Buffer, onHanded?: () => void): Promise<void> {
     const { from, to } = mail.envelope;
     if (!to || forbidden.test(to) || forbidden.test(from)) {
       return Promise.reject(new SmtpError('EENVELOPE', `no mail can go from <${from}> to <${to}>`));
@@ -88,10 +96,10 @@ export class Dialogue {
       ['RCPT TO', `RCPT TO:<${to}>\r\n`],
       ['DATA', 'DATA\r\n'],
     ];
-    if (this.#begun) commands.unshift(['RSET', 'RSET\r\n']);
-    this.#begun = true;
+    if (!this.#isReset) commands.unshift(['RSET', 'RSET\r\n']);
+    this.#isReset = true;
     return new Promise((resolve, reject) => {
-      this.#turn = { mail, body, commands, done: error => (error ? reject(error) : resolve()) };
+      this.#turns.push({ mail, body, commands, onHanded, done: error => (error ? reject(error) : resolve()) });
       this.#socket.write(this.#pipelines ? commands.map(([, line]) => line).join('') : commands[0]![1]);
     });
   }
@@ -102,12 +110,7 @@ export class Dialogue {
     this.#connection.close();
   }
 
-  #end(error?: Error): void {
-    const turn = this.#turn;
-    this.#turn = undefined;
-    turn?.done(error);
-  }
-
+  /** Of the first. */
   #giveUp(error: Error): void {
     this.#error = error;
     this.#connection.close();
@@ -132,7 +135,7 @@ export class Dialogue {
   }
 
   #take(reply: string): void {
-    const turn = this.#turn;
+    const turn = this.#turns[0];
     if (!turn) {
       // Nobody has asked: it says goodbye, or something that belongs nowhere.
       this.#connection.close();
@@ -155,28 +158,39 @@ export class Dialogue {
     else this.#conclude(turn);
   }
 
-  #conclude({ refusal }: Turn): void {
-    this.#begun = refusal !== undefined;
-    this.#end(refusal);
+  #conclude({ mail, refusal, done }: Turn): void {
+    this.#turns.shift();
+    // What was handed over is over, however it was taken.
+    this.#isReset = mail.left === 'whole';
+    done(refusal);
   }
 
   #hand(turn: Turn): void {
     const whole = toLines(turn.body);
-    if (whole.length <= pieceBytes) {
-      turn.mail.left = 'whole';
+    if (whole.length > pieceBytes) {
+      // Why it fails is told by the connection.
+      this.#handPieces(turn, whole).catch(() => {});
+      return;
+    }
+    turn.mail.left = 'whole';
+    if (!this.#pipelines || !turn.onHanded) {
       this.#socket.write(whole);
       return;
     }
-    // Piece by piece, so that how far it got can be told.
-    const go = async () => {
-      turn.mail.left = 'some';
-      for (let from = 0; from < whole.length && this.#turn === turn; from += pieceBytes) {
-        if (from + pieceBytes >= whole.length) turn.mail.left = 'whole';
-        if (!this.#socket.write(whole.subarray(from, from + pieceBytes))) await once(this.#socket, 'drain');
-      }
-    };
-    // Why is told by the connection.
-    go().catch(() => {});
+    // System calls are the most expensive part of a mail: the commands of the next one leave together with it.
+    this.#socket.cork();
+    this.#socket.write(whole);
+    turn.onHanded();
+    setImmediate(() => this.#socket.uncork());
+  }
+
+  /** So that how far it got can be told. */
+  async #handPieces(turn: Turn, whole: Buffer): Promise<void> {
+    turn.mail.left = 'some';
+    for (let from = 0; from < whole.length && this.#turns[0] === turn; from += pieceBytes) {
+      if (from + pieceBytes >= whole.length) turn.mail.left = 'whole';
+      if (!this.#socket.write(whole.subarray(from, from + pieceBytes))) await once(this.#socket, 'drain');
+    }
   }
 }
 

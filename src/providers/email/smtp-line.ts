@@ -8,7 +8,7 @@ import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../lib/outbound.ts';
 import { Dialogue, type Mail, type SmtpError } from './smtp-dialogue.ts';
-import type { Line } from './smtp-lines.ts';
+import { type Line, LineGivenUp } from './smtp-lines.ts';
 import type { SmtpSettings } from './smtp-settings.ts';
 
 export type Settings = Static<typeof SmtpSettings>;
@@ -24,17 +24,18 @@ export function openLine(settings: Settings, outbound: Outbound): Line<Mail> {
   const { host, secure, timeout_ms: timeoutMs = usualTimeoutMs } = settings;
   const port = settings.port ?? (secure ? 465 : 587);
   const sign = signerOf(settings);
-  let ended = false;
+  let isEnded = false;
   let connection: SMTPConnection | undefined;
   let dialogue: Dialogue | undefined;
   let openedAt = 0;
+  const isOld = () => Date.now() - openedAt > longestLifeMs;
 
   const open = async (): Promise<Dialogue> => {
     // Every connection asks anew where the host is.
     const socket = await openSocket(outbound, host, port, timeoutMs);
-    if (ended) {
+    if (isEnded) {
       socket.destroy();
-      throw new Error('given up');
+      throw new LineGivenUp('before it was open');
     }
     const opened = prepare(settings, port, timeoutMs, socket);
     connection = opened;
@@ -49,22 +50,31 @@ export function openLine(settings: Settings, outbound: Outbound): Line<Mail> {
   };
 
   return {
-    async sendMail(mail) {
+    async sendMail(mail, onHanded) {
       const body = sign ? await sign(mail.raw) : mail.raw;
-      if (dialogue && Date.now() - openedAt > longestLifeMs) dialogue.quit();
+      if (dialogue && isOld() && dialogue.isIdle) dialogue.quit();
       const kept = dialogue;
-      if (!kept) return (await open()).send(mail, body);
+      // What is old is idle after this one.
+      const go = (on: Dialogue) => on.send(mail, body, isOld() ? undefined : onHanded);
       try {
-        return await kept.send(mail, body);
+        return await go(kept ?? (await open()));
       } catch (error) {
-        // The server has closed it meanwhile: a mail of which no byte has left goes to a new one, once.
-        if (ended || mail.left || !isLost(error)) throw error;
-        return (await open()).send(mail, body);
+        if (mail.left || !isLost(error)) throw error;
+        if (isEnded) throw new LineGivenUp('for the sake of another mail', { cause: error });
+        // The server has closed it meanwhile: what goes to a new one goes there once.
+        if (!kept) throw error;
+        return await go(await open());
       }
     },
     end() {
-      ended = true;
+      isEnded = true;
       connection?.close();
+    },
+    get isEnded() {
+      return isEnded;
+    },
+    get isIdle() {
+      return !dialogue || dialogue.isIdle;
     },
   };
 }

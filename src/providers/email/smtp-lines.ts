@@ -1,14 +1,24 @@
 /**
- * The connections to one mail server, so many at the most, with one message at a time on each: so a message that takes
- * too long can be given up with its connection, and no other message with it.
+ * The connections to one mail server, so many at the most. On each of them one mail is being handed over, while the one
+ * before it may still wait for the server's word. A mail that takes too long is given up with its connection, but no other
+ * mail with it: one of which nothing has left goes to another connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Line<Mail> {
-  sendMail(mail: Mail): Promise<void>;
+  /**
+   * `onHanded` is called as soon as the next mail may be handed over, if that is before the end. Rejects with
+   * `LineGivenUp` when the line was ended for the sake of another mail and nothing of this one has left.
+   */
+  sendMail(mail: Mail, onHanded: () => void): Promise<void>;
   /** At once, whatever is under way: nothing goes out on it any more. */
   end(): void;
+  readonly isEnded: boolean;
+  /** No mail is on its way. */
+  readonly isIdle: boolean;
 }
+
+export class LineGivenUp extends Error {}
 
 export interface LinesOptions<Mail> {
   open: () => Line<Mail>;
@@ -21,7 +31,9 @@ export interface LinesOptions<Mail> {
 
 export class Lines<Mail> {
   readonly #options: LinesOptions<Mail>;
-  readonly #free: Line<Mail>[] = [];
+  readonly #idle: Line<Mail>[] = [];
+  /** Where a mail waits for the server's word, and another may be handed over. */
+  readonly #handed: Line<Mail>[] = [];
   readonly #waiting: ((line: Line<Mail>) => void)[] = [];
   #open = 0;
   /** When the last messages went, as many as may go in a second. */
@@ -35,25 +47,31 @@ export class Lines<Mail> {
 
   /** Composes it when it is its turn. Rejects as the line does, or because it took too long. */
   async send(compose: () => Mail): Promise<void> {
-    if (this.#closed) throw new Error('the connections have been closed');
-    const line = await this.#take();
-    await this.#keepToRate(Date.now());
-    let isLate = false;
-    try {
-      await this.#endsInTime(line.sendMail(compose()), () => {
-        isLate = true;
-        line.end();
-      });
-    } finally {
-      if (isLate) this.#replace();
-      else this.#giveBack(line);
+    for (;;) {
+      if (this.#closed) throw new Error('the connections have been closed');
+      const line = await this.#take();
+      await this.#keepToRate(Date.now());
+      let isMine = true;
+      const onHanded = () => {
+        isMine = false;
+        this.#passOn(line, this.#handed);
+      };
+      try {
+        await this.#endsInTime(line.sendMail(compose(), onHanded), () => line.end());
+        return;
+      } catch (error) {
+        if (!(error instanceof LineGivenUp)) throw error;
+      } finally {
+        // Nobody has taken it since this mail was handed over.
+        if (isMine || (line.isIdle && removeFrom(this.#handed, line))) this.#passOn(line, this.#idle);
+      }
     }
   }
 
   /** Once nothing is under way. */
   close(): void {
     this.#closed = true;
-    for (const line of this.#free.splice(0)) line.end();
+    for (const line of this.#idle.splice(0)) line.end();
   }
 
   async #endsInTime(sending: Promise<void>, giveUp: () => void): Promise<void> {
@@ -62,8 +80,8 @@ export class Lines<Mail> {
     // Not the timer of promises: to abort it took 160 µs, more than all else here together.
     const deadline = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        giveUp();
         reject(new Error(`the server did not come to an end within ${deadlineMs} ms`));
+        giveUp();
       }, deadlineMs);
     });
     try {
@@ -84,27 +102,30 @@ export class Lines<Mail> {
 
   #take(): Line<Mail> | Promise<Line<Mail>> {
     // The one that was used last: what is not needed is closed after a while.
-    const free = this.#free.pop();
-    if (free) return free;
+    const idle = this.#idle.pop();
+    if (idle) return idle;
     if (this.#open < this.#options.most) return this.#openOne();
-    return new Promise(resolve => this.#waiting.push(resolve));
+    // The one that has waited longest for its server.
+    return this.#handed.shift() ?? new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  #giveBack(line: Line<Mail>): void {
+  /** To whoever waits for one. One that was given up makes room for another. */
+  #passOn(line: Line<Mail>, otherwise: Line<Mail>[]): void {
+    if (line.isEnded) this.#open--;
     const next = this.#waiting.shift();
-    if (next) next(line);
-    else this.#free.push(line);
-  }
-
-  /** One was given up: whoever waits gets another. */
-  #replace(): void {
-    this.#open--;
-    const next = this.#waiting.shift();
-    if (next) next(this.#openOne());
+    if (next) next(line.isEnded ? this.#openOne() : line);
+    else if (!line.isEnded) otherwise.push(line);
   }
 
   #openOne(): Line<Mail> {
     this.#open++;
     return this.#options.open();
   }
+}
+
+function removeFrom<T>(list: T[], one: T): boolean {
+  const at = list.indexOf(one);
+  if (at < 0) return false;
+  list.splice(at, 1);
+  return true;
 }
