@@ -48,6 +48,16 @@ const html = liquid.parse(
   ),
 );
 
+const shortSubject = liquid.parse('Hello {{ name | raw }}');
+const shortText = liquid.parse('Order {{ n | raw }} is on its way to {{ to | raw }}.');
+
+/** The same words as Belfry's fan-out, handed to something that does nothing. */
+function sendNothing(job: Job): void {
+  nothing(liquid.renderSync(shortSubject, job), liquid.renderSync(shortText, job));
+}
+
+const nothing = (_subject: string, _text: string) => {};
+
 async function sendMail(job: Job): Promise<void> {
   const title = liquid.renderSync(subject, job);
   await transport.sendMail({
@@ -70,7 +80,9 @@ const fast = {
   notifyPollingIntervalSeconds: 1,
   localConcurrency: 2,
 };
-await boss.work<Job>('nothing', { ...fast, batchSize: 500 }, async () => {});
+await boss.work<Job>('nothing', { ...fast, batchSize: 500 }, async jobs => {
+  for (const { data } of jobs) sendNothing(data);
+});
 await boss.work<Job, object, { perJobResults: true; batchSize: number }>(
   'mail',
   { ...fast, batchSize: 100, perJobResults: true },

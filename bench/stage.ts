@@ -63,7 +63,9 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
         // As `npm start` has it.
         NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/belfry'),
       };
-      const running = await startBelfry(env, ['--role', role]);
+      // As a service does it. Read by this process, the log of a trigger took as much of the processors as the trigger.
+      const log = path.join(dataDir, `${role}-${processes.length}.log`);
+      const running = await startBelfry(env, ['--role', role], log);
       processes.push(running);
       return running;
     },

@@ -1,6 +1,6 @@
 /** The real program in a process of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,12 +28,20 @@ export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name))), ...env };
 }
 
-export async function startBelfry(env: Record<string, string>, args: string[] = []): Promise<Running> {
+/** Prints to a file instead of a pipe where one is given: then nobody has to read along. */
+export async function startBelfry(
+  env: Record<string, string>,
+  args: string[] = [],
+  logFile?: string,
+): Promise<Running> {
+  const log = logFile === undefined ? 'pipe' : openSync(logFile, 'a');
   const child = spawn(process.execPath, [...program, 'serve', ...args], {
     env: cleanEnv({ PORT: '0', ...env }),
     cwd: env.BELFRY_DATA_DIR ?? root,
+    stdio: ['ignore', log, log],
   });
-  const text = collect(child);
+  if (typeof log === 'number') closeSync(log);
+  const text = logFile === undefined ? collect(child) : () => readFileSync(logFile, 'utf8');
   const ended = new Promise<number | null>(resolve => child.on('exit', resolve));
   const address = await waitFor('the server to listen', () => {
     if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${text()}`);
