@@ -58,16 +58,21 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
   const columns: Column<NamedMember>[] = [
     {
       head: 'Address',
-      cell: ({ address, first_name, last_name, user }) => (
-        <>
-          <Anchor component={Link} to={to.person(org, user)} c="inherit" size="sm" fw={500} display="block">
-            <span style={{ overflowWrap: 'anywhere' }}>{`${first_name} ${last_name}`.trim() || user}</span>
-          </Anchor>
-          <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {address}
-          </Text>
-        </>
-      ),
+      cell: ({ address, first_name, last_name, user }) => {
+        const name = `${first_name} ${last_name}`.trim() || user;
+        return (
+          <>
+            <Anchor component={Link} to={to.person(org, user)} c="inherit" size="sm" fw={500} display="block">
+              <span style={{ overflowWrap: 'anywhere' }}>{name}</span>
+            </Anchor>
+            {name !== address && (
+              <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                {address}
+              </Text>
+            )}
+          </>
+        );
+      },
     },
     {
       head: 'Active',
