@@ -33,6 +33,12 @@ export interface Delivery {
   created_at: Date;
 }
 
+/**
+ * SQL text: the occurrence as the index `deliveries_once` has it. Only a statement that names it so is served by that index:
+ * for the plain column the planner took it where the primary key is far better.
+ */
+export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-000000000000')`;
+
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.created_at`;
 
