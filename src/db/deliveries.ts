@@ -195,13 +195,13 @@ const widestGap = 20;
 
 /** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
 export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const alone: Settlement[] = [];
+  const groups = Map.groupBy(settlements, groupOf);
+  const alone = groups.get('') ?? [];
+  groups.delete('');
   let settled = 0;
-  for (const [group, members] of Map.groupBy(settlements, groupOf)) {
-    for (const run of group === '' ? [members] : toRuns(members)) {
-      if (group === '' || run.length < many) alone.push(...run);
-      else settled += await settleRun(pool, run);
-    }
+  for (const run of [...groups.values()].flatMap(toRuns)) {
+    if (run.length < many) alone.push(...run);
+    else settled += await settleRun(pool, run);
   }
   return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
 }
