@@ -1,6 +1,5 @@
 /** A real SMTP server that takes every mail, counts them for each recipient, and keeps a few to be sent again. */
-import type { AddressInfo } from 'node:net';
-import { SMTPServer } from 'smtp-server';
+import { serveSmtp } from './smtp-server.ts';
 
 const mostKept = 200;
 let counts = new Map<string, number>();
@@ -9,29 +8,18 @@ let mails = 0;
 let bytes = 0;
 let began = process.cpuUsage();
 
-const server = new SMTPServer({
-  authOptional: true,
-  hideSTARTTLS: true,
-  disabledCommands: ['STARTTLS', 'AUTH'],
-  disableReverseLookup: true,
-  logger: false,
-  onData(stream, session, callback) {
-    const chunks: Buffer[] = [];
-    stream.on('data', chunk => {
-      bytes += chunk.length;
-      if (kept.length < mostKept) chunks.push(chunk);
-    });
-    stream.on('end', () => {
-      mails++;
-      for (const { address } of session.envelope.rcptTo) counts.set(address, (counts.get(address) ?? 0) + 1);
-      if (kept.length < mostKept) kept.push(Buffer.concat(chunks).toString());
-      callback(null, '2.0.0 Ok');
-    });
-  },
-});
-server.on('error', () => {});
-const listening = server.listen(0, '127.0.0.1', () => {
-  process.stdout.write(`${(listening.address() as AddressInfo).port}\n`);
+serveSmtp((stream, session, callback) => {
+  const chunks: Buffer[] = [];
+  stream.on('data', chunk => {
+    bytes += chunk.length;
+    if (kept.length < mostKept) chunks.push(chunk);
+  });
+  stream.on('end', () => {
+    mails++;
+    for (const { address } of session.envelope.rcptTo) counts.set(address, (counts.get(address) ?? 0) + 1);
+    if (kept.length < mostKept) kept.push(Buffer.concat(chunks).toString());
+    callback(null, '2.0.0 Ok');
+  });
 });
 
 /** Asked for anything, it tells what came since it was asked last. */
@@ -44,4 +32,3 @@ process.on('message', () => {
   bytes = 0;
   began = process.cpuUsage();
 });
-process.on('disconnect', () => process.exit(0));

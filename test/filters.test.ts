@@ -1,5 +1,6 @@
 /** Deliveries of an occurrence by status, user and channel; occurrences by where they were triggered. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deliveryStatuses } from '../src/core/statuses.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
 
 let world: EngineWorld;
@@ -36,21 +37,10 @@ test('deliveries are found by status, user and channel while some have ended and
   const id = await tenant.trigger();
   await tenant.until(id, 'retrying', 'sent', 'suppressed');
   const all = (await tenant.deliveries(id)) as unknown as Row[];
-  const statuses = [
-    'pending',
-    'sending',
-    'sent',
-    'retrying',
-    'failed',
-    'suppressed',
-    'cancelled',
-    'expired',
-    'unknown',
-  ];
   expect(new Set(all.map(row => row.status))).toEqual(new Set(['sent', 'retrying', 'suppressed']));
   const path = `occurrence/${id}/deliveries/`;
   const names = ['a@x.test', 'c@x.test', 'locked@x.test', 'nobody@x.test'];
-  for (const status of [undefined, ...statuses]) {
+  for (const status of [undefined, ...deliveryStatuses]) {
     for (const user of [undefined, ...names]) {
       for (const channel of [undefined, 'hooks', 'sandbox', 'unused', 'nowhere']) {
         const query = new URLSearchParams(JSON.parse(JSON.stringify({ status, user, channel })));

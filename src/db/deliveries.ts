@@ -33,6 +33,12 @@ export interface Delivery {
   created_at: Date;
 }
 
+/**
+ * SQL text: the occurrence as the index `deliveries_once` has it. Only a statement that names it so is served by that index:
+ * for the plain column the planner took it where the primary key is far better.
+ */
+export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-000000000000')`;
+
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.created_at`;
 
@@ -189,13 +195,13 @@ const widestGap = 20;
 
 /** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
 export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const alone: Settlement[] = [];
+  const groups = Map.groupBy(settlements, groupOf);
+  const alone = groups.get('') ?? [];
+  groups.delete('');
   let settled = 0;
-  for (const [group, members] of Map.groupBy(settlements, groupOf)) {
-    for (const run of group === '' ? [members] : toRuns(members)) {
-      if (group === '' || run.length < many) alone.push(...run);
-      else settled += await settleRun(pool, run);
-    }
+  for (const run of [...groups.values()].flatMap(toRuns)) {
+    if (run.length < many) alone.push(...run);
+    else settled += await settleRun(pool, run);
   }
   return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
 }

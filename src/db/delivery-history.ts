@@ -5,6 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { endedStatuses } from '../core/statuses.ts';
+import { occurrenceInOnce } from './deliveries.ts';
 import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
 import type { Db } from './pool.ts';
 
@@ -112,7 +113,7 @@ export async function findDeliveriesTo(
   const { rows } = await sql<DeliveryView>`
     select ${deliveryColumns} from deliveries d ${deliveryNames}
     where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId}
-      and nullif(d.occurrence_id, '00000000-0000-0000-0000-000000000000') = ${occurrenceId}
+      and ${sql.raw(occurrenceInOnce)} = ${occurrenceId}
       and d.notification_id = any(${notifications}::bigint[]) and d.channel_id = any(${channels}::bigint[])
       and coalesce(d.address, '#' || d.user_id) = any(${addresses}::text[])
     order by d.id`.execute(db);

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
-import { countText } from './deliveries.ts';
+import { countText, occurrenceInOnce } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
 
@@ -277,7 +277,7 @@ function isEnded(status: string): status is EndedStatus {
 async function listChannelsOf(db: Db, organizationId: number, occurrenceId: string) {
   const pair = sql`select notification_id, channel_id from deliveries
     where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
-      and nullif(occurrence_id, '00000000-0000-0000-0000-000000000000') = ${occurrenceId}`;
+      and ${sql.raw(occurrenceInOnce)} = ${occurrenceId}`;
   const first = sql`order by notification_id, channel_id limit 1`;
   const { rows } = await sql<{ id: number; slug: string | null }>`
     with recursive pairs as (

@@ -11,7 +11,7 @@ import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurr
 import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
-import { writeMessage } from '../services/messages.ts';
+import { type Around, writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
 import { patiently } from './patience.ts';
@@ -40,6 +40,12 @@ export interface Ready {
   delivery: Delivery;
   occurrence?: OccurrenceFacts;
   person?: Person;
+}
+
+/** A delivery that may go out, with everything around it. */
+interface Whole extends Around {
+  delivery: Delivery;
+  occurrence: OccurrenceFacts;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -94,9 +100,8 @@ async function deliver(
   const now = Date.now();
   const refused = lookAgain(delivery, occurrence, person, channel, plan, now);
   if (refused) return refused;
-  if (channel!.ratePerSecond === null && channel!.concurrency === null) {
-    return attempt(engine, delivery, occurrence!, person!, channel!, plan!);
-  }
+  const whole = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, whole);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
     const status = delivery.attempts > 1 ? 'retrying' : 'pending';
@@ -104,39 +109,27 @@ async function deliver(
     engine.limits.remember(channel!, delivery, pass.dueAt);
     return undefined;
   }
-  return attempt(engine, delivery, occurrence!, person!, channel!, plan!).finally(pass.leave);
+  return attempt(engine, whole).finally(pass.leave);
 }
 
-async function attempt(
-  engine: Engine,
-  delivery: Delivery,
-  occurrence: OccurrenceFacts,
-  person: Person,
-  channel: PlannedChannel,
-  plan: EventPlan,
-): Promise<Settlement> {
+async function attempt(engine: Engine, whole: Whole): Promise<Settlement> {
+  const { delivery, channel } = whole;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
-    return await writeAndSend(engine, delivery, occurrence, person, channel, plan);
+    return await writeAndSend(engine, whole);
   } finally {
     leave();
   }
 }
 
-async function writeAndSend(
-  engine: Engine,
-  delivery: Delivery,
-  occurrence: OccurrenceFacts,
-  person: Person,
-  channel: PlannedChannel,
-  plan: EventPlan,
-): Promise<Settlement> {
+async function writeAndSend(engine: Engine, whole: Whole): Promise<Settlement> {
+  const { delivery, person, channel } = whole;
   const { organization_id: organizationId, provider_index: index } = delivery;
   const now = Date.now();
   let outgoing: Outgoing;
   let wording: string;
   try {
-    [outgoing, wording] = await write(engine, delivery, occurrence, person, channel, plan);
+    [outgoing, wording] = await write(engine, whole);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return settle(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
@@ -218,17 +211,10 @@ function lookAgain(
   return undefined;
 }
 
-async function write(
-  engine: Engine,
-  delivery: Delivery,
-  occurrence: OccurrenceFacts,
-  person: Person,
-  channel: PlannedChannel,
-  plan: EventPlan,
-): Promise<[Outgoing, wording: string]> {
+async function write(engine: Engine, whole: Whole): Promise<[Outgoing, wording: string]> {
+  const { delivery, channel, plan } = whole;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
-  const around = { delivery, occurrence, person, channel, plan };
-  const { content, message, frame } = await writeMessage(engine.plans, around, html);
+  const { content, message, frame } = await writeMessage(engine.plans, whole, html);
   const wording = await engine.wordings.keep(message, plan, channel, frame);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {

@@ -5,10 +5,9 @@ import * as accounts from '../services/accounts.ts';
 import * as invites from '../services/invites.ts';
 import { ifMatch, tagged } from './etag.ts';
 import { type Call, list, plain, type Route } from './route.ts';
+import { closed, moment } from './schemas.ts';
 
 const tag = 'Accounts';
-const closed = { additionalProperties: false } as const;
-const moment = Type.String({ format: 'date-time' });
 const role = Type.Enum([...roles]);
 
 const Account = Type.Object(

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { isUuid } from '../core/ids.ts';
 import * as deliveries from '../services/deliveries.ts';
 import { badCursor, ordered, type Page, plain, type Route } from './route.ts';
-import { Delivery, maybeText, PastDelivery } from './schemas.ts';
+import { maybeMoment, maybeText } from './schemas.ts';
+import { Delivery, PastDelivery } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
 
@@ -16,7 +17,7 @@ const Sandboxed = Type.Object(
     type: Type.Union([Type.String(), Type.Null()], { description: 'Of the channel.' }),
     event: maybeText,
     notification: maybeText,
-    sent_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
+    sent_at: maybeMoment,
   },
   { $id: 'Sandboxed' },
 );

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import * as inbox from '../services/inbox.ts';
 import { list, plain, type Route } from './route.ts';
+import { maybeMoment, moment } from './schemas.ts';
 
 const tag = 'Inbox';
-const maybeMoment = Type.Union([Type.String({ format: 'date-time' }), Type.Null()]);
 
 const InboxMessage = Type.Object(
   {
@@ -11,7 +11,7 @@ const InboxMessage = Type.Object(
     occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
     title: Type.String(),
     body: Type.String({ description: 'Plain text.' }),
-    created_at: Type.String({ format: 'date-time' }),
+    created_at: moment,
     read_at: maybeMoment,
     archived_at: maybeMoment,
   },

@@ -3,17 +3,8 @@ import * as changes from '../services/key-changes.ts';
 import * as keys from '../services/keys.ts';
 import { etagOf, ifMatch } from './etag.ts';
 import { type Call, plain, type Route } from './route.ts';
-import {
-  CreatedKey,
-  Deleted,
-  DeleteQuery,
-  Key,
-  KeyUpdate,
-  NewKey,
-  RevokeKey,
-  RotatedKey,
-  RotateKey,
-} from './schemas.ts';
+import { Deleted, DeleteQuery } from './schemas.ts';
+import { CreatedKey, Key, KeyUpdate, NewKey, RevokeKey, RotatedKey, RotateKey } from './schemas-keys.ts';
 
 const tag = 'Keys';
 

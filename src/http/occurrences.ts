@@ -3,7 +3,7 @@ import { fold } from '../core/text.ts';
 import * as occurrences from '../services/occurrences.ts';
 import { showDelivery } from './deliveries.ts';
 import { history, list, plain, type Route } from './route.ts';
-import { Delivery, DeliveryFilter, Occurrence, OccurrenceFilter, OccurrenceSummary } from './schemas.ts';
+import { Delivery, DeliveryFilter, Occurrence, OccurrenceFilter, OccurrenceSummary } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
 

@@ -1,10 +1,12 @@
 /** The shapes of the API, one each: they validate, serialise, type and document. */
 import { Type } from 'typebox';
-import { deliveryStatuses, occurrenceStatuses } from '../core/statuses.ts';
 import { limits } from '../core/text.ts';
 
-const closed = { additionalProperties: false } as const;
-const url = (description: string) => Type.String({ format: 'uri', description });
+export const closed = { additionalProperties: false } as const;
+export const url = (description: string) => Type.String({ format: 'uri', description });
+export const moment = Type.String({ format: 'date-time' });
+export const maybeMoment = Type.Union([moment, Type.Null()]);
+export const maybeText = Type.Union([Type.String(), Type.Null()]);
 
 export const Problem = Type.Object(
   {
@@ -94,8 +96,8 @@ export const Profile = Type.Object(
     locked: Type.Boolean(),
     locale: Type.Union([Type.String(), Type.Null()], { description: 'Language tag: en, pt-BR.' }),
     custom_fields: customFields,
-    created_at: Type.String({ format: 'date-time' }),
-    updated_at: Type.String({ format: 'date-time' }),
+    created_at: moment,
+    updated_at: moment,
   },
   { $id: 'Profile' },
 );
@@ -116,8 +118,8 @@ export const WholeAddress = Type.Object(
     id: Type.Integer(),
     name: Type.String(),
     value: Type.String(),
-    disabled_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    disabled_reason: Type.Union([Type.String(), Type.Null()]),
+    disabled_at: maybeMoment,
+    disabled_reason: maybeText,
   },
   { $id: 'WholeAddress' },
 );
@@ -256,72 +258,6 @@ export const Triggered = Type.Object(
   { $id: 'Triggered' },
 );
 
-export const Key = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    project: Type.Union([Type.String(), Type.Null()]),
-    application: Type.Union([Type.String(), Type.Null()]),
-    permissions: Type.Array(Type.String()),
-    requests_per_second: Type.Union([Type.Integer(), Type.Null()]),
-    created_at: Type.String({ format: 'date-time' }),
-    expires_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    revoked_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-    last_used_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()]),
-  },
-  { $id: 'Key' },
-);
-
-export const NewKey = Type.Object(
-  {
-    name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' }),
-    project: Type.Optional(Type.String({ description: 'Narrows the key to this project.' })),
-    application: Type.Optional(Type.String({ description: 'Narrows the key to this application of the project.' })),
-    permissions: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
-    expires_at: Type.Optional(Type.Union([Type.String({ format: 'date-time' }), Type.Null()])),
-    requests_per_second: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()])),
-  },
-  { $id: 'NewKey', ...closed },
-);
-
-export const CreatedKey = Type.Object(
-  { id: Type.String(), name: Type.String(), key: Type.String({ description: 'Shown this once.' }) },
-  { $id: 'CreatedKey' },
-);
-
-export const KeyUpdate = Type.Object(
-  {
-    name: Type.Optional(NewKey.properties.name),
-    requests_per_second: NewKey.properties.requests_per_second,
-    expires_at: NewKey.properties.expires_at,
-  },
-  { $id: 'KeyUpdate', ...closed },
-);
-
-export const RotateKey = Type.Object(
-  {
-    overlap: Type.Optional(
-      Type.String({ maxLength: 12, default: '24h', description: 'How long the old one still works.' }),
-    ),
-  },
-  { $id: 'RotateKey', ...closed },
-);
-
-export const RotatedKey = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    key: Type.String({ description: 'Shown this once.' }),
-    previous: Type.Object({ id: Type.String(), expires_at: Type.String({ format: 'date-time' }) }),
-  },
-  { $id: 'RotatedKey' },
-);
-
-export const RevokeKey = Type.Object(
-  { key: Type.String({ minLength: 1, maxLength: limits.name, description: 'Its id or name.' }) },
-  { $id: 'RevokeKey', ...closed },
-);
-
 export const ListQuery = Type.Object({
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 1000, description: 'A page of so many; without it, the whole list.' }),
@@ -329,94 +265,6 @@ export const ListQuery = Type.Object({
   cursor: Type.Optional(
     Type.String({ maxLength: 2_048, description: 'Where a page begins: from the Link header of the page before.' }),
   ),
-});
-
-const moment = Type.String({ format: 'date-time' });
-const maybeMoment = Type.Union([moment, Type.Null()]);
-export const maybeText = Type.Union([Type.String(), Type.Null()]);
-
-const occurrenceFields = {
-  identifier: Type.String({ format: 'uuid' }),
-  event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
-  status: Type.Enum([...occurrenceStatuses]),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it came to nothing, if it did.' }),
-  created_at: moment,
-  completed_at: maybeMoment,
-  correlation_id: maybeText,
-  counts: Type.Object(
-    {
-      pending: Type.Integer({ description: 'Waiting, being sent or to be tried again.' }),
-      sent: Type.Integer(),
-      failed: Type.Integer(),
-      suppressed: Type.Integer(),
-      cancelled: Type.Integer(),
-      expired: Type.Integer(),
-      unknown: Type.Integer(),
-    },
-    { description: 'Deliveries by status.' },
-  ),
-};
-
-export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });
-export const Occurrence = Type.Object(
-  {
-    ...occurrenceFields,
-    context: Type.Record(Type.String(), Type.Unknown()),
-    options: Type.Record(Type.String(), Type.Unknown()),
-    deliveries: url('The list of deliveries.'),
-  },
-  { $id: 'Occurrence' },
-);
-
-export const OccurrenceFilter = Type.Object({
-  project: Type.Optional(Type.String({ description: 'Slug.' })),
-  application: Type.Optional(Type.String({ description: 'Slug.' })),
-  event: Type.Optional(Type.String({ description: 'Slug.' })),
-  status: Type.Optional(Type.Enum([...occurrenceStatuses])),
-  correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
-  search: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: limits.name,
-      description: 'What the identifier begins with, or the correlation id.',
-    }),
-  ),
-  since: Type.Optional(moment),
-  until: Type.Optional(moment),
-});
-
-const deliveryStatus = Type.Enum([...deliveryStatuses]);
-
-const deliveryFields = {
-  id: Type.Integer(),
-  user: Type.Union([Type.String(), Type.Null()], { description: 'The username; null when the user has been deleted.' }),
-  address: maybeText,
-  channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
-  notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
-  status: deliveryStatus,
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
-  detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
-  attempts: Type.Integer(),
-  provider: maybeText,
-  created_at: moment,
-  sent_at: maybeMoment,
-  next_attempt_at: maybeMoment,
-};
-
-export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
-export const PastDelivery = Type.Object(
-  {
-    ...deliveryFields,
-    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
-    event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
-  },
-  { $id: 'PastDelivery' },
-);
-
-export const DeliveryFilter = Type.Object({
-  status: Type.Optional(deliveryStatus),
-  user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
-  channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });
 
 export const DeleteQuery = Type.Object({

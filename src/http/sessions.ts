@@ -6,9 +6,9 @@ import * as sessions from '../services/sessions.ts';
 import { version } from '../version.ts';
 import { clearSession, readCookie, setSession, visitorOf } from './cookie.ts';
 import { plain, type Route } from './route.ts';
+import { closed } from './schemas.ts';
 
 const tag = 'Session';
-const closed = { additionalProperties: false } as const;
 
 export const Session = Type.Object(
   {

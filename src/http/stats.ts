@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 import { endedStatuses } from '../core/statuses.ts';
 import { describeOrganization, mostDisabled, mostPending } from '../services/stats.ts';
 import { plain, type Route } from './route.ts';
+import { moment } from './schemas.ts';
 
 const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
   description: 'Deliveries that ended in these hours.',
 });
 const maybeMs = Type.Union([Type.Integer(), Type.Null()]);
-const moment = Type.String({ format: 'date-time' });
 
 const Statistics = Type.Object(
   {

@@ -2,7 +2,8 @@ import { Type } from 'typebox';
 import { explain } from '../services/why.ts';
 import { showDelivery } from './deliveries.ts';
 import { plain, type Route } from './route.ts';
-import { Delivery, maybeText } from './schemas.ts';
+import { maybeText } from './schemas.ts';
+import { Delivery } from './schemas-occurrences.ts';
 
 const Why = Type.Object(
   {

@@ -1,0 +1,88 @@
+/** Mistakes in templates, layouts around a message, and the segments that an SMS takes. */
+import { describe, expect, it } from 'vitest';
+import { compileLayout, compileMessage, findTemplateMistakes, type MessageContent } from '../src/core/render.ts';
+import { countSegments } from '../src/core/sms.ts';
+import { failureOf, render } from './support/render.ts';
+
+describe('a mistake in a template', () => {
+  it('is named with its field, line and column, and so are all the others', () => {
+    const content: MessageContent = {
+      subject: '{{ a | shout }}',
+      body: 'fine\n  {% include "x" %}',
+      locales: { de: { body: '{% if a %}' } },
+      overrides: { hooks: { body: '{{ a' } },
+    };
+    expect(findTemplateMistakes(content)).toEqual([
+      { field: 'subject', line: 1, column: 1, message: 'there is no filter "shout"' },
+      { field: 'body', line: 2, column: 3, message: 'there is no tag "include"' },
+      { field: 'locales/de/body', line: 1, column: 1, message: 'tag {% if a %} not closed' },
+      { field: 'overrides/hooks/body', line: 1, column: 1, message: 'output "{{ a" not closed' },
+    ]);
+    const error = failureOf(() => compileMessage(content));
+    expect(error.code).toBe('template.invalid');
+    expect(error.details.fields?.body).toEqual(['line 2, column 3: there is no tag "include"']);
+  });
+
+  it.each(['raw', 'sample', 'constructor', 'valueOf', '__proto__', 'where_exp', 'newline_to_br'])(
+    'may be the filter %s',
+    name => {
+      expect(findTemplateMistakes({ body: `{{ a | ${name} }}` })).toHaveLength(1);
+    },
+  );
+  it.each(['render "x"', 'layout "x"', 'block x', 'tablerow x in y', 'increment x', 'constructor'])(
+    'may be the tag %s',
+    tag => {
+      expect(findTemplateMistakes({ body: `{% ${tag} %}` })).toHaveLength(1);
+    },
+  );
+});
+
+describe('a layout', () => {
+  const html = (layout: string, scope: Record<string, unknown>) =>
+    render({ subject: '<T>', body: '**b**' }, { medium: 'email', scope, layout: compileLayout(layout) }).html;
+
+  it('holds the content as it is and everything else escaped for its place', () => {
+    const layout =
+      '<i title={{ v }}><a href="{{ v }}" title="{{ v }}">{{ v }}</a></i><h1>{{ title }}</h1>{{ content }}';
+    expect(html(layout, { v: 'x" onload=1' })).toBe(
+      '<i title=x&#34;&#32;onload&#61;1><a href="#" title="x&quot; onload=1">x&quot; onload=1</a></i>' +
+        '<h1>&lt;T&gt;</h1><p style="margin:0"><strong>b</strong></p>\n',
+    );
+    expect(html('<a href="{{ v }}">{{ content }}', { v: 'https://a.test/?a&b' })).toContain(
+      'href="https://a.test/?a&amp;b"',
+    );
+  });
+
+  it('without a place for the content is refused', () => {
+    expect(failureOf(() => compileLayout('<p>'))).toMatchObject({ code: 'template.invalid' });
+  });
+});
+
+describe('an SMS', () => {
+  it.each([
+    ['', 1],
+    ['a'.repeat(160), 1],
+    ['a'.repeat(161), 2],
+    ['a'.repeat(306), 2],
+    ['a'.repeat(307), 3],
+    ['€'.repeat(80), 1],
+    ['€'.repeat(81), 2],
+    // The escape and its character stay together, so a segment of 153 holds 76 of them.
+    ['€'.repeat(152), 2],
+    ['€'.repeat(153), 3],
+    ['ž'.repeat(70), 1],
+    ['ž'.repeat(71), 2],
+    ['ž'.repeat(134), 2],
+    ['ž'.repeat(135), 3],
+    // Neither are the halves of a character parted: 33 of them in a segment of 67.
+    ['🔔'.repeat(35), 1],
+    ['🔔'.repeat(66), 2],
+    ['🔔'.repeat(67), 3],
+  ])('of %j takes %i', (text, segments) => {
+    expect(countSegments(text)).toBe(segments);
+  });
+
+  it('is counted as it is sent', () => {
+    expect(render('{{ a }}', { medium: 'sms', scope: { a: 'x'.repeat(200) } }).segments).toBe(2);
+  });
+});
