@@ -90,7 +90,6 @@ describe('gathering', () => {
   const gather = { ms: 40, enough: 3 };
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-    vi.advanceTimersByTime(1_000);
   });
   afterEach(() => void vi.useRealTimers());
 
@@ -192,6 +191,17 @@ describe('gathering', () => {
     batcher.add('c', true);
     await end();
     expect(written()).toEqual(['a', 'b', 'c']);
+  });
+
+  test('keeps nobody in a hurry who does not fit into the next batch', async () => {
+    const { add, end, batcher, written } = open({ gather: { ms: 40, enough: 10 }, mostPerBatch: 2 });
+    add('a');
+    await turn();
+    add('b', 'c');
+    batcher.add('d', true);
+    await end();
+    await end();
+    expect(written()).toEqual(['a', 'bc', 'd']);
   });
 
   test('ends when all is to be drained', async () => {

@@ -25,7 +25,7 @@ export class Batcher<Item, Result> {
   #running: Promise<void> | undefined;
   readonly #write: (items: Item[]) => Promise<Result[]>;
   readonly #options: BatcherOptions;
-  #wroteAt = 0;
+  #wroteAt = Number.NEGATIVE_INFINITY;
   #gathered: (() => void) | undefined;
   #inHurry = false;
 
@@ -62,6 +62,8 @@ export class Batcher<Item, Result> {
     while (this.#waiting.length > 0) {
       await this.#gather();
       const batch = this.#waiting.splice(0, this.#options.mostPerBatch);
+      // Whoever is in a hurry may be among those who did not fit.
+      if (this.#waiting.length === 0) this.#inHurry = false;
       try {
         const results = await this.#write(batch.map(entry => entry.item));
         batch.forEach((entry, i) => {
@@ -88,7 +90,6 @@ export class Batcher<Item, Result> {
       });
       this.#gathered = undefined;
     }
-    this.#inHurry = false;
     this.#wroteAt = performance.now();
   }
 
