@@ -70,7 +70,7 @@ export async function openSmtpScript({ offers = [], decide = () => undefined }: 
     for (const look of watching) look();
   };
   // So that a test may go on talking to a client that has hung up.
-  const server = createServer({ allowHalfOpen: true }, socket => {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
     sockets.add(socket);
     const connection = script.commands.push([]);
     const session = new Session(socket, offers, (verb, line, to) => script.decide({ connection, verb, line, to }));
@@ -176,10 +176,12 @@ class Session {
       if (verb === 'RCPT') this.#to = /<(.*)>/.exec(line)?.[1] ?? '';
       const usual = given ?? this.#byTheBook(verb);
       const answer = (await this.#decide(verb, line, this.#to)) ?? usual;
+      // First: the client may be quick.
+      this.#note(verb, typeof answer === 'function' ? usual : answer);
       if (typeof answer === 'function') await answer(this.#socket, usual);
       else if (answer) this.#socket.write(`${answer}\r\n`);
       if (verb !== 'BODY') this.#unanswered--;
-      this.#note(verb, typeof answer === 'function' ? usual : answer);
+      if (verb === 'QUIT') this.#socket.end();
     });
   }
 
@@ -199,7 +201,6 @@ class Session {
   #note(verb: string, answer: string): void {
     if (verb === '.') this.#agreed = 'nothing';
     if (verb === 'DATA' && answer.startsWith('3')) this.#body = [];
-    if (verb === 'QUIT') this.#socket.end();
     if (!answer.startsWith('2')) return;
     if (verb === 'RSET' || verb === 'EHLO') this.#agreed = 'nothing';
     if (verb === 'MAIL') this.#agreed = 'sender';
