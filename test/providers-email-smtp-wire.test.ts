@@ -235,6 +235,26 @@ describe('a reply', () => {
     const reason = expect.stringMatching(/^550-5\.7\.1 not\s550 5\.7\.1 for you$/);
     expect(await sender.send(to('jane'))).toEqual({ ok: false, retry: false, reason });
   });
+
+  it.each([
+    ['in one line', 'x'],
+    ['in many lines', '250-x\r\n'],
+  ])('without end, %s, costs the connection, and the mail may be tried again', async (_, piece) => {
+    const { server, sender } = await openScripted(single, pipelining);
+    const block = piece.repeat(Math.ceil(8_192 / piece.length));
+    const flood: Answer = async socket => {
+      // Goes on after the client has hung up.
+      socket.removeAllListeners('end');
+      while (!socket.destroyed) await new Promise(resolve => socket.write(block, resolve));
+    };
+    server.decide = ({ verb, connection }) => (verb === 'MAIL' && connection === 1 ? flood : undefined);
+    const reason = expect.stringContaining('does not come to the end of its reply');
+    expect(await sender.send(to('first'))).toEqual({ ok: false, retry: true, reason });
+    expect(await sender.send(to('second'))).toMatchObject(sent);
+    expect(recipients(server)).toEqual(['second']);
+    // At once, not when the server has said all that it has to say.
+    await vi.waitFor(() => expect(server.open()).toBe(1));
+  });
 });
 
 describe('a connection under constant load', () => {

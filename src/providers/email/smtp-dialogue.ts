@@ -131,6 +131,8 @@ export class Dialogue {
     this.#rest = text;
     if (this.#rest.length + this.#lines.length > mostReply) {
       this.#giveUp(new SmtpError('EPROTOCOL', 'the server does not come to the end of its reply'));
+      // It may go on talking for as long as it is listened to.
+      this.#socket.destroy();
     }
   }
 
