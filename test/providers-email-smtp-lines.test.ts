@@ -55,6 +55,18 @@ describe('connections', () => {
     }
   });
 
+  it('on which a mail waits for its answer are not idle after another that could not go', async () => {
+    const { server, sender } = await openScripted({ max_connections: 1, timeout_ms: 100 }, { offers: ['PIPELINING'] });
+    server.decide = ({ verb, connection }) => (verb === '.' && connection === 1 ? trickle : undefined);
+    const first = sender.send(exampleOutgoing({ id: 'first' }));
+    await server.until(() => server.mails.length === 1);
+    expect(await sender.send(exampleOutgoing({ address: '' }))).toMatchObject({ ok: false, retry: false });
+    expect(await first).toMatchObject({ ok: false, unknown: true });
+    expect(await sender.send(exampleOutgoing({ id: 'third' }))).toMatchObject({ ok: true });
+    // None was opened for the one that was given up.
+    expect(server.connections).toBe(2);
+  });
+
   it('that the server has closed meanwhile cost no mail', async () => {
     const { peer, sender } = await open({ max_connections: 1 });
     await sender.send(exampleOutgoing({ id: 'first' }));

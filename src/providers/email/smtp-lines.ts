@@ -63,7 +63,10 @@ export class Lines<Mail> {
         if (!(error instanceof LineGivenUp)) throw error;
       } finally {
         // Nobody has taken it since this mail was handed over.
-        if (isMine || (line.isIdle && removeFrom(this.#handed, line))) this.#passOn(line, this.#idle);
+        if (isMine || (line.isIdle && removeFrom(this.#handed, line))) {
+          // This mail may have failed before anything was said, behind one that still waits for its answer.
+          this.#passOn(line, line.isIdle ? this.#idle : this.#handed);
+        }
       }
     }
   }
