@@ -120,6 +120,20 @@ describe('a mail whose commands went out behind another', () => {
     expect(server.connections).toBe(2);
   });
 
+  it('has all its time from when the other was answered', async () => {
+    const slowly: Answer = async (socket, usual) => {
+      const timer = setInterval(() => socket.write(`${usual.slice(0, 3)}-wait\r\n`), 20);
+      await sleep(900);
+      clearInterval(timer);
+      socket.write(`${usual}\r\n`);
+    };
+    // For each of them 1500 ms in all.
+    const { server, sender } = await openScripted({ ...single, timeout_ms: 300 }, pipelining);
+    server.decide = ({ verb }) => (verb === '.' ? slowly : undefined);
+    expect(await Promise.all([sender.send(to('first')), sender.send(to('second'))])).toMatchObject([sent, sent]);
+    expect([recipients(server), server.connections]).toEqual([['first', 'second'], 1]);
+  });
+
   it('goes on where the other was refused', async () => {
     const { server, first, second } = await sendBoth('554 5.7.1 spam');
     expect(first).toEqual({ ok: false, retry: false, reason: '554 5.7.1 spam' });
