@@ -56,7 +56,7 @@ describe('connections', () => {
   });
 
   it('on which a mail waits for its answer are not idle after another that could not go', async () => {
-    const { server, sender } = await openScripted({ max_connections: 1, timeout_ms: 100 }, { offers: ['PIPELINING'] });
+    const { server, sender } = await openScripted({ max_connections: 1, timeout_ms: 300 }, { offers: ['PIPELINING'] });
     server.decide = ({ verb, connection }) => (verb === '.' && connection === 1 ? trickle : undefined);
     const first = sender.send(exampleOutgoing({ id: 'first' }));
     await server.until(() => server.mails.length === 1);
