@@ -251,6 +251,20 @@ describe('a reply', () => {
   });
 
   it.each([
+    ['MAIL', false],
+    ['RCPT', false],
+    ['.', true],
+  ])('to "%s" that is none says nothing of the mail; that it may have been accepted: %s', async (asked, unknown) => {
+    const { server, sender } = await openScripted(single, pipelining);
+    server.decide = ({ verb, connection }) => (verb === asked && connection === 1 ? 'Segmentation fault' : undefined);
+    const outcome = await sender.send(to('first'));
+    expect(outcome).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('Segmentation fault') });
+    expect('unknown' in outcome).toBe(unknown);
+    expect(await sender.send(to('second'))).toMatchObject(sent);
+    expect(server.mails.at(-1)).toMatchObject({ connection: 2, to: 'second@acme.test' });
+  });
+
+  it.each([
     ['in one line', 'x'],
     ['in many lines', '250-x\r\n'],
   ])('without end, %s, costs the connection, and the mail may be tried again', async (_, piece) => {
