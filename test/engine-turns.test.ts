@@ -1,9 +1,11 @@
 /** Who goes first: urgent before bulk, tenants by turns, and nobody waits for another's slow provider. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { eventually } from './support/api.ts';
 import { type EngineWorld, hooks, openWorld, type Tenant } from './support/sink.ts';
+import { openSmtpScript } from './support/smtp-script.ts';
 
 let world: EngineWorld;
 const servers: Server[] = [];
@@ -57,6 +59,41 @@ test('an urgent message overtakes a fan-out of the same tenant', async () => {
   });
   expect((await tenant.occurrence(id)).counts.sent).toBeLessThan(1_500);
   await completed(tenant, id, 1_500);
+});
+
+test('an urgent mail overtakes mails that wait for a connection', async () => {
+  const mails = 200;
+  const server = await openSmtpScript();
+  onTestFinished(() => server.close());
+  const provider = { use: 'smtp', host: '127.0.0.1', port: server.port, from: 'shop@x.test', max_connections: 1 };
+  const tenant = await world.tenant({
+    users: crowd(mails),
+    channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [provider] }],
+    notifications: [{ channels: ['mail'] }],
+  });
+  const sending = `select count(*)::int as count from deliveries where organization_id = $1 and status = 'sending'`;
+  const allTaken = (count: number) =>
+    eventually(async () => expect((await tenant.sql(sending, tenant.id))[0]!.count).toBe(count));
+  let go = () => {};
+  const gone = new Promise<void>(resolve => {
+    go = resolve;
+  });
+  server.decide = async ({ verb }) => {
+    if (verb !== '.') return undefined;
+    await gone;
+    // Time enough for the urgent one, taken but not in line yet.
+    await sleep(10);
+    return undefined;
+  };
+  const id = await tenant.trigger({ priority: 'bulk' }, { n: 'slowly' });
+  await allTaken(mails);
+  const urgent = await tenant.trigger({ priority: 'urgent', limit_to: ['p3@x.test'] }, { n: 'at once' });
+  await allTaken(mails + 1);
+  go();
+  await completed(tenant, urgent, 1);
+  await completed(tenant, id, mails);
+  expect(server.mails).toHaveLength(mails + 1);
+  expect(server.mails.findIndex(({ body }) => body.includes('Hello at once'))).toBeLessThan(mails / 2);
 });
 
 test('two tenants with much to send take turns', async () => {

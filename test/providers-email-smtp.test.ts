@@ -1,46 +1,16 @@
 import { createHash, createVerify, generateKeyPairSync } from 'node:crypto';
 import { promises as dns } from 'node:dns';
-import { type AddressInfo, createServer } from 'node:net';
-import type { Static } from 'typebox';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { shapeErrors } from '../src/core/declarative-shape.ts';
-import { createOutbound } from '../src/lib/outbound.ts';
 import { smtp } from '../src/providers/email/smtp.ts';
-import type { Outcome, Sender } from '../src/providers/sending.ts';
+import type { Outcome } from '../src/providers/sending.ts';
 import { certificate } from './support/certificate.ts';
 import { exampleOutgoing } from './support/compliance.ts';
-import { type Mail, openSmtpPeer, type SmtpFault, type SmtpPeer, type SmtpPeerOptions } from './support/smtp.ts';
+import type { Mail, SmtpFault } from './support/smtp.ts';
+import { open } from './support/smtp-open.ts';
 
-type Settings = Static<typeof smtp.settings>;
-const closing: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  vi.restoreAllMocks();
-  for (const close of closing.splice(0)) await close();
-});
+afterEach(() => vi.restoreAllMocks());
 
-async function open(
-  settings: Partial<Settings> = {},
-  options: SmtpPeerOptions = {},
-  allow = ['127.0.0.0/8', '::1/128'],
-): Promise<{ peer: SmtpPeer; sender: Sender }> {
-  const peer = await openSmtpPeer(options);
-  const outbound = createOutbound({ allow });
-  const given = {
-    host: 'localhost',
-    port: peer.port,
-    from: 'Acme <no-reply@acme.test>',
-    starttls: 'never',
-    ...settings,
-  };
-  expect(shapeErrors(smtp.settings, given)).toEqual([]);
-  const sender = smtp.open(given as Settings, { outbound });
-  closing.push(
-    () => sender.close(),
-    () => outbound.close(),
-    () => peer.close(),
-  );
-  return { peer, sender };
-}
 const reasonOf = (outcome: Outcome) => (outcome.ok ? '' : outcome.reason);
 
 describe('a mail', () => {
@@ -256,172 +226,6 @@ describe('a failure', () => {
       peer.fault = undefined;
       expect(await sender.send(exampleOutgoing()), `${fault}`).toMatchObject({ ok: true });
     }
-  });
-});
-
-describe('a server that trickles its replies, so that none is ever late', () => {
-  /** Talks SMTP by the book, but for one command whose reply never comes to an end. */
-  async function openTrickler(endless: string) {
-    const seen = { mails: 0, connections: 0, open: 0 };
-    let isSlow = true;
-    const server = createServer(socket => {
-      seen.connections++;
-      seen.open++;
-      let inData = false;
-      const trickle = (code: number) => {
-        const timer = setInterval(() => socket.write(`${code}-wait\r\n`), 20);
-        socket.once('close', () => clearInterval(timer));
-      };
-      const reply = (command: string, code: number, text: string) =>
-        command === endless && isSlow ? trickle(code) : socket.write(`${code} ${text}\r\n`);
-      socket.on('error', () => {}).on('close', () => seen.open--);
-      reply('', 220, 'hello');
-      let rest = '';
-      socket.on('data', chunk => {
-        const lines = (rest + chunk).split('\r\n');
-        rest = lines.pop()!;
-        for (const line of lines) {
-          if (inData && line !== '.') continue;
-          if (inData) {
-            inData = false;
-            seen.mails++;
-            reply('.', 250, 'taken');
-          } else if (line === 'DATA') {
-            inData = true;
-            reply('DATA', 354, 'go on');
-          } else reply(line.split(/[ :]/)[0]!, line.startsWith('QUIT') ? 221 : 250, 'fine');
-        }
-      });
-    });
-    const recover = () => {
-      isSlow = false;
-    };
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-    closing.push(async () => void server.close());
-    return { seen, port: (server.address() as AddressInfo).port, recover };
-  }
-
-  it.each([
-    ['EHLO', false],
-    ['MAIL', false],
-    ['RCPT', false],
-    ['DATA', false],
-    ['.', true],
-  ])('to "%s" is given up; that it may have been accepted: %s', async (endless, unknown) => {
-    const { seen, port, recover } = await openTrickler(endless);
-    const { sender } = await open({ host: '127.0.0.1', port, timeout_ms: 200, max_connections: 1 });
-    const began = performance.now();
-    const [first, second] = await Promise.all([
-      sender.send(exampleOutgoing()),
-      // Waits for the only connection, which is no fault of it.
-      new Promise(resolve => setTimeout(resolve, 300)).then(() => {
-        const sending = sender.send(exampleOutgoing({ id: 'second' }));
-        recover();
-        return sending;
-      }),
-    ]);
-    expect(first).toMatchObject({ ok: false, retry: true, reason: expect.stringContaining('1000 ms') });
-    expect('unknown' in first).toBe(unknown);
-    expect(performance.now() - began).toBeGreaterThan(990);
-    expect(second).toMatchObject({ ok: true });
-    // Nothing went out on the first connection after it was given up.
-    expect([seen.mails, seen.connections]).toEqual([unknown ? 2 : 1, 2]);
-    // The second is idle, and closed for it; the first would stay for as long as something comes.
-    await vi.waitFor(() => expect(seen.open).toBe(0));
-  });
-
-  it('is like a name that is found too late: nothing is sent then', async () => {
-    const { seen, port } = await openTrickler('none');
-    const { sender } = await open({ host: 'mail.acme.test', port, timeout_ms: 100 });
-    vi.spyOn(dns, 'lookup').mockImplementation((async () => {
-      await new Promise(resolve => setTimeout(resolve, 1_000));
-      return [{ address: '127.0.0.1', family: 4 }];
-    }) as never);
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
-    await vi.waitFor(() => expect(seen).toEqual({ mails: 0, connections: 1, open: 0 }), 3_000);
-  });
-});
-
-describe('connections', () => {
-  const many = (count: number) => Array.from({ length: count }, (_, n) => exampleOutgoing({ id: `mail-${n}` }));
-
-  it('are few, and shared by many mails, each sent once', async () => {
-    const { peer, sender } = await open({ max_connections: 3 });
-    const outcomes = await Promise.all(many(100).map(sender.send));
-    expect(outcomes.filter(({ ok }) => !ok)).toEqual([]);
-    expect(new Set(peer.mails.map(({ headers }) => headers['message-id'])).size).toBe(100);
-    expect(peer.mails).toHaveLength(100);
-    expect(peer.connections).toBe(3);
-  });
-
-  it('are kept, however many mails have gone, and also after one that was refused', async () => {
-    const { peer, sender } = await open({ max_connections: 1 });
-    await Promise.all(many(150).map(sender.send));
-    peer.fault = { rcpt: '550 no' };
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false });
-    peer.fault = { data: '554 spam' };
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false });
-    peer.fault = undefined;
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
-    expect(peer.mails).toHaveLength(151);
-    expect(peer.connections).toBe(1);
-  });
-
-  it('that the server will not use for another mail cost none', async () => {
-    const { peer, sender } = await open({ max_connections: 1 });
-    await sender.send(exampleOutgoing({ id: 'first' }));
-    const fault = { mail: '421 4.7.0 enough for now' };
-    Object.defineProperty(peer, 'fault', { get: () => (peer.connections === 1 ? fault : undefined) });
-    expect(await sender.send(exampleOutgoing({ id: 'second' }))).toEqual({ ok: true, id: '<second@acme.test>' });
-    expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
-  });
-
-  it('are looked up and opened anew after a minute', async () => {
-    vi.useFakeTimers({ toFake: ['Date'] });
-    try {
-      const { peer, sender } = await open({ max_connections: 1 });
-      await sender.send(exampleOutgoing());
-      vi.setSystemTime(Date.now() + 61_000);
-      expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: true });
-      expect([peer.mails.length, peer.connections]).toEqual([2, 2]);
-      await vi.waitFor(() => expect(peer.open()).toBe(1));
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  it('that the server has closed meanwhile cost no mail', async () => {
-    const { peer, sender } = await open({ max_connections: 1 });
-    await sender.send(exampleOutgoing({ id: 'first' }));
-    peer.disconnect();
-    expect(await sender.send(exampleOutgoing({ id: 'second' }))).toMatchObject({ ok: true });
-    expect(peer.mails).toHaveLength(2);
-  });
-
-  it('ask anew where the host is', async () => {
-    const { peer, sender } = await open({ max_connections: 1 });
-    await sender.send(exampleOutgoing());
-    peer.disconnect();
-    await vi.waitFor(() => expect(peer.open()).toBe(0));
-    vi.spyOn(dns, 'lookup').mockImplementation((async () => [{ address: '10.0.0.1', family: 4 }]) as never);
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: false });
-  });
-
-  it('are let go once what is under way has ended', async () => {
-    const { peer, sender } = await open({ max_connections: 2 });
-    const sending = Promise.all(many(10).map(sender.send));
-    await sender.close();
-    expect((await sending).filter(({ ok }) => !ok)).toEqual([]);
-    await vi.waitFor(() => expect(peer.open()).toBe(0));
-    expect(await sender.send(exampleOutgoing())).toMatchObject({ ok: false, retry: true });
-  });
-
-  it('send no faster than the rate', async () => {
-    const { peer, sender } = await open({ rate: 5, max_connections: 1 });
-    const before = performance.now();
-    await Promise.all(many(11).map(sender.send));
-    expect(peer.mails).toHaveLength(11);
-    expect(performance.now() - before).toBeGreaterThan(1_900);
   });
 });
 

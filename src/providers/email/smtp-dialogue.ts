@@ -131,6 +131,8 @@ export class Dialogue {
     this.#rest = text;
     if (this.#rest.length + this.#lines.length > mostReply) {
       this.#giveUp(new SmtpError('EPROTOCOL', 'the server does not come to the end of its reply'));
+      // It may go on talking for as long as it is listened to.
+      this.#socket.destroy();
     }
   }
 
@@ -145,6 +147,10 @@ export class Dialogue {
     const [name] = turn.commands.shift() ?? ['DATA'];
     // Some answer to DATA as to any other command.
     const isFine = reply.startsWith('2') || (reply.startsWith('3') && name === 'DATA' && !left);
+    if (!isFine && !anyReply.test(reply)) {
+      this.#giveUp(new SmtpError('EPROTOCOL', `no reply to ${name}: ${toText(reply)}`));
+      return;
+    }
     if (!isFine) turn.refusal ??= refused(left ? 'EMESSAGE' : 'EENVELOPE', name, reply);
     if (reply.startsWith(serverCloses)) this.#giveUp(turn.refusal!);
     else if (name === 'RSET' && !isFine) this.#giveUp(new SmtpError('ECONNECTION', `not to be used again: ${reply}`));
@@ -194,6 +200,7 @@ export class Dialogue {
   }
 }
 
+const anyReply = /^[2-5]\d\d/;
 const forbidden = /[\r\n<>]/;
 const beyondAscii = /[^\0-\x7f]/;
 const end = Buffer.from('.\r\n');
@@ -205,6 +212,9 @@ function toLines(body: Buffer): Buffer {
 }
 
 function refused(code: string, command: string, reply: string): SmtpError {
-  const told = Buffer.from(reply, 'latin1').toString('utf8');
-  return new SmtpError(code, `the server refused ${command}`, command, told);
+  return new SmtpError(code, `the server refused ${command}`, command, toText(reply));
+}
+
+function toText(reply: string): string {
+  return Buffer.from(reply, 'latin1').toString('utf8');
 }

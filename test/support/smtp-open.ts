@@ -1,0 +1,46 @@
+/** The sender of the SMTP provider, with a server for it; both are closed with the test. */
+import type { Static } from 'typebox';
+import { expect, onTestFinished } from 'vitest';
+import { shapeErrors } from '../../src/core/declarative-shape.ts';
+import { createOutbound } from '../../src/lib/outbound.ts';
+import { smtp } from '../../src/providers/email/smtp.ts';
+import type { Sender } from '../../src/providers/sending.ts';
+import { openSmtpPeer, type SmtpPeer, type SmtpPeerOptions } from './smtp.ts';
+import { openSmtpScript, type SmtpScript, type SmtpScriptOptions } from './smtp-script.ts';
+
+export type Settings = Static<typeof smtp.settings>;
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+
+export async function open(
+  settings: Partial<Settings> = {},
+  options: SmtpPeerOptions = {},
+  allow = loopback,
+): Promise<{ peer: SmtpPeer; sender: Sender }> {
+  const peer = await openSmtpPeer(options);
+  onTestFinished(() => peer.close());
+  return { peer, sender: openSender({ port: peer.port, ...settings }, allow) };
+}
+
+export async function openScripted(
+  settings: Partial<Settings> = {},
+  options: SmtpScriptOptions = {},
+): Promise<{ server: SmtpScript; sender: Sender }> {
+  const server = await openSmtpScript(options);
+  const sender = openSender({ host: '127.0.0.1', port: server.port, ...settings }, loopback);
+  // Before the sender: what it still waits for will not come.
+  onTestFinished(() => server.close());
+  return { server, sender };
+}
+
+function openSender(settings: Partial<Settings>, allow: string[]): Sender {
+  const outbound = createOutbound({ allow });
+  const given = { host: 'localhost', from: 'Acme <no-reply@acme.test>', starttls: 'never', ...settings };
+  expect(shapeErrors(smtp.settings, given)).toEqual([]);
+  const sender = smtp.open(given as Settings, { outbound });
+  onTestFinished(async () => {
+    await sender.close();
+    await outbound.close();
+  });
+  return sender;
+}
