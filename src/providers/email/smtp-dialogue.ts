@@ -1,7 +1,8 @@
 /**
  * What is said on a connection once the server knows us (RFC 5321). Where the server allows it (RFC 2920), the commands
- * before a mail go in one piece, and together with the mail before it: one turn for each mail instead of four. nodemailer opens the connection, and goes on to watch over it. Its
- * own way of sending is made for mails that are streams: it took 120 µs for a mail of ours, this takes 50.
+ * before a mail go in one piece, and together with the mail before it: one turn for each mail instead of four. nodemailer
+ * opens the connection, and goes on to watch over it. Its own way of sending is made for mails that are streams: it took
+ * 120 µs for a mail of ours, this takes 50.
  */
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
