@@ -21,7 +21,6 @@ import type { Ready } from './deliver.ts';
 import type { Engine } from './engine.ts';
 
 const occurrencesAtOnce = 100;
-const recipientsAtOnce = 500;
 /** Planned together; after each such group it is seen whether the rest of a claim goes back into the queue. */
 const plannedAtOnce = 10;
 /** Up to so many at once are sent in the same breath also by a channel with limits. */
@@ -32,6 +31,8 @@ const laterSeconds = 30;
 /** How many more messages of a class and an organization this worker takes on. */
 export interface Room {
   of(priority: number, organization: number): number;
+  /** How many recipients to decide together. */
+  page(priority: number): number;
 }
 
 interface Given extends NewDelivery {
@@ -69,10 +70,11 @@ export async function expandSome(
   if (claimed.length === 0) return after === 0 ? undefined : { ready: [], queued: new Set(), next: new Set() };
   // Pages of many long lists at once would fill the memory and make the urgent wait.
   const pages: ExpansionPage<Given>[] = [];
+  const limit = room.page(priority);
   let planned = 0;
-  while (claimed.length > 0 && planned < recipientsAtOnce) {
+  while (claimed.length > 0 && planned < limit) {
     const group = claimed.splice(0, plannedAtOnce);
-    for (const page of await Promise.all(group.map(occurrence => planSafely(engine, owner, occurrence)))) {
+    for (const page of await Promise.all(group.map(occurrence => planSafely(engine, owner, occurrence, limit)))) {
       if (page) pages.push(page);
       planned += page?.deliveries.length ?? 0;
     }
@@ -113,9 +115,10 @@ async function planSafely(
   engine: Engine,
   owner: number,
   occurrence: ClaimedOccurrence,
+  limit: number,
 ): Promise<ExpansionPage<Given> | undefined> {
   try {
-    return await planPage(engine, occurrence);
+    return await planPage(engine, occurrence, limit);
   } catch (error) {
     engine.log.error({ err: error, occurrence: occurrence.id }, 'could not expand an occurrence; trying again later');
     await returnOccurrencesAcrossTenants(engine.db, owner, [occurrence.id], laterSeconds);
@@ -127,7 +130,11 @@ function idsOf(occurrences: ClaimedOccurrence[]): string[] {
   return occurrences.map(({ id }) => id);
 }
 
-async function planPage(engine: Engine, occurrence: ClaimedOccurrence): Promise<ExpansionPage<Given> | undefined> {
+async function planPage(
+  engine: Engine,
+  occurrence: ClaimedOccurrence,
+  limit: number,
+): Promise<ExpansionPage<Given> | undefined> {
   const { organization_id, id, priority } = occurrence;
   const page: ExpansionPage<Given> = { organization_id, id, priority, cursor: null, reason: null, deliveries: [] };
   const plan = await engine.plans.findEvent(organization_id, occurrence.event_id);
@@ -139,13 +146,7 @@ async function planPage(engine: Engine, occurrence: ClaimedOccurrence): Promise<
   }
   const options = occurrence.options as TriggerOptions;
   const { context, cursor: from } = occurrence;
-  const decided = await decidePage(engine, plan, {
-    context,
-    options,
-    cursor: from,
-    limit: recipientsAtOnce,
-    makeUsers: true,
-  });
+  const decided = await decidePage(engine, plan, { context, options, cursor: from, limit, makeUsers: true });
   const { decisions, cursor, refused } = decided;
   const fansOut = from !== null || cursor !== null;
   const next = cursor && plan.notifications[cursor.notification];
