@@ -40,3 +40,17 @@ export function pickByTurns(table: string, waiting: string, keys: string): strin
       limit $3
     )`;
 }
+
+/** How turns go on after a claim: after which organization, and whether it has taken all that was due. */
+export function goOn(
+  { after, most }: Pick<Turn, 'after' | 'most'>,
+  claimed: { organization_id: number }[],
+): { after: number; isAll: boolean } {
+  const organizations = new Set(claimed.map(one => one.organization_id));
+  const isEnd = claimed.length < most && organizations.size < mostOrganizations;
+  return {
+    after: isEnd ? 0 : Math.max(...organizations),
+    // Fewer than the smallest share: nobody can have had more.
+    isAll: isEnd && after === 0 && claimed.length < Math.ceil(most / mostOrganizations),
+  };
+}

@@ -10,6 +10,7 @@ import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '..
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
 import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
+import { goOn } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type Around, writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
@@ -29,10 +30,10 @@ export async function claimSome(
   busy: number[],
 ): Promise<Delivery[] | undefined> {
   const { claims, turns } = engine;
-  const after = turns.deliveries[priority] ?? 0;
-  const claimed = await claimDeliveriesAcrossTenants(claims, { priority, after, most, owner, busy });
-  turns.deliveries[priority] = Math.max(0, ...claimed.map(delivery => delivery.organization_id));
-  return claimed.length === 0 && after === 0 ? undefined : claimed;
+  const turn = { priority, after: turns.deliveries[priority] ?? 0, most, owner, busy };
+  const claimed = await claimDeliveriesAcrossTenants(claims, turn);
+  turns.deliveries[priority] = goOn(turn, claimed).after;
+  return claimed.length === 0 && turn.after === 0 ? undefined : claimed;
 }
 
 /** A message that is claimed; what it is of and whom it is for, where they were read a moment ago and need not be again. */

@@ -16,6 +16,7 @@ import {
   storeExpansionAcrossTenants,
 } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
+import { goOn } from '../db/turns.ts';
 import { type Decided, decidePage } from '../services/deciding.ts';
 import type { Ready } from './deliver.ts';
 import type { Engine } from './engine.ts';
@@ -47,6 +48,8 @@ export interface Expanded {
   queued: Set<number>;
   /** The classes of the next pages. */
   next: Set<number>;
+  /** Nothing else was due. */
+  isAll: boolean;
 }
 
 /** One turn of one class; undefined when nothing was due. */
@@ -58,16 +61,13 @@ export async function expandSome(
   room: Room,
 ): Promise<Expanded | undefined> {
   const { db, hot, claims, turns } = engine;
-  const after = turns.occurrences[priority] ?? 0;
-  const claimed = await claimOccurrencesAcrossTenants(claims, {
-    priority,
-    after,
-    most: occurrencesAtOnce,
-    owner,
-    busy,
-  });
-  turns.occurrences[priority] = Math.max(0, ...claimed.map(occurrence => occurrence.organization_id));
-  if (claimed.length === 0) return after === 0 ? undefined : { ready: [], queued: new Set(), next: new Set() };
+  const turn = { priority, after: turns.occurrences[priority] ?? 0, most: occurrencesAtOnce, owner, busy };
+  const claimed = await claimOccurrencesAcrossTenants(claims, turn);
+  const { after, isAll } = goOn(turn, claimed);
+  turns.occurrences[priority] = after;
+  if (claimed.length === 0) {
+    return turn.after === 0 ? undefined : { ready: [], queued: new Set(), next: new Set(), isAll };
+  }
   // Pages of many long lists at once would fill the memory and make the urgent wait.
   const pages: ExpansionPage<Given>[] = [];
   const limit = room.page(priority);
@@ -92,7 +92,7 @@ export async function expandSome(
     person,
   }));
   const next = new Set(pages.filter(page => page.cursor).map(page => page.priority));
-  return { ready, queued, next };
+  return { ready, queued, next, isAll };
 }
 
 /** What there is no room for goes through the queue, where turns are taken. */

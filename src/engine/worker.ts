@@ -172,8 +172,12 @@ export class Worker {
       if (this.#expected.hasMore(priority, Date.now())) this.#short = true;
       return false;
     }
-    this.#expected.add('occurrences', priority);
-    for (const next of expanded.next) this.#expected.more(next, Date.now());
+    // What has come since is announced.
+    if (!expanded.isAll) this.#expected.add('occurrences', priority);
+    for (const next of expanded.next) {
+      this.#expected.add('occurrences', next);
+      this.#expected.more(next, Date.now());
+    }
     for (const queued of expanded.queued) this.#expected.add('deliveries', queued);
     this.#send(expanded.ready);
     return true;
