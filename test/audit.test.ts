@@ -110,7 +110,8 @@ test('that an organization was deleted is known after it is gone', async () => {
   const answer = await ask({ method: 'DELETE', path: `/api/o/acme/${query}` });
   expect(answer.status, answer.text).toBe(200);
   const { db } = service.house.deps;
-  const entries = await db.selectFrom('audit').selectAll().where('organization_id', '=', acme.id).execute();
-  expect(entries.at(-1)).toMatchObject({ action, noun, path: 'acme', actor_name: 'acme all' });
+  const entries = db.selectFrom('audit').selectAll().where('organization_id', '=', acme.id);
+  const last = await entries.orderBy('id', 'desc').limit(1).executeTakeFirst();
+  expect(last).toMatchObject({ action, noun, path: 'acme', actor_name: 'acme all' });
   expect((await ask({ path: '/api/o/acme/audit/' })).status).toBe(401);
 });
