@@ -108,8 +108,20 @@ describe('gathering', () => {
     return opened;
   }
 
+  /** The next one waits until as long after the one that is being written. */
+  async function gathersAgain({ add, end, written }: ReturnType<typeof open>) {
+    const before = written();
+    await end();
+    add('z');
+    await pass(39);
+    expect(written()).toEqual(before);
+    await pass(1);
+    expect(written()).toEqual([...before, 'z']);
+  }
+
   test('goes on for so long after the last batch began', async () => {
-    const { add, end, written } = open({ gather });
+    const opened = open({ gather });
+    const { add, end, written } = opened;
     add('a');
     await turn();
     await pass(10);
@@ -121,12 +133,7 @@ describe('gathering', () => {
     expect(written()).toEqual(['a']);
     await pass(1);
     expect(written()).toEqual(['a', 'bc']);
-    await end();
-    add('d');
-    await pass(39);
-    expect(written()).toEqual(['a', 'bc']);
-    await pass(1);
-    expect(written()).toEqual(['a', 'bc', 'd']);
+    await gathersAgain(opened);
   });
 
   test('keeps nobody who comes after a pause', async () => {
@@ -168,19 +175,15 @@ describe('gathering', () => {
   });
 
   test('ends for one in a hurry, who takes along those before', async () => {
-    const { add, end, batcher, written } = await stream();
+    const opened = await stream();
+    const { add, batcher, written } = opened;
     add('b');
     await turn();
     batcher.add('c', true);
     await turn();
     expect(written()).toEqual(['a', 'bc']);
     expect(vi.getTimerCount()).toBe(0);
-    await end();
-    add('d');
-    await pass(39);
-    expect(written()).toEqual(['a', 'bc']);
-    await pass(1);
-    expect(written()).toEqual(['a', 'bc', 'd']);
+    await gathersAgain(opened);
   });
 
   test('does not begin for one in a hurry who came first, or while the last batch was written', async () => {

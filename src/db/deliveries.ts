@@ -38,6 +38,8 @@ export interface Delivery {
  * for the plain column the planner took it where the primary key is far better.
  */
 export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-000000000000')`;
+/** The same of whom it goes to. */
+export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.created_at`;

@@ -5,7 +5,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { endedStatuses } from '../core/statuses.ts';
-import { occurrenceInOnce } from './deliveries.ts';
+import { addressInOnce, occurrenceInOnce } from './deliveries.ts';
 import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
 import type { Db } from './pool.ts';
 
@@ -115,7 +115,7 @@ export async function findDeliveriesTo(
     where d.organization_id = ${organizationId} and d.occurrence_id = ${occurrenceId}
       and ${sql.raw(occurrenceInOnce)} = ${occurrenceId}
       and d.notification_id = any(${notifications}::bigint[]) and d.channel_id = any(${channels}::bigint[])
-      and coalesce(d.address, '#' || d.user_id) = any(${addresses}::text[])
+      and ${sql.raw(addressInOnce)} = any(${addresses}::text[])
     order by d.id`.execute(db);
   return rows;
 }

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
-import { type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import { pickByTurns, type Turn } from './turns.ts';
 
@@ -72,7 +72,7 @@ const insertText = `
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
     $9::text[], $10::text[], $11::text[], $12::integer[]) as g (organization_id, occurrence_id, priority, notification_id, version,
     channel_id, user_id, address, status, reason, user_version)
-  on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id, (coalesce(address, '#' || user_id)),
+  on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id, (${addressInOnce}),
     occurrence_id) do nothing
   returning d.organization_id, d.occurrence_id, d.id, d.notification_id, d.channel_id, d.user_id, d.address, d.status`;
 
