@@ -226,9 +226,10 @@ CREATE TABLE occurrences (
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
-CREATE INDEX occurrences_held ON occurrences (event_id) WHERE status = 'accepted' AND due_at = 'infinity'::timestamp with time zone;
+CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone;
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 

@@ -224,7 +224,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     missingVariables: deps.missingVariables,
     limits,
     log,
-    turns: { occurrences: [], deliveries: [] },
+    turns: { accepted: [], expanding: [], deliveries: [] },
   };
   const dedupe = Object.values(providers).filter(provider => provider.dedupes);
   const worker = new Worker(

@@ -8,7 +8,7 @@ import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 const organization = 7;
 const occurrence = uuidv7(Date.now());
-const turn = { priority: 2, after: 0, most: 10, owner: 1, busy: [] };
+const turn = { priority: 2, after: 0, most: 10, owner: 1, shares: { usual: 1_000, byOrganization: new Map<number, number>() } };
 let database: TestDatabase;
 let open: Database;
 
@@ -81,6 +81,8 @@ function outcomes(ids: number[]): Settlement[] {
     due_at: null,
     wording: null,
     user_version: null,
+    event_id: 1,
+    since: new Date(),
   }));
 }
 

@@ -1,7 +1,7 @@
 /** What a worker does when outcomes cannot be written. */
 import { expect, test } from 'vitest';
 import type { Delivery } from '../src/db/deliveries.ts';
-import { deliverAll, type Ready } from '../src/engine/deliver.ts';
+import { type ClaimedDelivery, deliverAll } from '../src/engine/deliver.ts';
 import type { Engine } from '../src/engine/engine.ts';
 
 const failure = new Error('the ledger is broken');
@@ -17,16 +17,16 @@ const engine = {
 } as unknown as Engine;
 
 test('a failure of the first is told once all have been looked at, and ends nothing else', async () => {
-  const occurrence = { cancelled_at: new Date() } as Ready['occurrence'];
+  const occurrence = { cancelled_at: new Date() } as ClaimedDelivery['occurrence'];
   const ready = Array.from({ length: 300 }, (_, id) => ({
     delivery: { id, occurrence_id: 'o', provider_attempts: 1, attempts: 1 } as Delivery,
     occurrence,
-    person: {} as Ready['person'],
+    person: {} as ClaimedDelivery['person'],
   }));
   const unhandled: unknown[] = [];
   const note = (error: unknown) => unhandled.push(error);
   process.on('unhandledRejection', note);
-  await expect(deliverAll(engine, ready as Ready[], () => {})).rejects.toBe(failure);
+  await expect(deliverAll(engine, ready as ClaimedDelivery[], () => {})).rejects.toBe(failure);
   await new Promise(setImmediate);
   process.off('unhandledRejection', note);
   expect(unhandled).toEqual([]);

@@ -1,7 +1,7 @@
 /** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
 import type pg from 'pg';
-import { latencyBounds } from '../core/latency.ts';
-import { pickByTurns, type Turn } from './turns.ts';
+import { countText } from './counts.ts';
+import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
 export interface NewDelivery {
   notification_id: number;
@@ -47,8 +47,8 @@ const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.
 const claim = {
   name: 'claim_deliveries',
   text: `
-    with ${pickByTurns('deliveries', "status in ('pending', 'retrying')", 'occurrence_id, id')}
-    update deliveries d set status = 'sending', owner = $4, attempts = d.attempts + 1,
+    with ${pickByTurns('deliveries', 'organization_id, occurrence_id, id')}
+    update deliveries d set status = 'sending', owner = $8, attempts = d.attempts + 1,
       provider_attempts = d.provider_attempts + 1
     from picked p
     where d.organization_id = p.organization_id and d.occurrence_id = p.occurrence_id and d.id = p.id
@@ -57,8 +57,7 @@ const claim = {
 
 /** The intent is on record, committed, before anything is sent. */
 export async function claimDeliveriesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<Delivery[]> {
-  const values = [turn.priority, turn.after, turn.most, turn.owner, turn.busy];
-  const { rows } = await pool.query<Delivery>({ ...claim, values });
+  const { rows } = await pool.query<Delivery>({ ...claim, values: [...turnValues(turn), turn.owner] });
   return rows;
 }
 
@@ -124,6 +123,9 @@ export interface Settlement {
   /** What it was written with; null where it was not, or with what it was decided with. */
   wording: string | null;
   user_version: number | null;
+  /** For the statistics, of its occurrence: the event, and when it was due. Null where the occurrence is gone. */
+  event_id: number | null;
+  since: Date | null;
 }
 
 // One statement for a batch: the deliveries, the counts of their occurrences (complete when nothing is outstanding), and
@@ -145,12 +147,12 @@ const settle = {
         sent_at = case when g.status = 'sent' then now() else d.sent_at end
       from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::text[],
         $9::text[], $10::text[], $11::text[], $12::smallint[], $13::smallint[], $14::timestamptz[], $15::uuid[],
-        $16::integer[]) as g (
-        organization_id, occurrence_id, id, attempts, tried, status, reason,
-        detail, provider, provider_message_id, provider_index, provider_attempts, due_at, wording, user_version)
+        $16::integer[], $17::bigint[], $18::timestamptz[]) as g (
+        organization_id, occurrence_id, id, attempts, tried, status, reason, detail, provider, provider_message_id,
+        provider_index, provider_attempts, due_at, wording, user_version, event_id, since)
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
         and d.status = $1 and d.attempts = g.attempts
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
 };
@@ -171,6 +173,8 @@ const columns = [
   'due_at',
   'wording',
   'user_version',
+  'event_id',
+  'since',
 ] as const;
 
 // The same for many of one occurrence that were sent alike, as they come of a fan-out: their ids are close together.
@@ -186,7 +190,8 @@ const settleSent = {
         owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording)
       where d.organization_id = $2 and d.occurrence_id = $3 and d.id between $9 and $10
         and ($5::bigint[])[width_bucket(d.id, $5::bigint[])] = d.id and d.status = $1 and d.attempts = $6
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, $11::bigint as event_id,
+        $12::timestamptz as since
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
 };
@@ -233,48 +238,11 @@ async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<numb
 }
 
 async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
-  const { organization_id, occurrence_id, provider, attempts, wording } = run[0]!;
+  const { organization_id, occurrence_id, provider, attempts, wording, event_id, since } = run[0]!;
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
-  const values = ['sending', organization_id, occurrence_id, provider, ids, attempts, wording, names];
-  const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values: [...values, ids[0], ids.at(-1)] });
+  const same = ['sending', organization_id, occurrence_id, provider, ids, attempts, wording, names];
+  const values = [...same, ids[0], ids.at(-1), event_id, since];
+  const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;
-}
-
-/**
- * SQL text that adds rows of `changed(organization_id, occurrence_id, channel_id, status)` to counts and statistics. They
- * are counted once, and the counts are passed on: a walk over all of them for each use took 4 µs a row.
- */
-export function countText(changed: string): string {
-  const ended = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'];
-  const columns = ended.map(status => `coalesce(sum(count) filter (where status = '${status}'), 0)::int as ${status}`);
-  const totals = ended.map(status => `${status} = o.${status} + t.${status}`).join(', ');
-  const outstanding = `o.deliveries - ${ended.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
-  return `ended as (
-      select organization_id, occurrence_id, channel_id, status, count(*) as count from ${changed}
-      where status = any('{${ended.join()}}') group by 1, 2, 3, 4
-    ), totals as (
-      select organization_id, occurrence_id, ${columns.join(', ')} from ended group by 1, 2 order by 1, 2
-    ), counted as (
-      update occurrences o set ${totals},
-        status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
-        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
-      from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
-      returning o.organization_id, o.id, o.event_id, o.due_at
-    ), stats as (
-      insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
-      select c.organization_id, date_trunc('hour', now()), c.event_id, e.channel_id, e.status, sum(e.count)
-      from ended e join counted c on c.organization_id = e.organization_id and c.id = e.occurrence_id
-      group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-      on conflict (organization_id, hour, event_id, channel_id, status)
-        do update set count = delivery_stats.count + excluded.count
-    ), latencies as (
-      insert into latency_stats (organization_id, hour, bucket, count)
-      select c.organization_id, date_trunc('hour', now()),
-        width_bucket(extract(epoch from now() - least(c.due_at, now())) * 1000, '{${latencyBounds.join()}}'::numeric[]), sum(e.count)
-      from ended e join counted c on c.organization_id = e.organization_id and c.id = e.occurrence_id
-      where e.status = 'sent'
-      group by 1, 2, 3 order by 1, 2, 3
-      on conflict (organization_id, hour, bucket) do update set count = latency_stats.count + excluded.count
-    )`;
 }

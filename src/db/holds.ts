@@ -25,7 +25,7 @@ export async function releaseHeldAcrossTenants(db: Db): Promise<number> {
   const { rows } = await sql<{ released: number }>`
     with occurrences_due as (
       update occurrences o set due_at = now(), reason = null
-      where o.status = 'accepted' and o.due_at = 'infinity' and not exists (
+      where o.status in ('accepted', 'expanding') and o.due_at = 'infinity' and not exists (
         select from events e join applications a on a.organization_id = e.organization_id and a.id = e.application_id
         where e.organization_id = o.organization_id and e.id = o.event_id
           and (e.paused_at is not null or a.paused_at is not null))

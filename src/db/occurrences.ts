@@ -4,7 +4,8 @@ import type pg from 'pg';
 import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
-import { countText, occurrenceInOnce } from './deliveries.ts';
+import { countText } from './counts.ts';
+import { occurrenceInOnce } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
 
@@ -15,6 +16,7 @@ export interface OccurrenceFacts {
   event_id: number;
   context: JsonObject;
   correlation_id: string | null;
+  due_at: Date;
   expires_at: Date | null;
   cancelled_at: Date | null;
   created_at: Date;
@@ -25,7 +27,8 @@ export async function findOccurrencesAcrossTenants(
   wanted: { organizationId: number; id: string }[],
 ): Promise<OccurrenceFacts[]> {
   const { rows } = await sql<OccurrenceFacts>`
-    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.expires_at, o.cancelled_at, o.created_at
+    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at,
+      o.cancelled_at, o.created_at
     from unnest(${wanted.map(one => one.organizationId)}::bigint[], ${wanted.map(one => one.id)}::uuid[])
       as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`.execute(db);
@@ -310,8 +313,10 @@ export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id
   const result = await pool.query<{ stopped: number }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
+      from occurrences o
       where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+        and o.organization_id = $1 and o.id = $2
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('stopped')}
     select count(*)::int as stopped from stopped`,
     [organizationId, id],

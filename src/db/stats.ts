@@ -159,7 +159,9 @@ export interface Queue {
 /** By the indexes that claims use, a class of priority at a time. */
 export async function describeQueue(db: Db, organizationId: number, most: number): Promise<Queue> {
   const waits = sql`status in ('pending', 'retrying') and organization_id = ${organizationId}`;
-  const accepted = sql`status = 'accepted' and organization_id = ${organizationId} and due_at <= now()`;
+  const due = sql`organization_id = ${organizationId} and due_at <= now()`;
+  const accepted = sql`status = 'accepted' and ${due}`;
+  const continued = sql`status = 'expanding' and owner is null and ${due}`;
   const { rows } = await sql<Queue>`
     with classes as (select unnest(${priorities.map((_, i) => i)}::smallint[]) as priority)
     select
@@ -168,12 +170,16 @@ export async function describeQueue(db: Db, organizationId: number, most: number
           (select from deliveries where ${waits} and priority = c.priority and due_at < 'infinity' limit ${most})
           union all
           (select from occurrences where ${accepted} and priority = c.priority limit ${most})
+          union all
+          (select from occurrences where ${continued} and priority = c.priority limit ${most})
         ) each limit ${most}) counted) as pending,
       (select min(first.due_at) from classes c, lateral (
         (select due_at from deliveries where ${waits} and priority = c.priority and due_at <= now()
           order by due_at limit 1)
         union all
         (select due_at from occurrences where ${accepted} and priority = c.priority order by due_at limit 1)
+        union all
+        (select due_at from occurrences where ${continued} and priority = c.priority order by due_at limit 1)
       ) first) as oldest`.execute(db);
   return rows[0]!;
 }

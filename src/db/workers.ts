@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { mostAttempts } from '../core/retry.ts';
-import { countText } from './deliveries.ts';
+import { countText } from './counts.ts';
 import type { Db } from './pool.ts';
 
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
@@ -77,7 +77,7 @@ export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
 export async function releaseOccurrencesAcrossTenants(db: Db, owner: number): Promise<number> {
   const result = await db
     .updateTable('occurrences')
-    .set({ status: 'accepted', owner: null })
+    .set({ owner: null })
     .where('status', '=', 'expanding')
     .where('owner', '=', owner)
     .executeTakeFirst();
@@ -98,8 +98,9 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
               and c.on_unknown = 'hold' and (c.providers -> d.provider_index ->> 'use') <> all($2::text[]))
           then 'unknown' else 'retrying' end,
         reason = 'unknown', detail = 'the worker ended before the answer came', owner = null, due_at = now()
-      where d.owner = $1 and d.status = 'sending'
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status
+      from occurrences o
+      where d.owner = $1 and d.status = 'sending' and o.organization_id = d.organization_id and o.id = d.occurrence_id
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('settled')}
     select count(*)::int as settled from settled`,
     [owner, dedupe, mostAttempts],

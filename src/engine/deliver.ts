@@ -10,12 +10,12 @@ import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '..
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
 import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
-import { goOn } from '../db/turns.ts';
+import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type Around, writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
-import { patiently } from './patience.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 const longestWords = 2_000;
 /** Messages that are written before others have their turn: about 2 ms. */
@@ -27,17 +27,17 @@ export async function claimSome(
   owner: number,
   priority: number,
   most: number,
-  busy: number[],
+  shares: Shares,
 ): Promise<Delivery[] | undefined> {
   const { claims, turns } = engine;
-  const turn = { priority, after: turns.deliveries[priority] ?? 0, most, owner, busy };
+  const turn = { priority, after: turns.deliveries[priority] ?? 0, most, owner, shares };
   const claimed = await claimDeliveriesAcrossTenants(claims, turn);
-  turns.deliveries[priority] = goOn(turn, claimed).after;
+  turns.deliveries[priority] = nextTurn(turn, claimed).after;
   return claimed.length === 0 && turn.after === 0 ? undefined : claimed;
 }
 
 /** A message that is claimed; what it is of and whom it is for, where they were read a moment ago and need not be again. */
-export interface Ready {
+export interface ClaimedDelivery {
   delivery: Delivery;
   occurrence?: OccurrenceFacts;
   person?: Person;
@@ -52,11 +52,11 @@ interface Whole extends Around {
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
 export async function deliverAll(
   engine: Engine,
-  ready: Ready[],
+  ready: ClaimedDelivery[],
   onSettled: (delivery: Delivery, isDue: boolean) => void,
 ): Promise<void> {
   const unread = ready.filter(({ occurrence, person }) => !occurrence || !person);
-  const [occurrences, people] = await patiently(engine.log, 'reading what is to be sent', () =>
+  const [occurrences, people] = await retryWhileUnavailable(engine.log, 'reading what is to be sent', () =>
     Promise.all([findOccurrences(engine, unread), findPeople(engine, unread)]),
   );
   const sending: Promise<void>[] = [];
@@ -83,7 +83,7 @@ async function deliverOne(
     engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
     return whenBroken(delivery, error);
   });
-  if (settlement) await engine.outcomes.settle(settlement);
+  if (settlement) await engine.outcomes.settle(statisticsOf(settlement, occurrence));
   return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
 }
 
@@ -99,14 +99,16 @@ async function deliver(
   const channel = channels.find(one => one.id === delivery.channel_id);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   const now = Date.now();
-  const refused = lookAgain(delivery, occurrence, person, channel, plan, now);
+  const refused = recheck(delivery, occurrence, person, channel, plan, now);
   if (refused) return refused;
   const whole = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, whole);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
     const status = delivery.attempts > 1 ? 'retrying' : 'pending';
-    await engine.outcomes.settle(settle(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why }));
+    await engine.outcomes.settle(
+      settlementOf(delivery, { status, tried: false, due_at: pass.dueAt, detail: pass.why }),
+    );
     engine.limits.remember(channel!, delivery, pass.dueAt);
     return undefined;
   }
@@ -133,14 +135,14 @@ async function writeAndSend(engine: Engine, whole: Whole): Promise<Settlement> {
     [outgoing, wording] = await write(engine, whole);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return settle(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
+    return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }
   // From here to the call nothing is awaited: of many at once, one tries a provider that has rested.
   const resting = engine.senders.restingUntil(channel, index, now);
   if (resting > 0) {
     const rests = { status: 'retrying', tried: false, detail: 'the provider rests after failing repeatedly' } as const;
-    if (!channel.providers[index + 1]) return settle(delivery, { ...rests, due_at: new Date(resting) });
-    return settle(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
+    if (!channel.providers[index + 1]) return settlementOf(delivery, { ...rests, due_at: new Date(resting) });
+    return settlementOf(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
   noteMissing(engine, delivery, outgoing);
   const inApp = channel.providers[index]!.provider.name === 'inbox';
@@ -178,14 +180,14 @@ async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: O
 function whenBroken(delivery: Delivery, error: unknown): Settlement {
   if (isUnavailable(error)) {
     const due_at = new Date(Date.now() + 1_000);
-    return settle(delivery, { status: 'retrying', tried: false, due_at, detail: 'the database was away' });
+    return settlementOf(delivery, { status: 'retrying', tried: false, due_at, detail: 'the database was away' });
   }
   const detail = `Belfry failed: ${(error as Error).message}`;
   return again(delivery, { reason: 'provider.failed', detail }, Date.now());
 }
 
 /** What has changed since it was decided: a lock, a cancellation, an expiry, a pause, a channel switched off. */
-function lookAgain(
+function recheck(
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
@@ -193,7 +195,8 @@ function lookAgain(
   plan: EventPlan | undefined,
   now: number,
 ): Settlement | undefined {
-  const end = (status: Settlement['status'], reason: Reason) => settle(delivery, { status, reason, tried: false });
+  const end = (status: Settlement['status'], reason: Reason) =>
+    settlementOf(delivery, { status, reason, tried: false });
   if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
@@ -206,7 +209,8 @@ function lookAgain(
   if (channel.reach === 'address' && address.length > 0 && address.every(one => one.disabled)) {
     return end('suppressed', 'address.disabled');
   }
-  const hold = (reason: Reason) => settle(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
+  const hold = (reason: Reason) =>
+    settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
   if (channel.paused) return hold('channel.paused');
   if (plan.paused) return hold('event.paused');
   return undefined;
@@ -252,29 +256,35 @@ function judge(
   const base = { provider: provider.name };
   // A provider that calls it as we do has told nothing new.
   const name = outcome.ok && outcome.id !== outgoing.id ? outcome.id : undefined;
-  if (outcome.ok) return settle(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
+  if (outcome.ok) return settlementOf(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
 
   const failed = { ...base, reason: 'provider.failed' as const, detail: outcome.reason };
   if (outcome.unknown && !provider.dedupes && channel.onUnknown === 'hold') {
-    return settle(delivery, { ...failed, status: 'unknown', reason: 'unknown' });
+    return settlementOf(delivery, { ...failed, status: 'unknown', reason: 'unknown' });
   }
   if (outcome.retry && tries < mostAttempts) return again(delivery, failed, now, outcome.retryAfterSeconds);
   const next = index + 1;
   if (channel.providers[next] && !outcome.gone) {
     const due_at = new Date(now);
-    return settle(delivery, { ...failed, status: 'retrying', provider_index: next, provider_attempts: 0, due_at });
+    return settlementOf(delivery, {
+      ...failed,
+      status: 'retrying',
+      provider_index: next,
+      provider_attempts: 0,
+      due_at,
+    });
   }
-  return settle(delivery, { ...failed, status: 'failed' });
+  return settlementOf(delivery, { ...failed, status: 'failed' });
 }
 
 /** Later, a little longer each time; after the last attempt, never. */
 function again(delivery: Delivery, change: Partial<Settlement>, now: number, askedSeconds?: number): Settlement {
-  if (delivery.provider_attempts >= mostAttempts) return settle(delivery, { ...change, status: 'failed' });
+  if (delivery.provider_attempts >= mostAttempts) return settlementOf(delivery, { ...change, status: 'failed' });
   const seconds = retryDelaySeconds(delivery.provider_attempts, Math.random(), askedSeconds);
-  return settle(delivery, { ...change, status: 'retrying', due_at: new Date(now + seconds * 1_000) });
+  return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(now + seconds * 1_000) });
 }
 
-function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial<Settlement>): Settlement {
+function settlementOf(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial<Settlement>): Settlement {
   const { organization_id, occurrence_id, id, attempts, provider_index, provider_attempts } = delivery;
   return {
     organization_id,
@@ -289,10 +299,21 @@ function settle(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial
     due_at: null,
     wording: null,
     user_version: null,
+    event_id: null,
+    since: null,
     ...change,
     detail: storable(change.detail),
     provider_message_id: storable(change.provider_message_id),
   };
+}
+
+/** What the statistics need to know of its occurrence. */
+function statisticsOf(settlement: Settlement, occurrence: OccurrenceFacts | undefined): Settlement {
+  if (occurrence) {
+    settlement.event_id = occurrence.event_id;
+    settlement.since = occurrence.due_at;
+  }
+  return settlement;
 }
 
 /** Words of a stranger: what PostgreSQL's text cannot hold would fail the whole batch of outcomes. */
@@ -303,7 +324,7 @@ function storable(text: string | null | undefined): string | null {
 const occurrenceOf = (one: Delivery) => `${one.organization_id}/${one.occurrence_id}`;
 const userOf = (one: Delivery) => `${one.organization_id}/${one.user_id}`;
 
-async function findOccurrences(engine: Engine, ready: Ready[]): Promise<Map<string, OccurrenceFacts>> {
+async function findOccurrences(engine: Engine, ready: ClaimedDelivery[]): Promise<Map<string, OccurrenceFacts>> {
   if (ready.length === 0) return new Map();
   const wanted = new Map(ready.map(({ delivery }) => [occurrenceOf(delivery), delivery]));
   const rows = await findOccurrencesAcrossTenants(
@@ -313,11 +334,11 @@ async function findOccurrences(engine: Engine, ready: Ready[]): Promise<Map<stri
   return new Map(rows.map(row => [`${row.organization_id}/${row.id}`, row]));
 }
 
-async function findPeople(engine: Engine, ready: Ready[]): Promise<Map<string, Person>> {
+async function findPeople(engine: Engine, ready: ClaimedDelivery[]): Promise<Map<string, Person>> {
   if (ready.length === 0) return new Map();
   const wanted = new Map(ready.map(({ delivery }) => [userOf(delivery), delivery]));
   const rows = await findRecipientsAcrossTenants(
-    engine.db,
+    engine.hot,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, userId: one.user_id })),
   );
   return new Map(rows.map(row => [`${row.organization_id}/${row.user_id}`, row]));

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
+import type { Queue } from '../db/turns.ts';
 import type { InboxWriter } from '../services/inbox.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
@@ -26,8 +27,8 @@ export interface Engine {
   missingVariables: MissingVariables;
   limits: Limits;
   log: Log;
-  /** For each class of priority, the organization that had the last turn. */
-  turns: { occurrences: number[]; deliveries: number[] };
+  /** For each queue and class of priority, the organization that had the last turn. */
+  turns: Record<Queue, number[]>;
 }
 
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>;

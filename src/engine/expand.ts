@@ -1,49 +1,64 @@
 /**
- * Expanding: accepted → a page of deliveries → accepted again with a cursor, or sending when that was the last page, or
- * completed when there is nothing to send. Each claim takes one page of each occurrence, so that a list of any length
- * neither fills the memory nor keeps others waiting. As far as this worker has room for them, deliveries are stored
- * already claimed by it, and it goes on to send them in the same breath: of a fan-out, too, nothing is claimed or read
- * twice. Measured with 100,000 recipients and a provider that does nothing: see bench/fan-out.ts.
+ * Expanding: an occurrence becomes deliveries, a page of recipients at a time, so that a list of any length neither fills
+ * the memory nor keeps others waiting.
+ *
+ * | occurrence                | a page is stored   | becomes                                                   |
+ * | ------------------------- | ------------------ | --------------------------------------------------------- |
+ * | accepted                  | the only one       | sending, or completed when there is nothing to send       |
+ * | accepted                  | the first          | expanding: back in the queue, where others have turns too |
+ * | expanding, owned by one   | one in between     | expanding, owned by nobody                                |
+ * | expanding, owned by one   | the last           | sending, or completed                                     |
+ * | accepted, expanding       | none: paused       | the same, held until it is resumed                        |
+ *
+ * As far as this worker has room for them, deliveries are stored already claimed by it, and it goes on to send them at
+ * once: nothing is claimed or read twice. Measured with 100,000 recipients and a provider that does nothing: see
+ * bench/fan-out.ts; with one recipient each: bench/everyday.ts.
  */
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { NewDelivery } from '../db/deliveries.ts';
 import {
   type ClaimedOccurrence,
-  claimOccurrencesAcrossTenants,
+  claimExpandingAcrossTenants,
   type ExpansionPage,
-  holdOccurrences,
-  returnOccurrencesAcrossTenants,
-  storeExpansionAcrossTenants,
+  expandAcceptedAcrossTenants,
+  type StoredDelivery,
+  storePageAcrossTenants,
 } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
-import { goOn } from '../db/turns.ts';
+import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
 import { type Decided, decidePage } from '../services/deciding.ts';
-import type { Ready } from './deliver.ts';
+import { RecipientReader } from '../services/recipients.ts';
+import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
 
-const occurrencesAtOnce = 100;
-/** Planned together; after each such group it is seen whether the rest of a claim goes back into the queue. */
-const plannedAtOnce = 10;
-/** Up to so many at once are sent in the same breath also by a channel with limits. */
+/** Claimed together: with 100 at once, a message costs PostgreSQL a third more. */
+const occurrencesAtOnce = 500;
+/** How many of a claim are decided together: few at first, as each may have a whole page of recipients. */
+const firstGroup = 8;
+const growth = 8;
+/** So many of a claim are sent without going through the queue also by a channel with limits. */
 const fewForLimited = 50;
 /** What cannot be expanded now is tried again so much later: nothing accepted is given up. */
-const laterSeconds = 30;
+const laterMs = 30_000;
 
 /** How many more messages of a class and an organization this worker takes on. */
 export interface Room {
-  of(priority: number, organization: number): number;
+  shares(priority: number): Shares;
+  roomFor(priority: number, organization: number): number;
   /** How many recipients to decide together. */
   page(priority: number): number;
 }
 
 interface Given extends NewDelivery {
+  /** Whether its channel has limits. */
+  isLimited: boolean;
   occurrence: ClaimedOccurrence;
   person: Person;
 }
 
 export interface Expanded {
   /** To be sent at once. */
-  ready: Ready[];
+  claimed: ClaimedDelivery[];
   /** The classes of those that are in the queue. */
   queued: Set<number>;
   /** The classes of the next pages. */
@@ -52,132 +67,187 @@ export interface Expanded {
   isAll: boolean;
 }
 
-/** One turn of one class; undefined when nothing was due. */
-export async function expandSome(
+/** The first pages of many occurrences of one class; undefined when nothing was due. */
+export async function expandAccepted(
   engine: Engine,
   owner: number,
   priority: number,
-  busy: number[],
   room: Room,
 ): Promise<Expanded | undefined> {
-  const { db, hot, claims, turns } = engine;
-  const turn = { priority, after: turns.occurrences[priority] ?? 0, most: occurrencesAtOnce, owner, busy };
-  const claimed = await claimOccurrencesAcrossTenants(claims, turn);
-  const { after, isAll } = goOn(turn, claimed);
-  turns.occurrences[priority] = after;
-  if (claimed.length === 0) {
-    return turn.after === 0 ? undefined : { ready: [], queued: new Set(), next: new Set(), isAll };
-  }
-  // Pages of many long lists at once would fill the memory and make the urgent wait.
-  const pages: ExpansionPage<Given>[] = [];
-  const limit = room.page(priority);
-  let planned = 0;
-  while (claimed.length > 0 && planned < limit) {
-    const group = claimed.splice(0, plannedAtOnce);
-    for (const page of await Promise.all(group.map(occurrence => planSafely(engine, owner, occurrence, limit)))) {
-      if (page) pages.push(page);
-      planned += page?.deliveries.length ?? 0;
-    }
-  }
-  if (claimed.length > 0) await returnOccurrencesAcrossTenants(db, owner, idsOf(claimed));
-  makeWait(pages, room);
+  const shares = room.shares(priority);
+  const turn = { priority, after: afterOf(engine, 'accepted', priority), most: occurrencesAtOnce, owner, shares };
+  const { claimed, pages, stored } = await expandAcceptedAcrossTenants<Given>(
+    engine.claims,
+    turn,
+    async occurrences => {
+      const decided = await decideMany(engine, occurrences, room.page(priority));
+      deferOverflow(decided, room);
+      return decided;
+    },
+  );
+  const { after, isAll } = nextTurn(turn, claimed);
+  engine.turns.accepted[priority] = after;
+  if (claimed.length === 0 && turn.after === 0) return undefined;
+  return toExpanded(pages, stored, isAll && pages.length === claimed.length);
+}
+
+/** One more page of a fan-out of one class; undefined when none was due. */
+export async function expandNextPage(
+  engine: Engine,
+  owner: number,
+  priority: number,
+  room: Room,
+): Promise<Expanded | undefined> {
+  const shares = room.shares(priority);
+  const turn = { priority, after: afterOf(engine, 'expanding', priority), most: 1, owner, shares };
+  const claimed = await claimExpandingAcrossTenants(engine.claims, turn);
+  engine.turns.expanding[priority] = nextTurn(turn, claimed).after;
+  const [occurrence] = claimed;
+  if (!occurrence) return turn.after === 0 ? undefined : toExpanded([], [], false);
+  const page = await decideSafely(engine, new RecipientReader(readers(engine), true), occurrence, room.page(priority));
+  deferOverflow([page], room);
+  return toExpanded([page], await storePageAcrossTenants(engine.hot, owner, page), false);
+}
+
+function afterOf({ turns }: Engine, queue: Queue, priority: number): number {
+  return turns[queue][priority] ?? 0;
+}
+
+/** By the prepared statements of the hot connections; users are created by any. */
+function readers({ db, hot }: Engine) {
+  return { db, pool: hot };
+}
+
+function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>[], isAll: boolean): Expanded {
   const queued = new Set<number>();
-  for (const { deliveries } of pages)
+  const next = new Set<number>();
+  for (const { deliveries, cursor, again, priority } of pages) {
     for (const one of deliveries) if (one.status === 'pending') queued.add(one.priority);
-  const stored = await storeExpansionAcrossTenants(hot, owner, pages);
+    if (cursor && !again) next.add(priority);
+  }
   // Storing has found that it is not cancelled.
-  const ready = stored.map(({ delivery, given: { occurrence, person } }) => ({
+  const claimed = stored.map(({ delivery, given: { occurrence, person } }) => ({
     delivery,
     occurrence: Object.assign(occurrence, { cancelled_at: null }),
     person,
   }));
-  const next = new Set(pages.filter(page => page.cursor).map(page => page.priority));
-  return { ready, queued, next, isAll };
+  return { claimed, queued, next, isAll };
 }
 
-/** What there is no room for goes through the queue, where turns are taken. */
-function makeWait(pages: ExpansionPage<Given>[], room: Room): void {
-  const taken = new Map<number, number>();
+/** As many of them as have about a page of recipients together: more would fill the memory and make the urgent wait. */
+async function decideMany(
+  engine: Engine,
+  occurrences: ClaimedOccurrence[],
+  limit: number,
+): Promise<ExpansionPage<Given>[]> {
+  const recipients = new RecipientReader(readers(engine), true);
+  const pages: ExpansionPage<Given>[] = [];
+  let decided = 0;
+  let size = firstGroup;
+  for (let from = 0; from < occurrences.length && decided < limit; ) {
+    const group = occurrences.slice(from, from + size);
+    from += size;
+    size *= growth;
+    for (const page of await Promise.all(group.map(one => decideSafely(engine, recipients, one, limit)))) {
+      // What was decided beyond that is decided again when it is claimed again.
+      if (decided >= limit) break;
+      decided += page.deliveries.length;
+      pages.push(page);
+    }
+  }
+  return pages;
+}
+
+/**
+ * What there is no room for goes through the queue, where turns are taken. So does most of what goes to a channel with
+ * limits, which takes its messages from there as it can: of many, the others would only have to go back.
+ */
+function deferOverflow(pages: ExpansionPage<Given>[], room: Room): void {
+  const left = new Map<string, number>();
+  const take = (share: string, free: () => number): boolean => {
+    const now = left.get(share) ?? free();
+    left.set(share, now - 1);
+    return now > 0;
+  };
   for (const { deliveries, organization_id } of pages) {
-    for (const [priority, some] of Map.groupBy(deliveries, delivery => delivery.priority)) {
-      let left = room.of(priority, organization_id) - (taken.get(priority) ?? 0);
-      for (const delivery of some) {
-        if (delivery.status !== 'sending') continue;
-        if (left-- > 0) taken.set(priority, (taken.get(priority) ?? 0) + 1);
-        else delivery.status = 'pending';
-      }
+    for (const delivery of deliveries) {
+      if (delivery.status !== 'sending') continue;
+      const { priority, channel_id, isLimited } = delivery;
+      const fits =
+        take(`${priority}/${organization_id}`, () => room.roomFor(priority, organization_id)) &&
+        (!isLimited || take(`channel ${channel_id}`, () => fewForLimited));
+      if (!fits) delivery.status = 'pending';
     }
   }
 }
 
 /** One occurrence that cannot be expanded harms none that was claimed with it. */
-async function planSafely(
+async function decideSafely(
   engine: Engine,
-  owner: number,
+  recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ExpansionPage<Given> | undefined> {
+): Promise<ExpansionPage<Given>> {
   try {
-    return await planPage(engine, occurrence, limit);
+    return await decideOne(engine, recipients, occurrence, limit);
   } catch (error) {
     engine.log.error({ err: error, occurrence: occurrence.id }, 'could not expand an occurrence; trying again later');
-    await returnOccurrencesAcrossTenants(engine.db, owner, [occurrence.id], laterSeconds);
-    return undefined;
+    return putOff(occurrence, new Date(Date.now() + laterMs), null);
   }
 }
 
-function idsOf(occurrences: ClaimedOccurrence[]): string[] {
-  return occurrences.map(({ id }) => id);
+/** As it was, and due again then. */
+function putOff(
+  { organization_id, id, event_id, priority, cursor }: ClaimedOccurrence,
+  again: Date | 'infinity',
+  reason: string | null,
+): ExpansionPage<Given> {
+  return { organization_id, id, event_id, priority, cursor, reason, again, deliveries: [] };
 }
 
-async function planPage(
+async function decideOne(
   engine: Engine,
+  recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ExpansionPage<Given> | undefined> {
-  const { organization_id, id, priority } = occurrence;
-  const page: ExpansionPage<Given> = { organization_id, id, priority, cursor: null, reason: null, deliveries: [] };
-  const plan = await engine.plans.findEvent(organization_id, occurrence.event_id);
+): Promise<ExpansionPage<Given>> {
+  const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
+  const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [] };
+  const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing' };
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
-  if (plan.paused) {
-    await holdOccurrences(engine.db, organization_id, [id], 'event.paused');
-    return undefined;
-  }
+  if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
-  const { context, cursor: from } = occurrence;
-  const decided = await decidePage(engine, plan, { context, options, cursor: from, limit, makeUsers: true });
+  const { plans } = engine;
+  const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit });
   const { decisions, cursor, refused } = decided;
   const fansOut = from !== null || cursor !== null;
-  const next = cursor && plan.notifications[cursor.notification];
+  const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
   return {
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: refused[0]?.reason ?? 'no_recipients',
     deliveries: decisions.map(decision => ({
-      ...toDelivery(decision, decisions.length),
+      ...toDelivery(decision),
       priority: priorityOf(options, decision.notification.priority, fansOut),
       occurrence,
     })),
   };
 }
 
-/** A channel with limits takes its messages from the queue as it can: of a fan-out, most would only have to go back. */
-function toDelivery(
-  { notification, channel, person, address, reason }: Decided,
-  size: number,
-): Omit<Given, 'priority' | 'occurrence'> {
-  const limited = channel.ratePerSecond !== null || channel.concurrency !== null;
+function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
+  const { notification, channel, person, address, reason } = decided;
   return {
     notification_id: notification.id,
     version: notification.version,
     channel_id: channel.id,
     user_id: person.user_id,
     address,
-    status: reason ? 'suppressed' : limited && size > fewForLimited ? 'pending' : 'sending',
+    status: reason ? 'suppressed' : 'sending',
     reason: reason ?? null,
     user_version: person.version,
+    isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,
   };
 }

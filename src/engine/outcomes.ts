@@ -6,7 +6,7 @@ import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Log } from './engine.ts';
-import { patiently } from './patience.ts';
+import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
@@ -14,7 +14,7 @@ export class Outcomes {
   constructor(pool: pg.Pool, log: Log) {
     this.#batcher = new Batcher(
       async settlements => {
-        await patiently(log, 'writing outcomes', () => settleDeliveriesAcrossTenants(pool, settlements));
+        await retryWhileUnavailable(log, 'writing outcomes', () => settleDeliveriesAcrossTenants(pool, settlements));
         return settlements.map(() => undefined);
       },
       {

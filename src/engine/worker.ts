@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
 import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
+import { findDueAcrossTenants, type Queue } from '../db/turns.ts';
 import {
   beginLife,
   inheritAcrossTenants,
@@ -17,11 +18,11 @@ import {
   settleUnknownAcrossTenants,
   type WorkerLife,
 } from '../db/workers.ts';
-import { claimSome, deliverAll, type Ready } from './deliver.ts';
+import { type ClaimedDelivery, claimSome, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
-import { expandSome } from './expand.ts';
-import { Expected, type Kind } from './expected.ts';
-import { UnderWay } from './under-way.ts';
+import { type Expanded, expandAccepted, expandNextPage } from './expand.ts';
+import { InFlight } from './in-flight.ts';
+import { WorkHints } from './work-hints.ts';
 
 const claimAtOnce = 250;
 const recoverEveryMs = 2_000;
@@ -38,8 +39,8 @@ export class Worker {
   /** Lives that were lost, and whose work is not yet under the present one. */
   readonly #former: number[] = [];
   readonly #stop = new AbortController();
-  readonly #underWay: UnderWay;
-  readonly #expected = new Expected();
+  readonly #inFlight: InFlight;
+  readonly #hints = new WorkHints();
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
   #short = false;
   #lookBackAt = 0;
@@ -51,12 +52,8 @@ export class Worker {
     this.#engine = engine;
     this.#url = url;
     this.#dedupe = dedupe;
-    this.#underWay = new UnderWay(engine.limits.waiting);
+    this.#inFlight = new InFlight(engine.limits.waiting);
     engine.limits.onRoom = () => this.#wake();
-  }
-
-  get underWay(): number {
-    return this.#underWay.size;
   }
 
   async start(): Promise<void> {
@@ -66,7 +63,7 @@ export class Worker {
 
   /** By what the database announced. */
   wake(payload: string): void {
-    this.#expected.announced(payload);
+    this.#hints.announced(payload);
     this.#wake();
   }
 
@@ -99,13 +96,13 @@ export class Worker {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#lookBackAt = 0;
         // What it was about to look for is still there.
-        this.#expected.announced('');
+        this.#hints.addAll();
         await sleep(500);
         continue;
       }
       await this.#rest(woken);
     }
-    while (this.#underWay.size > 0) await this.#wakening();
+    while (this.#inFlight.size > 0) await this.#wakening();
   }
 
   /** Resolves when there is work to look for, or room for it. */
@@ -118,7 +115,7 @@ export class Worker {
   async #rest(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = Date.now();
-    const restMs = Math.max(0, Math.min(this.#expected.everywhereAt, this.#engine.limits.roomAt(now)) - now);
+    const restMs = Math.max(0, Math.min(this.#hints.lookAt, this.#engine.limits.roomAt(now)) - now);
     await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
@@ -135,7 +132,7 @@ export class Worker {
       this.#former.splice(0, former.length);
     }
     const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
-    const deliveries = await listClaimedAcrossTenants(pool, owner, this.#underWay.ids());
+    const deliveries = await listClaimedAcrossTenants(pool, owner, this.#inFlight.ids());
     this.#lookBackAt = Date.now() + lookBackEveryMs;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
@@ -147,76 +144,82 @@ export class Worker {
     const { limits, claims } = this.#engine;
     const now = Date.now();
     this.#short = false;
-    this.#expected.pass(now);
+    if (this.#hints.isLookDue(now)) {
+      for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
+        this.#hints.add(queue, priority);
+      }
+    }
     const recalled = limits.recall(now);
     if (recalled.length > 0) this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
     for (const priority of priorities.keys()) {
-      const expanded = await this.#expand(owner, priority);
+      const expanded = await this.#expand('accepted', owner, priority);
+      const continued = await this.#expand('expanding', owner, priority);
       const claimed = await this.#claim(owner, priority);
-      if (expanded || claimed) return true;
+      if (expanded || continued || claimed) return true;
     }
     return false;
   }
 
-  async #expand(owner: number, priority: number): Promise<boolean> {
-    const free = this.#room('occurrences', priority);
-    if (!free) return false;
-    if (this.#underWay.soon(priority, Date.now())) {
-      this.#expected.add('occurrences', priority);
+  async #expand(queue: 'accepted' | 'expanding', owner: number, priority: number): Promise<boolean> {
+    if (!this.#hasRoom(queue, priority)) return false;
+    if (this.#inFlight.shouldWaitForRoom(priority, Date.now())) {
+      this.#hints.add(queue, priority);
       this.#short = true;
       return false;
     }
-    const expanded = await expandSome(this.#engine, owner, priority, free.busy, this.#underWay);
-    if (!expanded) {
-      // Outcomes of its earlier pages, while they are being written, keep an occurrence from being claimed.
-      if (this.#expected.hasMore(priority, Date.now())) this.#short = true;
-      return false;
+    const expand = queue === 'accepted' ? expandAccepted : expandNextPage;
+    const expanded = await expand(this.#engine, owner, priority, this.#inFlight);
+    if (expanded) {
+      this.#follow(queue, priority, expanded);
+      return true;
     }
-    // What has come since is announced.
-    if (!expanded.isAll) this.#expected.add('occurrences', priority);
-    for (const next of expanded.next) {
-      this.#expected.add('occurrences', next);
-      this.#expected.more(next, Date.now());
-    }
-    for (const queued of expanded.queued) this.#expected.add('deliveries', queued);
-    this.#send(expanded.ready);
-    return true;
+    // Outcomes of its earlier pages, while they are being written, keep an occurrence from being claimed.
+    if (queue === 'expanding' && this.#hints.remarkIfMore(priority, Date.now())) this.#short = true;
+    return false;
+  }
+
+  /** Looks next where there is more; what has come since is announced. */
+  #follow(queue: Queue, priority: number, { claimed, queued, next, isAll }: Expanded): void {
+    if (!isAll) this.#hints.add(queue, priority);
+    for (const one of next) this.#hints.expectMore(one, Date.now());
+    for (const one of queued) this.#hints.add('deliveries', one);
+    this.#send(claimed);
   }
 
   async #claim(owner: number, priority: number): Promise<boolean> {
-    const free = this.#room('deliveries', priority);
-    if (!free) return false;
-    const claimed = await claimSome(this.#engine, owner, priority, Math.min(free.room, claimAtOnce), free.busy);
+    if (!this.#hasRoom('deliveries', priority)) return false;
+    const most = Math.min(this.#inFlight.room(priority), claimAtOnce);
+    const shares = this.#inFlight.shares(priority);
+    const claimed = await claimSome(this.#engine, owner, priority, most, shares);
     if (!claimed) return false;
-    this.#expected.add('deliveries', priority);
+    this.#hints.add('deliveries', priority);
     this.#sendClaimed(claimed);
     return true;
   }
 
-  /** As it is now: what has just been taken on counts. Undefined where there is none, or nothing to look for. */
-  #room(kind: Kind, priority: number): { room: number; busy: number[] } | undefined {
-    if (!this.#expected.take(kind, priority)) return undefined;
-    const room = this.#underWay.room(priority);
-    const busy = this.#underWay.busy(priority);
-    if (room <= 0 || busy.length > 0) {
-      // Whoever was left out is looked for again when something is settled.
+  /** Whether to look there, as far as there is room: whoever is left out is looked for again when something is settled. */
+  #hasRoom(queue: Queue, priority: number): boolean {
+    if (!this.#hints.take(queue, priority)) return false;
+    const hasRoom = this.#inFlight.room(priority) > 0;
+    const { byOrganization } = this.#inFlight.shares(priority);
+    if (!hasRoom || [...byOrganization.values()].some(share => share <= 0)) {
       this.#short = true;
-      this.#expected.add(kind, priority);
+      this.#hints.add(queue, priority);
     }
-    return room > 0 ? { room, busy } : undefined;
+    return hasRoom;
   }
 
   #sendClaimed(deliveries: Delivery[]): void {
     this.#send(deliveries.map(delivery => ({ delivery })));
   }
 
-  #send(ready: Ready[]): void {
+  #send(ready: ClaimedDelivery[]): void {
     if (ready.length === 0) return;
-    for (const { delivery } of ready) this.#underWay.add(delivery);
+    for (const { delivery } of ready) this.#inFlight.add(delivery);
     const leave = (delivery: Delivery, isDue: boolean) => {
-      this.#underWay.delete(delivery);
+      this.#inFlight.delete(delivery);
       // It goes on to the channel's next provider.
-      if (isDue) this.#expected.add('deliveries', delivery.priority);
+      if (isDue) this.#hints.add('deliveries', delivery.priority);
       if (isDue || this.#short || this.#stop.signal.aborted) this.#wake();
     };
     deliverAll(this.#engine, ready, leave).catch(error => {

@@ -3,10 +3,9 @@ import { decide, decideNotification, type Reason, selectChannels } from '../core
 import type { JsonObject } from '../core/json.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
-import type { Db } from '../db/pool.ts';
 import type { Person } from '../db/recipients.ts';
 import type { EventPlan, PlannedChannel, PlannedNotification, Plans } from './plans.ts';
-import { readRecipients, sourcesOf } from './recipients.ts';
+import { type RecipientReader, sourcesOf } from './recipients.ts';
 
 export interface Decided {
   notification: PlannedNotification;
@@ -17,6 +16,7 @@ export interface Decided {
 }
 
 export interface DecidedPage {
+  /** No two to the same address of one notification and channel. */
   decisions: Decided[];
   /** Where the next page begins; null after the last. */
   cursor: Cursor | null;
@@ -30,36 +30,45 @@ export interface Question {
   cursor: Cursor | null;
   /** How many recipients at the most. */
   limit: number;
-  /** Whether an address of nobody becomes a user: not in a simulation. */
-  makeUsers: boolean;
 }
 
-/** Fills a page from where the cursor stands, notification by notification, source by source. */
+/**
+ * Fills a page from where the cursor stands, notification by notification in the order of their ids, source by source. A
+ * notification that has been deleted since is passed over; where a source was exchanged, the notification begins anew,
+ * as what is stored of it already is not stored again.
+ */
 export async function decidePage(
-  { db, plans }: { db: Db; plans: Plans },
+  { plans, recipients }: { plans: Plans; recipients: RecipientReader },
   plan: EventPlan,
-  { context, options, cursor: from, limit, makeUsers }: Question,
+  { context, options, cursor: from, limit }: Question,
 ): Promise<DecidedPage> {
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
-  const page: DecidedPage = { decisions: [], cursor: null, refused: [] };
-  let at = from ?? { notification: 0, source: 0, after: 0 };
+  const decisions = new Map<string, Decided>();
+  const refused: DecidedPage['refused'] = [];
+  const pageTo = (cursor: Cursor | null) => ({ decisions: [...decisions.values()], cursor, refused });
   let room = limit;
-  while (at.notification < plan.notifications.length) {
-    const notification = plan.notifications[at.notification]!;
+  for (const notification of plan.notifications) {
+    const { id } = notification;
+    if (from && id < from.notification) continue;
     const reason = refuse(notification, usable, context, options);
-    const source = sourcesOf(notification, plan, options)[at.source];
-    if (reason || !source) {
-      if (reason) page.refused.push({ notification, reason });
-      at = { notification: at.notification + 1, source: 0, after: 0 };
+    if (reason) {
+      refused.push({ notification, reason });
       continue;
     }
-    if (room === 0) return { ...page, cursor: at };
-    const { people, next } = await readRecipients(db, plan, source, { after: at.after, limit: room }, makeUsers);
-    room = next === undefined ? Math.max(0, room - people.length) : 0;
-    page.decisions.push(...decideAll(notification, selectChannels(notification.channels, usable), people, options));
-    at = next === undefined ? { ...at, source: at.source + 1, after: 0 } : { ...at, after: next };
+    const channels = selectChannels(notification.channels, usable);
+    const sources = sourcesOf(notification, plan, options);
+    const resumed = from?.notification === id ? sources.findIndex(({ key }) => key === from.source) : -1;
+    let after = resumed < 0 ? 0 : from!.after;
+    for (const source of sources.slice(Math.max(0, resumed))) {
+      if (room === 0) return pageTo({ notification: id, source: source.key, after });
+      const { people, next } = await recipients.read(plan, source, { after, limit: room });
+      room = next === undefined ? Math.max(0, room - people.length) : 0;
+      decideAll(decisions, notification, channels, people, options);
+      if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next });
+      after = 0;
+    }
   }
-  return page;
+  return pageTo(null);
 }
 
 /** Why nobody at all gets this notification, or undefined. */
@@ -74,20 +83,20 @@ export function refuse(
   return selectChannels(notification.channels, usable).length === 0 ? 'channel.missing' : undefined;
 }
 
+/** Adds to the decisions; the first one for an address stands. */
 function decideAll(
+  decisions: Map<string, Decided>,
   notification: PlannedNotification,
   channels: PlannedChannel[],
   people: Person[],
   options: TriggerOptions,
-): Decided[] {
-  const decisions = new Map<string, Decided>();
+): void {
   for (const channel of channels) {
     for (const person of people) {
       for (const { address, reason } of decide(channel, person, options)) {
-        const once = `${channel.id} ${address ?? `#${person.user_id}`}`;
+        const once = `${notification.id} ${channel.id} ${address ?? `#${person.user_id}`}`;
         if (!decisions.has(once)) decisions.set(once, { notification, channel, person, address, reason });
       }
     }
   }
-  return [...decisions.values()];
 }

@@ -66,7 +66,7 @@ export async function viewMessage(
     findOccurrencesAcrossTenants(db, [{ organizationId, id: occurrenceId }]),
   ]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
-  if (delivery.wording === null) return imagine(deps, organizationId, delivery, occurrence);
+  if (delivery.wording === null) return renderAsOfNow(deps, organizationId, delivery, occurrence);
   const [wording, person] = await Promise.all([
     findWording(db, organizationId, delivery.wording),
     findUserAsOf(db, organizationId, delivery.user_id, delivery.user_version!),
@@ -80,14 +80,14 @@ export async function viewMessage(
   });
 }
 
-async function imagine(
-  { db, plans }: Deps,
+async function renderAsOfNow(
+  { pool, plans }: Deps,
   organizationId: number,
   delivery: DeliveryParts,
   occurrence: OccurrenceFacts,
 ): Promise<Content> {
   const [[person], channels, plan] = await Promise.all([
-    findRecipientsAcrossTenants(db, [{ organizationId, userId: delivery.user_id }]),
+    findRecipientsAcrossTenants(pool, [{ organizationId, userId: delivery.user_id }]),
     plans.listChannels(organizationId),
     plans.findEvent(organizationId, occurrence.event_id),
   ]);

@@ -8,11 +8,11 @@ import type { Json, JsonObject } from '../core/json.ts';
 import { type CompiledLayout, type Content, compileLayout, compileMessage, renderMessage } from '../core/render.ts';
 import { fold } from '../core/text.ts';
 import type { Place } from '../db/places.ts';
-import { findRecipientsByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
+import { findRecipientByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
 import type { Deps } from './deps.ts';
 import { optionsFor } from './messages.ts';
 import type { EventPlan, PlannedChannel } from './plans.ts';
-import { imagine, isPicked } from './recipients.ts';
+import { isPicked, strangerOf } from './recipients.ts';
 import { imagineOccurrence } from './simulation.ts';
 import { frameAround } from './wordings.ts';
 
@@ -172,7 +172,7 @@ function tryFilter(filter: string | undefined, context: JsonObject): Preview['fi
 }
 
 async function tryUsers(
-  { db }: Deps,
+  { pool }: Deps,
   organizationId: number,
   expression: string | undefined,
 ): Promise<Preview['users']> {
@@ -183,13 +183,13 @@ async function tryUsers(
   } catch (error) {
     return { error: (error as Error).message };
   }
-  const people = await listUsersAsRecipients(db, organizationId, { after: 0, limit: usersTried });
+  const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: usersTried });
   return { matches: people.filter(person => isPicked(picks, person)).length, of: people.length };
 }
 
 /** The one that was asked for, else the first one, else, or for whoever may not know users, somebody made up. */
 export async function findReader(
-  { db }: Deps,
+  { pool }: Deps,
   organizationId: number,
   username: string | undefined,
   mayReadUsers: boolean,
@@ -197,12 +197,12 @@ export async function findReader(
   if (username !== undefined) {
     if (!mayReadUsers)
       throw new AppError('key.permission', 'to write to a user takes the permission user:read as well');
-    const [person] = await findRecipientsByName(db, organizationId, [fold(username)]);
+    const person = await findRecipientByName(pool, organizationId, fold(username));
     if (!person) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
     return person;
   }
-  const [first] = mayReadUsers ? await listUsersAsRecipients(db, organizationId, { after: 0, limit: 1 }) : [];
-  return first ?? { ...imagine({ username: 'ada@example.test', email: 'ada@example.test' }), ...ada };
+  const [first] = mayReadUsers ? await listUsersAsRecipients(pool, organizationId, { after: 0, limit: 1 }) : [];
+  return first ?? { ...strangerOf({ username: 'ada@example.test', email: 'ada@example.test' }), ...ada };
 }
 
 const ada = { first_name: 'Ada', last_name: 'Lovelace' };

@@ -1,51 +1,161 @@
 /** Where the recipients of a notification come from: a list, an expression over users, the trigger itself. */
+import type pg from 'pg';
 import { fold, isEmail } from '../core/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { addMissingEmails } from '../db/addresses.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
-import { findRecipientsByName, listMembersAsRecipients, listUsersAsRecipients, type Person } from '../db/recipients.ts';
+import {
+  findRecipientsByNameAcrossTenants,
+  listMembersAsRecipients,
+  listUsersAsRecipients,
+  type Person,
+} from '../db/recipients.ts';
 import { createMissingUsers } from '../db/users.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
 
-export type Source = { list: string } | { picks: (user: unknown) => boolean } | { names: string[] };
+/** `key` tells one from what may take its place while a fan-out is going on. */
+export type Source = { key: string } & ({ list: string } | { picks: (user: unknown) => boolean } | { names: string[] });
 
 /**
  * In the order of their reading. Whom the trigger names goes to the notifications that ask for it; where none of the
  * event's does, to all of them, besides their lists.
  */
 export function sourcesOf(notification: PlannedNotification, plan: EventPlan, options: TriggerOptions): Source[] {
-  const { list, trigger } = notification.recipients;
+  const { list, trigger, users } = notification.recipients;
   const anyAsks = plan.notifications.some(one => one.recipients.trigger);
   const named = trigger || !anyAsks ? (options.recipients ?? []) : [];
   return [
-    ...(list === undefined ? [] : [{ list }]),
-    ...(notification.picks ? [{ picks: notification.picks }] : []),
-    ...(named.length > 0 ? [{ names: named }] : []),
+    ...(list === undefined ? [] : [{ key: `list ${fold(list)}`, list }]),
+    ...(notification.picks ? [{ key: `users ${users}`, picks: notification.picks }] : []),
+    ...(named.length > 0 ? [{ key: 'trigger', names: named }] : []),
   ];
 }
 
-/** A page of them, and what the next one comes after; undefined after the last. */
-export async function readRecipients(
-  db: Db,
-  plan: EventPlan,
-  source: Source,
-  page: PageRequest,
-  makeUsers: boolean,
-): Promise<{ people: Person[]; next: number | undefined }> {
-  const organizationId = plan.organization.id;
-  if ('names' in source) {
-    const names = source.names.slice(page.after, page.after + page.limit);
-    const people = await findNamed(db, organizationId, names, makeUsers);
-    const next = page.after + names.length;
-    return { people, next: next < source.names.length ? next : undefined };
+export interface RecipientPage {
+  people: Person[];
+  /** What the next page comes after; undefined after the last. */
+  next: number | undefined;
+}
+
+interface NamedRequest {
+  organizationId: number;
+  names: string[];
+  resolve: (people: Person[]) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Reads recipients for any number of occurrences that are decided together: a page of a list is read once for all of them,
+ * and everybody whom they name by one statement. Lives as long as one claim, so that what it remembers is of that moment.
+ */
+export class RecipientReader {
+  readonly #deps: { db: Db; pool: pg.Pool };
+  readonly #createUsers: boolean;
+  readonly #pages = new Map<string, Promise<Person[]>>();
+  #named: NamedRequest[] = [];
+
+  /** `createUsers`: whether an email of nobody becomes a user. In a simulation it only seems so. */
+  constructor(deps: { db: Db; pool: pg.Pool }, createUsers: boolean) {
+    this.#deps = deps;
+    this.#createUsers = createUsers;
   }
-  const people =
-    'list' in source
-      ? await listMembersAsRecipients(db, organizationId, plan.project.id, fold(source.list), page)
-      : await listUsersAsRecipients(db, organizationId, page);
-  const next = people.length < page.limit ? undefined : people.at(-1)!.position;
-  return { people: 'picks' in source ? people.filter(person => isPicked(source.picks, person)) : people, next };
+
+  async read(plan: EventPlan, source: Source, page: PageRequest): Promise<RecipientPage> {
+    const organizationId = plan.organization.id;
+    if ('names' in source) {
+      const names = source.names.slice(page.after, page.after + page.limit);
+      const people = await this.#findNamed(organizationId, names);
+      const next = page.after + names.length;
+      return { people, next: next < source.names.length ? next : undefined };
+    }
+    const people = await this.#readPage(organizationId, plan.project.id, source, page);
+    const next = people.length < page.limit ? undefined : people.at(-1)!.position;
+    return { people: 'picks' in source ? people.filter(one => isPicked(source.picks, one)) : people, next };
+  }
+
+  #readPage(
+    organizationId: number,
+    projectId: number,
+    source: Exclude<Source, { names: string[] }>,
+    page: PageRequest,
+  ): Promise<Person[]> {
+    const { pool } = this.#deps;
+    const isList = 'list' in source;
+    const key = [organizationId, isList ? `${projectId} ${source.key}` : '', page.after, page.limit].join('/');
+    let reading = this.#pages.get(key);
+    if (!reading) {
+      reading = isList
+        ? listMembersAsRecipients(pool, organizationId, projectId, fold(source.list), page)
+        : listUsersAsRecipients(pool, organizationId, page);
+      this.#pages.set(key, reading);
+    }
+    return reading;
+  }
+
+  #findNamed(organizationId: number, names: string[]): Promise<Person[]> {
+    return new Promise((resolve, reject) => {
+      this.#named.push({ organizationId, names, resolve, reject });
+      // Whoever asks in the same turn of the event loop is answered together.
+      if (this.#named.length === 1) setImmediate(() => this.#answerNamed());
+    });
+  }
+
+  async #answerNamed(): Promise<void> {
+    const requests = this.#named;
+    this.#named = [];
+    try {
+      const wanted = new Map<string, Wanted>();
+      for (const { organizationId, names } of requests) {
+        for (const email of names) {
+          const username = fold(email);
+          wanted.set(nameOf(organizationId, username), { organizationId, username, email });
+        }
+      }
+      const found = await this.#find(wanted);
+      const missing = [...wanted].filter(([name, { email }]) => !found.has(name) && isEmail(email));
+      if (!this.#createUsers) for (const [name, one] of missing) found.set(name, strangerOf(one));
+      else if (missing.length > 0) await this.#create(missing, found);
+      for (const { organizationId, names, resolve } of requests) {
+        const people = new Set(names.map(name => found.get(nameOf(organizationId, fold(name)))));
+        people.delete(undefined);
+        resolve([...people] as Person[]);
+      }
+    } catch (error) {
+      for (const { reject } of requests) reject(error);
+    }
+  }
+
+  async #find(wanted: Map<string, Wanted>): Promise<Map<string, Person>> {
+    const people = await findRecipientsByNameAcrossTenants(this.#deps.pool, [...wanted.values()]);
+    return new Map(people.map(person => [nameOf(person.organization_id, person.username), person]));
+  }
+
+  /** As when recipients are added to a list. */
+  async #create(missing: [string, Wanted][], found: Map<string, Person>): Promise<void> {
+    for (const [organizationId, some] of Map.groupBy(missing, ([, one]) => one.organizationId)) {
+      const people = some.map(([, { username, email }]) => ({ username, email }));
+      await this.#deps.db.transaction().execute(async trx => {
+        await createMissingUsers(trx, organizationId, people);
+        await addMissingEmails(
+          trx,
+          organizationId,
+          people.map(({ username }) => username),
+        );
+      });
+    }
+    for (const [name, person] of await this.#find(new Map(missing))) found.set(name, person);
+  }
+}
+
+interface Wanted {
+  organizationId: number;
+  username: string;
+  email: string;
+}
+
+function nameOf(organizationId: number, username: string): string {
+  return `${organizationId}/${username}`;
 }
 
 /** An expression that cannot be evaluated on a user, say `length()` of a field that only some have, is not true of them. */
@@ -67,25 +177,10 @@ export function describeUser({ username, email, first_name, last_name, locked, l
   return { username, email, first_name, last_name, locked, locale, custom_fields };
 }
 
-/** As when recipients are added to a list, an address of nobody becomes a user; in a simulation it only seems so. */
-async function findNamed(db: Db, organizationId: number, names: string[], makeUsers: boolean): Promise<Person[]> {
-  const usernames = names.map(fold);
-  const found = await findRecipientsByName(db, organizationId, usernames);
-  const known = new Set(found.map(person => person.username));
-  const missing = names.filter(name => !known.has(fold(name)) && isEmail(name));
-  const people = new Map(missing.map(email => [fold(email), { username: fold(email), email }]));
-  if (!makeUsers) return [...found, ...[...people.values()].map(imagine)];
-  if (people.size === 0) return found;
-  await db.transaction().execute(async trx => {
-    await createMissingUsers(trx, organizationId, [...people.values()]);
-    await addMissingEmails(trx, organizationId, [...people.keys()]);
-  });
-  return findRecipientsByName(db, organizationId, usernames);
-}
-
 /** Somebody who is no user yet. */
-export function imagine({ username, email }: { username: string; email: string }): Person {
+export function strangerOf({ username, email }: { username: string; email: string }): Person {
   return {
+    organization_id: 0,
     position: 0,
     user_id: 0,
     username,

@@ -9,6 +9,7 @@ import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { writeMessage } from './messages.ts';
 import type { EventPlan } from './plans.ts';
+import { RecipientReader } from './recipients.ts';
 
 export interface Simulated {
   notification: string;
@@ -51,15 +52,15 @@ export async function simulate(
     suppressed: {} as Record<string, number>,
   }));
   const shown: Decided[] = [];
+  const recipients = new RecipientReader(deps, false);
   let cursor: Cursor | null = null;
   let looked = 0;
   do {
-    const page = await decidePage(deps, plan, {
+    const page = await decidePage({ plans, recipients }, plan, {
       context,
       options: { ...options, dry_run: false },
       cursor,
       limit: recipientsAtOnce,
-      makeUsers: false,
     });
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;

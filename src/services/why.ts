@@ -9,7 +9,7 @@ import type { TriggerOptions } from '../core/trigger.ts';
 import { findUsernameByAddress } from '../db/addresses.ts';
 import { findDeliveriesTo, listUserDeliveries } from '../db/delivery-history.ts';
 import { type DeliveryView, type findOccurrence, findOccurrencesAcrossTenants } from '../db/occurrences.ts';
-import { findMemberAsRecipient, findRecipientsByName, type Person } from '../db/recipients.ts';
+import { findMemberAsRecipient, findRecipientByName, type Person } from '../db/recipients.ts';
 import { refuse } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { getOccurrence } from './occurrences.ts';
@@ -67,12 +67,12 @@ export async function explain(
   return { user, final, deliveries, answers: [...deliveries.map(answerOf), ...rest.answers] };
 }
 
-async function findPerson({ db }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
-  const [named] = await findRecipientsByName(db, organizationId, [fold(who)]);
+async function findPerson({ db, pool }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
+  const named = await findRecipientByName(pool, organizationId, fold(who));
   if (named) return named;
   const values = [who, fold(who), ...[normalizePhone(who) ?? []].flat()];
   const username = await findUsernameByAddress(db, organizationId, values);
-  return username === undefined ? undefined : (await findRecipientsByName(db, organizationId, [username]))[0];
+  return username === undefined ? undefined : findRecipientByName(pool, organizationId, username);
 }
 
 /** Nobody has this name or address now. Somebody may have had it, and have been deleted since. */
@@ -150,7 +150,7 @@ type Selected = { person: Person } | { reason: Reason; about?: string };
 
 /** Whether any of the notification's sources of recipients has this user; else why the first of them has not. */
 async function select(
-  { db }: Deps,
+  { pool }: Deps,
   { organizationId, options }: Asked,
   plan: EventPlan,
   notification: PlannedNotification,
@@ -160,7 +160,7 @@ async function select(
   for (const source of sourcesOf(notification, plan, options)) {
     if ('list' in source) {
       const { list } = source;
-      const member = await findMemberAsRecipient(db, organizationId, plan.project.id, fold(list), person.user_id);
+      const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), person.user_id);
       if (member) return { person: member };
       missed.push({ reason: 'list.not_member', about: `the list ${list}` });
     } else if ('picks' in source) {

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import type { Log } from './engine.ts';
 
-const patienceMs = 60_000;
+const giveUpAfterMs = 60_000;
 const pauseMs = 200;
 const deadlock = '40P01';
 
 /** Repeats work that is harmless to repeat while the database is away; `what` is for the log. */
-export async function patiently<T>(log: Log, what: string, work: () => Promise<T>): Promise<T> {
-  const deadline = Date.now() + patienceMs;
+export async function retryWhileUnavailable<T>(log: Log, what: string, work: () => Promise<T>): Promise<T> {
+  const deadline = Date.now() + giveUpAfterMs;
   for (;;) {
     try {
       return await work();
