@@ -11,6 +11,7 @@ import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
 import { addSuppressed, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import { sqlState } from './pool.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
 export interface ClaimedOccurrence {
@@ -109,13 +110,29 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
   turn: Turn,
   decide: (claimed: ClaimedOccurrence[]) => Promise<ExpansionPage<Given>[]>,
 ): Promise<{ claimed: ClaimedOccurrence[]; pages: ExpansionPage<Given>[]; stored: StoredDelivery<Given>[] }> {
-  return inTransaction(pool, async client => {
-    const { rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) });
-    const pages = claimed.length > 0 ? await decide(claimed) : [];
-    const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : [];
-    return { claimed, pages, stored };
-  });
+  let claimed: ClaimedOccurrence[] = [];
+  try {
+    return await inTransaction(pool, async client => {
+      ({ rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) }));
+      const pages = claimed.length > 0 ? await decide(claimed) : [];
+      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : [];
+      return { claimed, pages, stored };
+    });
+  } catch (error) {
+    if (sqlState(error) !== uniqueViolation) throw error;
+    // One of them has deliveries already. They are expanded one by one, where that is no failure.
+    await pool.query(
+      `update occurrences set status = 'expanding', cursor = $3
+       where organization_id = any($1::bigint[]) and id = any($2::uuid[]) and status = 'accepted'`,
+      [claimed.map(one => one.organization_id), claimed.map(one => one.id), JSON.stringify(start)],
+    );
+    return { claimed, pages: [], stored: [] };
+  }
 }
+
+const uniqueViolation = '23505';
+/** Before all notifications. */
+const start: Cursor = { notification: 0, source: '', after: 0 };
 
 async function storeFirstPages<Given extends NewDelivery>(
   client: pg.PoolClient,

@@ -22,16 +22,21 @@ export interface OccurrenceFacts {
   created_at: Date;
 }
 
+const findOccurrences = {
+  name: 'find_occurrences',
+  text: `
+    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
+      o.created_at
+    from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
+    join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
+};
+
 export async function findOccurrencesAcrossTenants(
-  db: Db,
+  pool: pg.Pool,
   wanted: { organizationId: number; id: string }[],
 ): Promise<OccurrenceFacts[]> {
-  const { rows } = await sql<OccurrenceFacts>`
-    select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at,
-      o.cancelled_at, o.created_at
-    from unnest(${wanted.map(one => one.organizationId)}::bigint[], ${wanted.map(one => one.id)}::uuid[])
-      as wanted (organization_id, id)
-    join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`.execute(db);
+  const values = [wanted.map(one => one.organizationId), wanted.map(one => one.id)];
+  const { rows } = await pool.query<OccurrenceFacts>({ ...findOccurrences, values });
   return rows;
 }
 

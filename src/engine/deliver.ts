@@ -328,7 +328,7 @@ async function findOccurrences(engine: Engine, ready: ClaimedDelivery[]): Promis
   if (ready.length === 0) return new Map();
   const wanted = new Map(ready.map(({ delivery }) => [occurrenceOf(delivery), delivery]));
   const rows = await findOccurrencesAcrossTenants(
-    engine.db,
+    engine.hot,
     [...wanted.values()].map(one => ({ organizationId: one.organization_id, id: one.occurrence_id })),
   );
   return new Map(rows.map(row => [`${row.organization_id}/${row.id}`, row]));

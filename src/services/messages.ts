@@ -60,10 +60,10 @@ export async function viewMessage(
   occurrenceId: string,
   deliveryId: number,
 ): Promise<Content> {
-  const { db } = deps;
+  const { db, pool } = deps;
   const [delivery, [occurrence]] = await Promise.all([
     findDelivery(db, organizationId, occurrenceId, deliveryId),
-    findOccurrencesAcrossTenants(db, [{ organizationId, id: occurrenceId }]),
+    findOccurrencesAcrossTenants(pool, [{ organizationId, id: occurrenceId }]),
   ]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
   if (delivery.wording === null) return renderAsOfNow(deps, organizationId, delivery, occurrence);

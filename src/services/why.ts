@@ -52,7 +52,7 @@ export async function explain(
 ): Promise<Explanation> {
   const { db, plans } = deps;
   const occurrence = await getOccurrence(deps, organizationId, identifier);
-  const [facts] = await findOccurrencesAcrossTenants(db, [{ organizationId, id: identifier }]);
+  const [facts] = await findOccurrencesAcrossTenants(deps.pool, [{ organizationId, id: identifier }]);
   const plan = facts && (await plans.findEvent(organizationId, facts.event_id));
   const asked: Asked = { organizationId, occurrence, plan, options: occurrence.options as TriggerOptions };
   const final = occurrence.status === 'sending' || occurrence.status === 'completed';
