@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chart } from './chart.ts';
 import { crowded } from './crowded.ts';
+import { everyday } from './everyday.ts';
 import { fanOut } from './fan-out.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
@@ -27,6 +28,7 @@ import { triggers } from './triggers.ts';
 
 // biome-ignore format: one on each line, so that two who add one do not meet
 export const scenarios: Scenario[] = [
+  everyday,
   triggers,
   crowded,
   fanOut,
@@ -162,6 +164,7 @@ async function readVersions(): Promise<Record<string, string>> {
     undici,
     Express: devDependencies.express,
     'pg-boss': devDependencies['pg-boss'],
+    'graphile-worker': devDependencies['graphile-worker'],
   };
 }
 

@@ -76,15 +76,24 @@ export function pathOf(event: string, project = 'shop', application = 'web'): st
   return `/api/o/bench/p/${project}/a/${application}/e/${event}/trigger/`;
 }
 
-export function triggerJob({ key }: Stage, origins: string[], paths: string[]): Subject['job'] {
-  const context = { order: 'A-1042', total: 59.9, currency: 'EUR', customer: { name: 'Ann Bell', city: 'Bergen' } };
+export function triggerJob(
+  { key }: Pick<Stage, 'key'>,
+  origins: string[],
+  paths: string[],
+  bodies = [triggerBody({ recipients: ['ann@x.test'] })],
+): Subject['job'] {
   return {
     origins,
     paths,
     headers: { authorization: `Key ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ context, options: { recipients: ['ann@x.test'] } }),
+    bodies,
     connections,
   };
+}
+
+export function triggerBody(options: { recipients?: string[] }): string {
+  const context = { order: 'A-1042', total: 59.9, currency: 'EUR', customer: { name: 'Ann Bell', city: 'Bergen' } };
+  return JSON.stringify({ context, options });
 }
 
 /** Neither more nor fewer than were promised. */
