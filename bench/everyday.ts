@@ -7,12 +7,11 @@ import type { ChildProcess } from 'node:child_process';
 import { lowestUuidAt } from '../src/core/ids.ts';
 import { crowd, sandbox } from './fan-out.ts';
 import { byTurns, forEach, type Load, medianRound, openLoad } from './load.ts';
+import { createMonths, fillAccepted, people } from './rows.ts';
 import type { Row, Scenario } from './scenario.ts';
 import { openPeer, openStage, postgresMs, processorMs, type Stage, until } from './stage.ts';
 import { pathOf, triggerBody, triggerJob } from './triggers.ts';
 
-/** Somebody else each time, as far as they go. */
-const people = 1_000;
 const patienceMs = 300_000;
 
 /** The shapes of a trigger, and how many messages each is. */
@@ -26,21 +25,15 @@ const words: Record<Shape, string> = {
 };
 
 /** A service that takes triggers and sends their messages. */
-export interface Contender {
+export interface Contender extends Ledger {
   stage: Stage;
   origin: string;
   processes: { process: ChildProcess }[];
-  /** Of what came since that identifier. */
-  isSent(since: string): Promise<boolean>;
-  countSent(since: string): Promise<number>;
 }
 
 export interface Round {
   /** Messages, from the first request until the last is on record as sent. */
   perSecond: number;
-  /** Requests, until the last was answered. */
-  acceptedPerSecond: number;
-  p99: number;
   /** For each message, in µs. */
   processors: Record<string, number>;
 }
@@ -48,9 +41,9 @@ export interface Round {
 export const everyday: Scenario = {
   name: 'everyday',
   summary:
-    '10,000 (quick: 500) triggers with one recipient each until the last message is on record, beside graphile-worker and pg-boss',
+    '10,000 (quick: 300) triggers with one recipient each until the last message is on record, beside graphile-worker and pg-boss',
   async run({ quick, log }) {
-    const [triggers, warmUp, rounds] = quick ? [500, 200, 1] : [10_000, 3_000, 5];
+    const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [10_000, 3_000, 5];
     const load = openLoad();
     const peers: ChildProcess[] = [];
     let stage: Stage | undefined;
@@ -77,7 +70,9 @@ export const everyday: Scenario = {
         );
         rows.push(...rowsOf(shape, ours!, theirs!, bossed));
       }
-      return rows;
+      for (const peer of peers.splice(0)) peer.disconnect();
+      log('triggers while it sends');
+      return [...rows, ...(await acceptWhileSending(load, belfry, { triggers, warmUp, rounds }))];
     } finally {
       load.close();
       for (const peer of peers) peer.disconnect();
@@ -128,6 +123,57 @@ function rowsOf(shape: Shape, ours: Round[], theirs: Round[], bossed?: Round[]):
   ];
 }
 
+/** By a service that has more than enough to send, beside an API that sends nothing, on a database of its own. */
+async function acceptWhileSending(
+  load: Load,
+  { stage, origin, isSent, countSent }: Contender,
+  { triggers, warmUp, rounds }: { triggers: number; warmUp: number; rounds: number },
+): Promise<Row[]> {
+  const alone = await openEveryday();
+  try {
+    await createMonths(alone);
+    const { address } = await alone.start('api');
+    const accept = async (at: Stage, to: string, amount: number, answered?: () => void) => {
+      const job = triggerJob(at, [to], [pathOf('named')], bodiesOf('named'));
+      const { told, perSecond } = await load.run({ ...job, amount }, answered);
+      const created = told.statusCodeStats['201']?.count ?? 0;
+      if (created !== amount) throw new Error(`${created} of ${amount} triggers were answered with 201`);
+      return { perSecond, p99: told.latency.p99, sentMeanwhile: 0 };
+    };
+    const whileSending = async () => {
+      const since = lowestUuidAt(Date.now());
+      await fillAccepted(stage, 3 * triggers);
+      let reached: Promise<{ rows: { left: boolean }[] }> | undefined;
+      const began = performance.now();
+      const accepted = await accept(stage, origin, triggers, () => {
+        reached = stage.sql.query(`select exists (select from occurrences where status = 'accepted') as left`);
+      });
+      const sentMeanwhile = (await countSent(since)) / ((performance.now() - began) / 1_000);
+      if (!(await reached)?.rows[0]?.left)
+        throw new Error('nothing was left to send before all triggers were accepted');
+      await until('everything to be sent', () => isSent(since), patienceMs);
+      return { ...accepted, sentMeanwhile };
+    };
+    await accept(alone, address, warmUp);
+    const [busy, free] = await byTurns([whileSending, () => accept(alone, address, triggers)], rounds);
+    const { measured, spread } = medianRound(busy!, free!);
+    const [own, other] = measured;
+    return [
+      {
+        measure: 'triggers accepted while it sends at full speed, beside the API alone',
+        value: own.perSecond,
+        unit: '/s',
+        yardstick: other.perSecond,
+        limit: { of: 'ratio', least: 0.5 },
+        note: `${spread}; it sent ${Math.round(own.sentMeanwhile).toLocaleString('en')} messages/s meanwhile`,
+      },
+      { measure: 'a trigger meanwhile, p99', value: own.p99, unit: 'ms', limit: { of: 'value', most: 50 } },
+    ];
+  } finally {
+    await alone.close();
+  }
+}
+
 /** With the events of every shape, and people to be named. */
 export async function openEveryday(): Promise<Stage> {
   const stage = await openStage(
@@ -154,34 +200,44 @@ function event(slug: string) {
   return { slug, name: slug, notifications: [notification] };
 }
 
-/** As it comes: all roles in one process. */
-export async function openBelfry(stage: Stage): Promise<Contender> {
-  const service = await stage.start('all');
-  const { rows } = await stage.sql.query<{ id: string }>(`select id from organizations where slug = 'bench'`);
+/** What is on record of messages. */
+export interface Ledger {
+  /** Whether all that came since that identifier, and before the other one, are sent. */
+  isSent(since: string, before?: string): Promise<boolean>;
+  countSent(since: string): Promise<number>;
+}
+
+export async function openLedger({ sql }: Stage): Promise<Ledger> {
+  const { rows } = await sql.query<{ id: string }>(`select id from organizations where slug = 'bench'`);
   const organization = rows[0]!.id;
   return {
-    stage,
-    origin: service.address,
-    processes: [service],
-    async isSent(since) {
+    async isSent(since, before = lastUuid) {
       // The latest first: as long as something is left, one is soon found, and to look costs nothing.
-      const { rows } = await stage.sql.query({
+      const { rows } = await sql.query({
         name: 'is_sent',
         text: `
-          select from occurrences where organization_id = $1 and id >= $2 and status <> 'completed'
+          select from occurrences where organization_id = $1 and id >= $2 and id < $3 and status <> 'completed'
           order by organization_id desc, id desc limit 1`,
-        values: [organization, since],
+        values: [organization, since, before],
       });
       return rows.length === 0;
     },
     async countSent(since) {
-      const { rows } = await stage.sql.query<{ count: number }>(
+      const { rows } = await sql.query<{ count: number }>(
         `select count(*)::int from deliveries where organization_id = $1 and occurrence_id >= $2 and status = 'sent'`,
         [organization, since],
       );
       return rows[0]!.count;
     },
   };
+}
+
+const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** As it comes: all roles in one process. */
+export async function openBelfry(stage: Stage): Promise<Contender> {
+  const service = await stage.start('all');
+  return { stage, origin: service.address, processes: [service], ...(await openLedger(stage)) };
 }
 
 /** A queue behind an API: a process for each of the two. */
@@ -219,7 +275,7 @@ export async function endToEnd(load: Load, contender: Contender, shape: Shape, t
   const since = lowestUuidAt(Date.now());
   let sent = Promise.resolve(0);
   const job = { ...triggerJob(stage, [origin], [pathOf(shape)], bodiesOf(shape)), amount: triggers };
-  const { told, beganAt, perSecond } = await load.run(job, () => {
+  const { told, beganAt } = await load.run(job, () => {
     sent = until(`${messages} messages`, () => isSent(since), patienceMs, 20).then(() => Date.now());
     // Waited for below; what is thrown meanwhile must not end everything.
     sent.catch(() => {});
@@ -230,7 +286,7 @@ export async function endToEnd(load: Load, contender: Contender, shape: Shape, t
   const used = forEach(await processors(), before, messages);
   const counted = await countSent(since);
   if (counted !== messages) throw new Error(`${counted} of ${messages} messages are on record as sent`);
-  return { perSecond: messages / seconds, acceptedPerSecond: perSecond, p99: told.latency.p99, processors: used };
+  return { perSecond: messages / seconds, processors: used };
 }
 
 function bodiesOf(shape: Shape): string[] {
