@@ -6,7 +6,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { lowestUuidAt } from '../src/core/ids.ts';
 import { crowd, sandbox } from './fan-out.ts';
-import { byTurns, forEach, type Load, medianRound, openLoad } from './load.ts';
+import { byTurns, type Load, medianRound, microsecondsEach, openLoad } from './load.ts';
 import { createMonths, fillAccepted, people } from './rows.ts';
 import type { Row, Scenario } from './scenario.ts';
 import { openPeer, openStage, postgresMs, processorMs, type Stage, until } from './stage.ts';
@@ -283,7 +283,7 @@ export async function endToEnd(load: Load, contender: Contender, shape: Shape, t
   const created = told.statusCodeStats['201']?.count ?? 0;
   if (created !== triggers) throw new Error(`${created} of ${triggers} triggers were answered with 201`);
   const seconds = ((await sent) - beganAt) / 1_000;
-  const used = forEach(await processors(), before, messages);
+  const used = microsecondsEach(await processors(), before, messages);
   const counted = await countSent(since);
   if (counted !== messages) throw new Error(`${counted} of ${messages} messages are on record as sent`);
   return { perSecond: messages / seconds, processors: used };

@@ -118,7 +118,7 @@ export async function compare(
       p99: told.latency.p99,
       failed: told.errors + (amount - created),
       created,
-      processors: forEach(await processors(), before, amount),
+      processors: microsecondsEach(await processors(), before, amount),
     };
   };
   const warm = [await measure(subjects[0], warmUp), await measure(subjects[1], warmUp)];
@@ -139,7 +139,7 @@ export async function compare(
 }
 
 /** Processor time in µs for each of so many, from readings in ms. */
-export function forEach(
+export function microsecondsEach(
   after: Record<string, number>,
   before: Record<string, number>,
   amount: number,
