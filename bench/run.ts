@@ -7,14 +7,17 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { backlog } from './backlog.ts';
 import { chart } from './chart.ts';
 import { crowded } from './crowded.ts';
+import { everyday } from './everyday.ts';
 import { fanOut } from './fan-out.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
 import { instead } from './instead.ts';
 import { latency } from './latency.ts';
 import { listing } from './listing.ts';
+import { longHistory } from './long-history.ts';
 import { mail } from './mail.ts';
 import { writePage } from './page.ts';
 import { pages } from './pages.ts';
@@ -27,6 +30,9 @@ import { triggers } from './triggers.ts';
 
 // biome-ignore format: one on each line, so that two who add one do not meet
 export const scenarios: Scenario[] = [
+  everyday,
+  longHistory,
+  backlog,
   triggers,
   crowded,
   fanOut,
@@ -162,6 +168,7 @@ async function readVersions(): Promise<Record<string, string>> {
     undici,
     Express: devDependencies.express,
     'pg-boss': devDependencies['pg-boss'],
+    'graphile-worker': devDependencies['graphile-worker'],
   };
 }
 

@@ -129,14 +129,40 @@ export async function openPeer(
   return { peer, port: Number(/\d+/.exec(String(line))![0]) };
 }
 
-export async function residentMb(running: Running): Promise<number> {
-  const status = await readFile(`/proc/${running.process.pid}/status`, 'utf8');
-  return Number(/VmRSS:\s+(\d+)/.exec(status)![1]) / 1024;
+/** Of the process and all below it, in MB; pages of files, which they share, count once. */
+export async function residentMb(running: Pick<Running, 'process'>): Promise<number> {
+  let [own, files] = [0, 0];
+  for (const pid of await treeOf(running.process.pid!)) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    const kb = (name: string) => Number(new RegExp(`${name}:\\s+(\\d+)`).exec(status)?.[1] ?? 0);
+    own += kb('RssAnon') + kb('RssShmem');
+    files = Math.max(files, kb('RssFile'));
+  }
+  return (own + files) / 1024;
 }
 
-/** How long it has had a processor so far, user and system, in ms. */
+/** How long the process, its threads and all below it have had a processor so far, user and system, in ms. */
 export async function processorMs(running: Pick<Running, 'process'>): Promise<number> {
-  return (await statOf(running.process.pid!)).ownMs;
+  let sum = 0;
+  for (const pid of await treeOf(running.process.pid!)) {
+    // One that ends meanwhile counts as ended the next time.
+    const { ownMs, endedMs } = await statOf(pid).catch(() => ({ ownMs: 0, endedMs: 0 }));
+    sum += ownMs + endedMs;
+  }
+  return sum;
+}
+
+/** The process and all below it. */
+async function treeOf(root: number): Promise<number[]> {
+  const found = [root];
+  for (const pid of found) {
+    // Of every thread, since any of them may have started one.
+    for (const thread of await readdir(`/proc/${pid}/task`).catch(() => [])) {
+      const children = await readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '');
+      found.push(...children.split(' ').filter(Boolean).map(Number));
+    }
+  }
+  return found;
 }
 
 /** The same of the whole server: the postmaster, what runs below it, and what has ended there. */

@@ -1,0 +1,295 @@
+/**
+ * What most services are sent: many triggers with one recipient each, from the request to the message on record as sent,
+ * into a provider that does nothing. Beside it the queues that one would take instead, on the same PostgreSQL and by the
+ * same requests: graphile-worker and pg-boss, each behind Fastify with a ledger of its messages.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { lowestUuidAt } from '../src/core/ids.ts';
+import { crowd, sandbox } from './fan-out.ts';
+import { byTurns, type Load, medianRound, microsecondsEach, openLoad } from './load.ts';
+import { createMonths, fillAccepted, people } from './rows.ts';
+import type { Row, Scenario } from './scenario.ts';
+import { openPeer, openStage, postgresMs, processorMs, type Stage, until } from './stage.ts';
+import { pathOf, triggerBody, triggerJob } from './triggers.ts';
+
+const patienceMs = 300_000;
+
+/** The shapes of a trigger, and how many messages each is. */
+const shapes = { named: 1, listed: 1, filtered: 2 };
+type Shape = keyof typeof shapes;
+
+const words: Record<Shape, string> = {
+  named: 'named in the trigger',
+  listed: 'from a list of one',
+  filtered: 'with a filter and two channels',
+};
+
+/** A service that takes triggers and sends their messages. */
+export interface Contender extends Ledger {
+  stage: Stage;
+  origin: string;
+  processes: { process: ChildProcess }[];
+}
+
+export interface Round {
+  /** Messages, from the first request until the last is on record as sent. */
+  perSecond: number;
+  /** For each message, in µs. */
+  processors: Record<string, number>;
+}
+
+export const everyday: Scenario = {
+  name: 'everyday',
+  summary:
+    '10,000 (quick: 300) triggers with one recipient each until the last message is on record, beside graphile-worker and pg-boss',
+  async run({ quick, log }) {
+    const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [10_000, 3_000, 5];
+    const load = openLoad();
+    const peers: ChildProcess[] = [];
+    let stage: Stage | undefined;
+    try {
+      stage = await openEveryday();
+      const belfry = await openBelfry(stage);
+      const open = async (file: string, schema: string) => {
+        const peer = await openQueue(stage!, file, schema);
+        peers.push(...peer.processes.map(({ process }) => process));
+        return peer;
+      };
+      const graphile = await open('./peer-graphile.ts', 'peer_graphile');
+      const boss = await open('./peer-pgboss.ts', 'peer_pgboss');
+      const rows: Row[] = [];
+      for (const shape of Object.keys(shapes) as Shape[]) {
+        const contenders = shape === 'named' ? [belfry, graphile, boss] : [belfry, graphile];
+        for (const contender of contenders) await endToEnd(load, contender, shape, warmUp);
+        // For all alike: as autovacuum leaves it after the first minutes.
+        await stage.sql.query('analyze');
+        log(`${words[shape]}: ${rounds} × ${triggers.toLocaleString('en')} triggers`);
+        const [ours, theirs, bossed] = await byTurns(
+          contenders.map(contender => () => endToEnd(load, contender, shape, triggers)),
+          rounds,
+        );
+        rows.push(...rowsOf(shape, ours!, theirs!, bossed));
+      }
+      for (const peer of peers.splice(0)) peer.disconnect();
+      log('triggers while it sends');
+      return [...rows, ...(await acceptWhileSending(load, belfry, { triggers, warmUp, rounds }))];
+    } finally {
+      load.close();
+      for (const peer of peers) peer.disconnect();
+      await stage?.close();
+    }
+  },
+};
+
+function rowsOf(shape: Shape, ours: Round[], theirs: Round[], bossed?: Round[]): Row[] {
+  const measure = `one recipient each, ${words[shape]}`;
+  const { measured, spread } = medianRound(ours, theirs);
+  const [own, other] = measured;
+  const rows: Row[] = [
+    {
+      measure: `${measure}, beside graphile-worker`,
+      value: own.perSecond,
+      unit: 'messages/s',
+      yardstick: other.perSecond,
+      limit: { of: 'ratio', least: 2.5 },
+      note: spread,
+    },
+  ];
+  if (!bossed) return rows;
+  const beside = medianRound(ours, bossed);
+  return [
+    ...rows,
+    {
+      measure: `${measure}, beside pg-boss`,
+      value: beside.measured[0].perSecond,
+      unit: 'messages/s',
+      yardstick: beside.measured[1].perSecond,
+      note: beside.spread,
+    },
+    {
+      measure: 'processor time of PostgreSQL for each message',
+      value: own.processors.database!,
+      unit: 'µs',
+      yardstick: other.processors.database!,
+      limit: { of: 'value', most: 300 },
+      note: 'the yardstick is graphile-worker',
+    },
+    {
+      measure: 'processor time of the service for each message',
+      value: own.processors.service!,
+      unit: 'µs',
+      yardstick: other.processors.service!,
+    },
+  ];
+}
+
+/** By a service that has more than enough to send, beside an API that sends nothing, on a database of its own. */
+async function acceptWhileSending(
+  load: Load,
+  { stage, origin, isSent, countSent }: Contender,
+  { triggers, warmUp, rounds }: { triggers: number; warmUp: number; rounds: number },
+): Promise<Row[]> {
+  const alone = await openEveryday();
+  try {
+    await createMonths(alone);
+    const { address } = await alone.start('api');
+    const accept = async (at: Stage, to: string, amount: number, answered?: () => void) => {
+      const job = triggerJob(at, [to], [pathOf('named')], bodiesOf('named'));
+      const { told, perSecond } = await load.run({ ...job, amount }, answered);
+      const created = told.statusCodeStats['201']?.count ?? 0;
+      if (created !== amount) throw new Error(`${created} of ${amount} triggers were answered with 201`);
+      return { perSecond, p99: told.latency.p99, sentMeanwhile: 0 };
+    };
+    const whileSending = async () => {
+      const since = lowestUuidAt(Date.now());
+      await fillAccepted(stage, 3 * triggers);
+      let reached: Promise<{ rows: { left: boolean }[] }> | undefined;
+      const began = performance.now();
+      const accepted = await accept(stage, origin, triggers, () => {
+        reached = stage.sql.query(`select exists (select from occurrences where status = 'accepted') as left`);
+      });
+      const sentMeanwhile = (await countSent(since)) / ((performance.now() - began) / 1_000);
+      if (!(await reached)?.rows[0]?.left)
+        throw new Error('nothing was left to send before all triggers were accepted');
+      await until('everything to be sent', () => isSent(since), patienceMs);
+      return { ...accepted, sentMeanwhile };
+    };
+    await accept(alone, address, warmUp);
+    const [busy, free] = await byTurns([whileSending, () => accept(alone, address, triggers)], rounds);
+    const { measured, spread } = medianRound(busy!, free!);
+    const [own, other] = measured;
+    return [
+      {
+        measure: 'triggers accepted while it sends at full speed, beside the API alone',
+        value: own.perSecond,
+        unit: '/s',
+        yardstick: other.perSecond,
+        limit: { of: 'ratio', least: 0.5 },
+        note: `${spread}; it sent ${Math.round(own.sentMeanwhile).toLocaleString('en')} messages/s meanwhile`,
+      },
+      { measure: 'a trigger meanwhile, p99', value: own.p99, unit: 'ms', limit: { of: 'value', most: 50 } },
+    ];
+  } finally {
+    await alone.close();
+  }
+}
+
+/** With the events of every shape, and people to be named. */
+export async function openEveryday(): Promise<Stage> {
+  const stage = await openStage(
+    [sandbox, { ...sandbox, slug: 'second', name: 'Second' }],
+    Object.keys(shapes).map(event),
+    {
+      distribution_lists: [{ name: 'one' }, { name: 'people' }],
+    },
+  );
+  await crowd(stage.sql, 'one', 1);
+  await crowd(stage.sql, 'people', people);
+  return stage;
+}
+
+function event(slug: string) {
+  const message = { subject: 'Order {{ order }}', body: 'Hello {{ customer.name }}, your order comes to {{ total }}.' };
+  const notification = {
+    name: slug,
+    recipients: slug === 'listed' ? { list: 'one' } : { trigger: true },
+    channels: slug === 'filtered' ? ['sandbox', 'second'] : ['sandbox'],
+    message,
+    ...(slug === 'filtered' && { filter: 'total > `10`' }),
+  };
+  return { slug, name: slug, notifications: [notification] };
+}
+
+/** What is on record of messages. */
+export interface Ledger {
+  /** Whether all that came since that identifier, and before the other one, are sent. */
+  isSent(since: string, before?: string): Promise<boolean>;
+  countSent(since: string): Promise<number>;
+}
+
+export async function openLedger({ sql }: Stage): Promise<Ledger> {
+  const { rows } = await sql.query<{ id: string }>(`select id from organizations where slug = 'bench'`);
+  const organization = rows[0]!.id;
+  return {
+    async isSent(since, before = lastUuid) {
+      // The latest first: as long as something is left, one is soon found, and to look costs nothing.
+      const { rows } = await sql.query({
+        name: 'is_sent',
+        text: `
+          select from occurrences where organization_id = $1 and id >= $2 and id < $3 and status <> 'completed'
+          order by organization_id desc, id desc limit 1`,
+        values: [organization, since, before],
+      });
+      return rows.length === 0;
+    },
+    async countSent(since) {
+      const { rows } = await sql.query<{ count: number }>(
+        `select count(*)::int from deliveries where organization_id = $1 and occurrence_id >= $2 and status = 'sent'`,
+        [organization, since],
+      );
+      return rows[0]!.count;
+    },
+  };
+}
+
+const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** As it comes: all roles in one process. */
+export async function openBelfry(stage: Stage): Promise<Contender> {
+  const service = await stage.start('all');
+  return { stage, origin: service.address, processes: [service], ...(await openLedger(stage)) };
+}
+
+/** A queue behind an API: a process for each of the two. */
+async function openQueue(stage: Stage, file: string, schema: string): Promise<Contender> {
+  const env = { PEER_DATABASE_URL: stage.url, PEER_SCHEMA: schema };
+  const api = await openPeer(file, { ...env, PEER_ROLE: 'api' });
+  const worker = await openPeer(file, { ...env, PEER_ROLE: 'worker' });
+  const ask = async <Answer>(text: string, since: string) => (await stage.sql.query(text, [since])).rows as Answer[];
+  return {
+    stage,
+    origin: `http://127.0.0.1:${api.port}`,
+    processes: [{ process: api.peer }, { process: worker.peer }],
+    async isSent(since) {
+      const text = `
+        select from ${schema}.ledger where occurrence >= $1 and sent_at is null
+        order by occurrence desc, channel desc limit 1`;
+      return (await ask(text, since)).length === 0;
+    },
+    async countSent(since) {
+      const text = `select count(*)::int from ${schema}.ledger where occurrence >= $1 and sent_at is not null`;
+      const [row] = await ask<{ count: number }>(text, since);
+      return row!.count;
+    },
+  };
+}
+
+export async function endToEnd(load: Load, contender: Contender, shape: Shape, triggers: number): Promise<Round> {
+  const { stage, origin, processes, isSent, countSent } = contender;
+  const messages = triggers * shapes[shape];
+  const processors = async () => {
+    const each = await Promise.all(processes.map(processorMs));
+    return { service: each.reduce((sum, ms) => sum + ms, 0), database: await postgresMs(stage.sql) };
+  };
+  const before = await processors();
+  const since = lowestUuidAt(Date.now());
+  let sent = Promise.resolve(0);
+  const job = { ...triggerJob(stage, [origin], [pathOf(shape)], bodiesOf(shape)), amount: triggers };
+  const { told, beganAt } = await load.run(job, () => {
+    sent = until(`${messages} messages`, () => isSent(since), patienceMs, 20).then(() => Date.now());
+    // Waited for below; what is thrown meanwhile must not end everything.
+    sent.catch(() => {});
+  });
+  const created = told.statusCodeStats['201']?.count ?? 0;
+  if (created !== triggers) throw new Error(`${created} of ${triggers} triggers were answered with 201`);
+  const seconds = ((await sent) - beganAt) / 1_000;
+  const used = microsecondsEach(await processors(), before, messages);
+  const counted = await countSent(since);
+  if (counted !== messages) throw new Error(`${counted} of ${messages} messages are on record as sent`);
+  return { perSecond: messages / seconds, processors: used };
+}
+
+function bodiesOf(shape: Shape): string[] {
+  if (shape === 'listed') return [triggerBody({})];
+  return Array.from({ length: people }, (_, i) => triggerBody({ recipients: [`people${i + 1}@x.test`] }));
+}
