@@ -223,6 +223,7 @@ CREATE TABLE occurrences (
   cancelled integer NOT NULL DEFAULT 0,
   expired integer NOT NULL DEFAULT 0,
   unknown integer NOT NULL DEFAULT 0,
+  crashes smallint NOT NULL DEFAULT 0,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
@@ -268,6 +269,7 @@ CREATE TABLE deliveries (
   sent_at timestamptz,
   wording uuid,
   user_version integer,
+  crashes smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);

@@ -6,6 +6,10 @@ update occurrences set status = 'expanding' where status = 'accepted' and cursor
 -- already stays as it is.
 update occurrences set cursor = '{"notification": 0, "source": "", "after": 0}' where cursor is not null;
 
+-- How often processing it has ended the thread of a worker: the third time, it is set aside.
+alter table occurrences add column crashes smallint not null default 0;
+alter table deliveries add column crashes smallint not null default 0;
+
 create index occurrences_continued on occurrences (priority, organization_id, due_at)
   where status = 'expanding' and owner is null;
 drop index occurrences_held;

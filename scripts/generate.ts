@@ -63,6 +63,7 @@ async function describeApi(): Promise<string> {
     baseUrl: undefined,
     trustProxy: [],
     corsOrigins: [],
+    engineCounts: { missingVariables: 0 },
     pool: () => ({ total: 0, idle: 0, waiting: 0 }),
   });
   await server.ready();

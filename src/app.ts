@@ -8,14 +8,10 @@ import type { Config } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
 import { openEmbedded } from './db/embedded.ts';
-import { Slots } from './db/limits.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
-import { byIndexAlone, type Database, isUnavailable, openDatabase } from './db/pool.ts';
-import { Limits } from './engine/limits.ts';
-import { Outcomes } from './engine/outcomes.ts';
-import { Senders } from './engine/senders.ts';
-import { Worker } from './engine/worker.ts';
+import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { Supervisor } from './engine/supervisor.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
 import { Oidc } from './lib/oidc.ts';
@@ -24,14 +20,12 @@ import { createSigner } from './lib/signer.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
-import { createInboxWriter } from './services/inbox.ts';
 import { KeyUse } from './services/keys.ts';
-import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { createSignIn } from './services/sessions.ts';
 import { keepUp } from './services/upkeep.ts';
-import { Wordings } from './services/wordings.ts';
+import { countCrash } from './services/workers.ts';
 import { version } from './version.ts';
 
 /** A database with everything that works on it. */
@@ -39,6 +33,7 @@ export interface House {
   deps: Deps;
   database: Database;
   url: string;
+  secretKey: string;
   embedded: boolean;
   close(): Promise<void>;
 }
@@ -53,8 +48,9 @@ export interface Service {
 
 const patienceMs = 30_000;
 const lastUseEveryMs = 30_000;
-const missingVariablesEveryMs = 5_000;
 const upkeepEveryMs = 3_600_000;
+/** Far longer than anything that the engine does without a pause. */
+const engineStalledMs = 30_000;
 /** Of the ten seconds that a stop may take, what requests under way get. */
 const graceMs = 6_000;
 
@@ -89,14 +85,13 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
-      missingVariables: new MissingVariables(),
       signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
       outbound,
       actor: commandLine,
     };
-    return { deps, database, url, embedded: embedded !== undefined, close };
+    return { deps, database, url, secretKey, embedded: embedded !== undefined, close };
   } catch (error) {
     await close();
     throw error;
@@ -105,17 +100,28 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
 
 export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {
   const house = await openHouse(config, log, true);
-  const { deps, database, url } = house;
+  const { deps, database, url, secretKey } = house;
   const { directory } = deps;
-  const worker = config.role === 'api' ? undefined : openWorker(config, house, log);
+  const engineCounts = { missingVariables: 0 };
+  const { outboundAllow } = config;
+  const engine =
+    config.role === 'api'
+      ? undefined
+      : new Supervisor({
+          entry: new URL('./engine/thread.ts', import.meta.url),
+          stalledMs: engineStalledMs,
+          settings: { url, secretKey, outboundAllow },
+          log,
+          onCrash: marked => countCrash(deps, marked, log),
+          onReport: report => {
+            if (report.kind === 'missing-variables') engineCounts.missingVariables = report.total;
+          },
+        });
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channels: worker ? ['belfry_changed', 'belfry_work'] : ['belfry_changed'],
-    onNotify: (channel, payload) => {
-      if (channel === 'belfry_work') worker?.wake(payload);
-      else directory.heard(payload);
-    },
+    channels: ['belfry_changed'],
+    onNotify: (_channel, payload) => directory.heard(payload),
     onReady: () => directory.listening(),
     onLost: error => {
       directory.deaf();
@@ -126,11 +132,8 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     await deps.keyUse.flush(deps.db);
     await deps.signIn.use.flush(deps.db);
   };
-  const noteMissing = () =>
-    run(log, 'noting missing variables', () => deps.missingVariables.flush(deps.db, log, Date.now()));
   const timers = [
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
-    setInterval(noteMissing, missingVariablesEveryMs),
     setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
   ];
   const server = await createServer({
@@ -140,6 +143,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     corsOrigins: config.corsOrigins,
+    engineCounts,
     pool: () => ({
       total: database.pool.totalCount,
       idle: database.pool.idleCount,
@@ -154,15 +158,14 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     clearTimeout(impatience);
     await deps.occurrences.drain();
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
-    await Promise.race([worker?.stop(), sleep(graceMs, undefined, { ref: false })]);
+    await engine?.stop(graceMs);
     await run(log, 'noting the last use of keys and sessions', noteUse);
-    await noteMissing();
     await listener.close();
     await house.close();
   };
   try {
     await listener.start();
-    await worker?.start();
+    await engine?.start();
     const address = await server.listen({
       host: config.host,
       port: config.port,
@@ -173,76 +176,6 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     await stop();
     throw explainListen(error, config);
   }
-}
-
-interface RunningWorker {
-  start(): Promise<void>;
-  wake(payload: string): void;
-  stop(): Promise<void>;
-}
-
-/** With connections of its own: a blast of messages never keeps the API waiting for one. */
-function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger): RunningWorker {
-  const database = openDatabase({
-    url,
-    name: 'belfry worker',
-    onError: error => log.warn({ err: error }, "one of the worker's database connections broke"),
-  });
-  const claims = openDatabase({
-    url,
-    name: 'belfry worker',
-    connections: 1,
-    settings: byIndexAlone,
-    onError: error => log.warn({ err: error }, 'the connection that claims broke'),
-  });
-  const hot = openDatabase({
-    url,
-    name: 'belfry worker',
-    connections: 4,
-    settings: byIndexAlone,
-    onError: error => log.warn({ err: error }, "one of the worker's database connections broke"),
-  });
-  const { db, pool } = database;
-  const outbound = createOutbound({ allow: config.outboundAllow });
-  const senders = new Senders({ outbound });
-  const outcomes = new Outcomes(hot.pool, log);
-  const slots = new Slots(url, error => {
-    log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
-    limits.lost();
-  });
-  const limits = new Limits({ pool }, slots);
-  const engine = {
-    db,
-    pool,
-    claims: claims.pool,
-    hot: hot.pool,
-    plans: deps.plans,
-    senders,
-    outcomes,
-    inbox: createInboxWriter(pool),
-    wordings: new Wordings(db),
-    missingVariables: deps.missingVariables,
-    limits,
-    log,
-    turns: { accepted: [], expanding: [], deliveries: [] },
-  };
-  const dedupe = Object.values(providers).filter(provider => provider.dedupes);
-  const worker = new Worker(
-    engine,
-    url,
-    dedupe.map(provider => provider.name),
-  );
-  return {
-    start: () => worker.start(),
-    wake: payload => worker.wake(payload),
-    stop: async () => {
-      await worker.stop();
-      await senders.close();
-      await slots.close();
-      await outbound.close();
-      await Promise.all([database.close(), claims.close(), hot.close()]);
-    },
-  };
 }
 
 /** A server and its database are often started together: the database may be given time to come up. */

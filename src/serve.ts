@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import pretty from 'pino-pretty';
 import { type Service, startService } from './app.ts';
 import type { Config } from './config.ts';
+import { describeError } from './lib/describe-error.ts';
 import { createLineWriter } from './lib/line-writer.ts';
 import { createDemo } from './services/demo.ts';
 import { version } from './version.ts';
@@ -97,12 +98,4 @@ function isoTime(): () => string {
     }
     return text;
   };
-}
-
-/** Without what drivers hang on their errors: whole connections, with every statement they ever prepared. */
-function describeError(error: unknown): object {
-  if (!(error instanceof Error)) return { message: String(error) };
-  const { name, message, stack, cause } = error;
-  const { code } = error as NodeJS.ErrnoException;
-  return { name, code, message, stack, cause: cause === undefined ? undefined : describeError(cause) };
 }

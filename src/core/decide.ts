@@ -36,6 +36,7 @@ export const reasons = {
   expired: 'it was not sent before it expired',
   cancelled: 'it was cancelled before it was sent',
   dry_run: 'it was a dry run',
+  crashed: 'processing it ended the worker three times, so it was set aside',
   unknown: 'the answer was lost after it was sent',
   'template.failed': 'the message could not be written',
   'provider.failed': 'the provider refused it, or could not be reached in all attempts',

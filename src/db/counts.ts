@@ -62,7 +62,7 @@ const countSuppressed = {
 };
 
 /** Deliveries that were suppressed when they were decided: their occurrences are counted with the page itself. */
-export async function addSuppressed(client: pg.PoolClient, counts: SuppressedCount[]): Promise<void> {
+export async function addSuppressedAcrossTenants(client: pg.PoolClient, counts: SuppressedCount[]): Promise<void> {
   if (counts.length === 0) return;
   const names = ['organization_id', 'event_id', 'channel_id', 'count'] as const;
   await client.query({ ...countSuppressed, values: names.map(name => counts.map(one => one[name])) });

@@ -9,7 +9,7 @@
  */
 import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
-import { addSuppressed, type SuppressedCount } from './counts.ts';
+import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { sqlState } from './pool.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
@@ -155,7 +155,7 @@ async function storeFirstPages<Given extends NewDelivery>(
     ...storeFirst,
     values: [...toArrays(owner, pages), ...heads],
   });
-  await addSuppressed(client, suppressedCounts(pages));
+  await addSuppressedAcrossTenants(client, suppressedCounts(pages));
   const { stored_at, ids } = rows[0]!;
   let i = 0;
   return pages.flatMap(page =>
@@ -285,7 +285,7 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
       ],
     });
     if (advanced.rowCount === 0) return rollback([]);
-    await addSuppressed(
+    await addSuppressedAcrossTenants(
       client,
       suppressed.map(([channel, count]) => ({ organization_id, event_id, channel_id: Number(channel), count })),
     );

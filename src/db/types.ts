@@ -118,6 +118,7 @@ export interface Deliveries {
   sent_at: Date | null;
   wording: string | null;
   user_version: number | null;
+  crashes: Generated<number>;
 }
 
 export interface DeliveryStats {
@@ -337,6 +338,7 @@ export interface Occurrences {
   cancelled: Generated<number>;
   expired: Generated<number>;
   unknown: Generated<number>;
+  crashes: Generated<number>;
 }
 
 export interface Organizations {

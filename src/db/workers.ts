@@ -107,3 +107,48 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
   );
   return rows[0]!.settled;
 }
+
+/** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */
+export async function countOccurrenceCrash(
+  pool: pg.Pool,
+  organizationId: number,
+  id: string,
+  most: number,
+): Promise<boolean> {
+  const outstanding = 'o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
+  const { rows } = await pool.query<{ isSetAside: boolean }>(
+    `update occurrences o set crashes = o.crashes + 1, owner = null,
+       status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,
+       reason = case when o.crashes + 1 < $3 then o.reason else 'crashed' end,
+       completed_at = case when o.crashes + 1 >= $3 and ${outstanding} = 0 then now() end
+     where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding')
+     returning o.crashes >= $3 as "isSetAside"`,
+    [organizationId, id, most],
+  );
+  return rows[0]?.isSetAside ?? false;
+}
+
+/** The same of sending a delivery. Below the limit it stays as it was, and is recovered like everything that the worker was sending. */
+export async function countDeliveryCrash(
+  pool: pg.Pool,
+  organizationId: number,
+  occurrenceId: string,
+  id: number,
+  most: number,
+): Promise<boolean> {
+  const { rows } = await pool.query<{ isSetAside: boolean }>(
+    `with changed as (
+      update deliveries d set crashes = d.crashes + 1,
+        status = case when d.crashes + 1 >= $4 then 'failed' else d.status end,
+        reason = case when d.crashes + 1 >= $4 then 'crashed' else d.reason end,
+        owner = case when d.crashes + 1 >= $4 then null else d.owner end
+      from occurrences o
+      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and d.status = 'sending'
+        and o.organization_id = $1 and o.id = $2
+      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
+    ), ${countText('changed')}
+    select bool_or(status = 'failed') as "isSetAside" from changed`,
+    [organizationId, occurrenceId, id, most],
+  );
+  return rows[0]?.isSetAside ?? false;
+}

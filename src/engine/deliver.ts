@@ -219,7 +219,9 @@ function recheck(
 async function write(engine: Engine, whole: Whole): Promise<[Outgoing, wording: string]> {
   const { delivery, channel, plan } = whole;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
-  const { content, message, frame } = await writeMessage(engine.plans, whole, html);
+  const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
+  const { content, message, frame } = await writeMessage(engine.plans, { ...whole, mark }, html);
+  engine.marker.clear();
   const wording = await engine.wordings.keep(message, plan, channel, frame);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {

@@ -11,6 +11,7 @@ import type { Wordings } from '../services/wordings.ts';
 import type { Limits } from './limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
+import type { WorkMarker } from './work-marker.ts';
 
 export interface Engine {
   db: Db;
@@ -26,6 +27,7 @@ export interface Engine {
   wordings: Wordings;
   missingVariables: MissingVariables;
   limits: Limits;
+  marker: WorkMarker;
   log: Log;
   /** For each queue and class of priority, the organization that had the last turn. */
   turns: Record<Queue, number[]>;

@@ -219,7 +219,9 @@ async function decideOne(
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
   const { plans } = engine;
-  const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit });
+  const mark = () => engine.marker.set(organization_id, id);
+  const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit, mark });
+  engine.marker.clear();
   const { decisions, cursor, refused } = decided;
   const fansOut = from !== null || cursor !== null;
   const next = cursor && plan.notifications.find(one => one.id === cursor.notification);

@@ -5,7 +5,7 @@
  * | the thread               | then                                                                                     |
  * | ------------------------ | ---------------------------------------------------------------------------------------- |
  * | ends although not asked  | what it was working on is counted against that, and another thread starts                |
- * | does not turn for 30 s   | it is ended, and the same follows                                                        |
+ * | stands still for too long | it is ended, and the same follows                                                        |
  * | cannot start at all      | at the first start, the service does not start; later it is tried again, slower and slower |
  *
  * The messages that it was sending are recovered as after any other death of a worker: see worker.ts.
@@ -16,9 +16,7 @@ import { type Marked, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {
   url: string;
-  dataDir: string;
-  secretKey: string | undefined;
-  previousSecretKeys: readonly string[];
+  secretKey: string;
   outboundAllow: readonly string[];
 }
 
@@ -43,6 +41,10 @@ interface SupervisorLog {
 }
 
 export interface SupervisorOptions {
+  /** The file that the thread runs. */
+  entry: URL;
+  /** A thread that does not turn for so long is ended. */
+  stalledMs: number;
   settings: ThreadSettings;
   log: SupervisorLog;
   /** Processing this has ended the thread. */
@@ -52,8 +54,6 @@ export interface SupervisorOptions {
 
 /** Generous: what tenants write is bounded far below. Beyond it the thread ends, and nothing else with it. */
 const heapMb = 2_048;
-const stalledMs = 30_000;
-const watchEveryMs = 5_000;
 const restartMs = { first: 500, longest: 30_000 };
 /** A thread that ran for so long starts at once when it ends. */
 const soundAfterMs = 60_000;
@@ -88,7 +88,7 @@ export class Supervisor {
 
   async #launch(): Promise<void> {
     const data: ThreadData = { settings: this.#options.settings, marker: this.#marker.memory };
-    const thread = new Thread(new URL('./thread.ts', import.meta.url), {
+    const thread = new Thread(this.#options.entry, {
       workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
@@ -139,6 +139,7 @@ export class Supervisor {
 
   /** Ends a thread that has not turned for too long. */
   #watch(thread: Thread): () => void {
+    const { stalledMs, log } = this.#options;
     let beats = this.#marker.beats;
     let changedAt = Date.now();
     const timer = setInterval(() => {
@@ -148,10 +149,10 @@ export class Supervisor {
         beats = this.#marker.beats;
         changedAt = now;
       } else if (now - changedAt > stalledMs) {
-        this.#options.log.error({ ...this.#marker.read() }, `the engine's thread has stood still for ${stalledMs} ms`);
+        log.error({ ...this.#marker.read() }, `the engine's thread has stood still for ${stalledMs} ms: ending it`);
         void thread.terminate();
       }
-    }, watchEveryMs);
+    }, stalledMs / 6);
     timer.unref();
     return () => clearInterval(timer);
   }

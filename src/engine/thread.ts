@@ -4,6 +4,7 @@ import { Slots } from '../db/limits.ts';
 import { Listener } from '../db/listen.ts';
 import { byIndexAlone, type Database, openDatabase } from '../db/pool.ts';
 import { createCipher } from '../lib/cipher.ts';
+import { describeError } from '../lib/describe-error.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { providers } from '../providers/index.ts';
 import { Directory } from '../services/directory.ts';
@@ -11,7 +12,7 @@ import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
 import { Wordings } from '../services/wordings.ts';
-import { describeError, type Log } from './engine.ts';
+import type { Log } from './engine.ts';
 import { Limits } from './limits.ts';
 import { Outcomes } from './outcomes.ts';
 import { Senders } from './senders.ts';
@@ -20,7 +21,8 @@ import { WorkMarker } from './work-marker.ts';
 import { Worker } from './worker.ts';
 
 const beatEveryMs = 2_000;
-const missingVariablesEveryMs = 5_000;
+const missingVariablesEveryMs = 1_000;
+let toldMissing = 0;
 
 const { settings, marker: memory } = workerData as ThreadData;
 const port = parentPort!;
@@ -55,7 +57,7 @@ const slots = new Slots(settings.url, error => {
 });
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
-const cipher = createCipher(settings.secretKey!);
+const cipher = createCipher(settings.secretKey);
 const worker = new Worker(
   {
     db,
@@ -95,17 +97,17 @@ const listener = new Listener({
 
 async function noteMissing(): Promise<void> {
   try {
+    const { total } = missingVariables;
+    if (total === toldMissing) return;
     await missingVariables.flush(db, log, Date.now());
-    tell({ kind: 'missing-variables', total: missingVariables.total });
+    tell({ kind: 'missing-variables', total });
+    toldMissing = total;
   } catch (error) {
     log.warn({ err: error }, 'noting missing variables failed; it will be tried again');
   }
 }
 
-const timers = [
-  setInterval(() => marker.beat(), beatEveryMs),
-  setInterval(() => missingVariables.total > 0 && noteMissing(), missingVariablesEveryMs),
-];
+const timers = [setInterval(() => marker.beat(), beatEveryMs), setInterval(noteMissing, missingVariablesEveryMs)];
 
 port.once('message', async () => {
   // The beat goes on: what is in flight may take its time.

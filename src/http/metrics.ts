@@ -5,10 +5,12 @@ import type { Deps } from '../services/deps.ts';
 
 interface Sources {
   deps: Deps;
+  /** What the engine of this process has told. */
+  engineCounts: { missingVariables: number };
   pool: () => { total: number; idle: number; waiting: number };
 }
 
-export function registerMetrics(app: FastifyInstance, { deps, pool }: Sources): void {
+export function registerMetrics(app: FastifyInstance, { deps, engineCounts, pool }: Sources): void {
   const registry = new Registry();
   // A coarser clock than the default: an idle process should sleep.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
@@ -52,7 +54,7 @@ export function registerMetrics(app: FastifyInstance, { deps, pool }: Sources): 
     registers: [registry],
     collect() {
       this.reset();
-      this.inc(deps.missingVariables.total);
+      this.inc(engineCounts.missingVariables);
     },
   });
 

@@ -43,6 +43,7 @@ export interface ServerOptions {
   baseUrl: string | undefined;
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
+  engineCounts: { missingVariables: number };
   /** Gauges of the connection pool, read when somebody looks. */
   pool: () => { total: number; idle: number; waiting: number };
 }

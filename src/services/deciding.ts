@@ -30,6 +30,8 @@ export interface Question {
   cursor: Cursor | null;
   /** How many recipients at the most. */
   limit: number;
+  /** Called before each stretch of work on what the tenant wrote. */
+  mark?: () => void;
 }
 
 /**
@@ -40,7 +42,7 @@ export interface Question {
 export async function decidePage(
   { plans, recipients }: { plans: Plans; recipients: RecipientReader },
   plan: EventPlan,
-  { context, options, cursor: from, limit }: Question,
+  { context, options, cursor: from, limit, mark = () => {} }: Question,
 ): Promise<DecidedPage> {
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
   const decisions = new Map<string, Decided>();
@@ -50,6 +52,7 @@ export async function decidePage(
   for (const notification of plan.notifications) {
     const { id } = notification;
     if (from && id < from.notification) continue;
+    mark();
     const reason = refuse(notification, usable, context, options);
     if (reason) {
       refused.push({ notification, reason });
@@ -61,7 +64,9 @@ export async function decidePage(
     let after = resumed < 0 ? 0 : from!.after;
     for (const source of sources.slice(Math.max(0, resumed))) {
       if (room === 0) return pageTo({ notification: id, source: source.key, after });
-      const { people, next } = await recipients.read(plan, source, { after, limit: room });
+      const page = { after, limit: room };
+      const { people, next } = await recipients.read(plan, source, page, mark);
+      mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
       decideAll(decisions, notification, channels, people, options);
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next });

@@ -10,7 +10,6 @@ import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
-import type { MissingVariables } from './missing-variables.ts';
 import type { Plans } from './plans.ts';
 import type { SignIn } from './sessions.ts';
 
@@ -27,7 +26,6 @@ export interface Deps {
   outbound: Outbound;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;
-  missingVariables: MissingVariables;
   /** For the few statements that change many rows at once. */
   pool: pg.Pool;
 }

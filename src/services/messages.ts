@@ -25,6 +25,8 @@ export interface Around {
   person: Person;
   channel: PlannedChannel;
   plan: EventPlan;
+  /** Called right before it is rendered. */
+  mark?: () => void;
 }
 
 type Trigger = Pick<OccurrenceFacts, 'id' | 'context' | 'correlation_id' | 'created_at'>;
@@ -47,6 +49,7 @@ export async function writeMessage(plans: Plans, around: Around, html = true): P
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const frame = frameOf(plan, channel, notification_id);
   const options = optionsFor(frame, occurrence, person, address);
+  around.mark?.();
   return { content: renderMessage(message, { ...options, layout: message.standsIn, html }), message, frame };
 }
 

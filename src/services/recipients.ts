@@ -61,7 +61,8 @@ export class RecipientReader {
     this.#createUsers = createUsers;
   }
 
-  async read(plan: EventPlan, source: Source, page: PageRequest): Promise<RecipientPage> {
+  /** `mark` is called before each evaluation of a tenant's expression. */
+  async read(plan: EventPlan, source: Source, page: PageRequest, mark: () => void): Promise<RecipientPage> {
     const organizationId = plan.organization.id;
     if ('names' in source) {
       const names = source.names.slice(page.after, page.after + page.limit);
@@ -71,7 +72,12 @@ export class RecipientReader {
     }
     const people = await this.#readPage(organizationId, plan.project.id, source, page);
     const next = people.length < page.limit ? undefined : people.at(-1)!.position;
-    return { people: 'picks' in source ? people.filter(one => isPicked(source.picks, one)) : people, next };
+    if (!('picks' in source)) return { people, next };
+    const picks = (person: Person) => {
+      mark();
+      return isPicked(source.picks, person);
+    };
+    return { people: people.filter(picks), next };
   }
 
   #readPage(

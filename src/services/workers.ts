@@ -1,0 +1,22 @@
+/** An occurrence or delivery whose processing ends its worker is tried again twice, then set aside: it never stops others. */
+import type { Logger } from 'pino';
+import { countDeliveryCrash, countOccurrenceCrash } from '../db/workers.ts';
+import type { Deps } from './deps.ts';
+
+const mostCrashes = 3;
+
+interface Culprit {
+  organizationId: number;
+  occurrenceId: string;
+  /** Undefined: the occurrence itself was being expanded. */
+  deliveryId: number | undefined;
+}
+
+export async function countCrash({ pool }: Deps, culprit: Culprit, log: Pick<Logger, 'error'>): Promise<void> {
+  const { organizationId, occurrenceId, deliveryId } = culprit;
+  const isSetAside =
+    deliveryId === undefined
+      ? await countOccurrenceCrash(pool, organizationId, occurrenceId, mostCrashes)
+      : await countDeliveryCrash(pool, organizationId, occurrenceId, deliveryId, mostCrashes);
+  if (isSetAside) log.error(culprit, `set aside what ended the engine ${mostCrashes} times; a replay tries it again`);
+}

@@ -1,0 +1,17 @@
+/** A thread in the place of the engine's that marks what it works on, and ends or stands still when it is told to. */
+import { parentPort, workerData } from 'node:worker_threads';
+import type { ThreadData } from '../../src/engine/supervisor.ts';
+import { WorkMarker } from '../../src/engine/work-marker.ts';
+
+const { settings, marker: memory } = workerData as ThreadData;
+const marker = new WorkMarker(memory);
+const [way, occurrence, delivery] = settings.url.split(' ') as [string, string, string?];
+parentPort!.postMessage({ kind: 'started' });
+setInterval(() => marker.beat(), 20);
+parentPort!.once('message', () => process.exit(0));
+setTimeout(() => {
+  marker.set(7, occurrence, delivery ? Number(delivery) : undefined);
+  if (way === 'throws') throw new Error('broken on purpose');
+  if (way === 'stalls') for (;;);
+  if (way === 'fills') for (const kept = []; ; ) kept.push(new Array(1_000_000).fill(kept.length));
+}, 50);
