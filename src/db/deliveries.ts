@@ -1,5 +1,6 @@
 /** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
 import type pg from 'pg';
+import { plainArray } from './arrays.ts';
 import { countText } from './counts.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
@@ -157,25 +158,29 @@ const settle = {
     select count(*)::int as settled from settled`,
 };
 
-const columns = [
-  'organization_id',
-  'occurrence_id',
-  'id',
-  'attempts',
-  'tried',
-  'status',
-  'reason',
-  'detail',
-  'provider',
-  'provider_message_id',
-  'provider_index',
-  'provider_attempts',
-  'due_at',
-  'wording',
-  'user_version',
-  'event_id',
-  'since',
-] as const;
+/** The columns of `g`, in its order. */
+function toArrays(settlements: Settlement[]): unknown[] {
+  const plain = (value: (one: Settlement) => string | number | boolean | null) => plainArray(settlements.map(value));
+  return [
+    plain(one => one.organization_id),
+    plain(one => one.occurrence_id),
+    plain(one => one.id),
+    plain(one => one.attempts),
+    plain(one => one.tried),
+    plain(one => one.status),
+    plain(one => one.reason),
+    settlements.map(one => one.detail),
+    plain(one => one.provider),
+    settlements.map(one => one.provider_message_id),
+    plain(one => one.provider_index),
+    plain(one => one.provider_attempts),
+    settlements.map(one => one.due_at),
+    plain(one => one.wording),
+    plain(one => one.user_version),
+    plain(one => one.event_id),
+    plain(one => one.since && `"${one.since.toISOString()}"`),
+  ];
+}
 
 // The same for many of one occurrence that were sent alike, as they come of a fan-out: their ids are close together.
 // Looked up one by one, by a join or an array, the planner, who expects an occurrence to have one delivery, rather reads
@@ -232,8 +237,7 @@ function groupOf(one: Settlement): string {
 }
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const values = ['sending', ...columns.map(name => settlements.map(one => one[name]))];
-  const { rows } = await pool.query<{ settled: number }>({ ...settle, values });
+  const { rows } = await pool.query<{ settled: number }>({ ...settle, values: ['sending', ...toArrays(settlements)] });
   return rows[0]!.settled;
 }
 
@@ -241,7 +245,7 @@ async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
   const { organization_id, occurrence_id, provider, attempts, wording, event_id, since } = run[0]!;
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
-  const same = ['sending', organization_id, occurrence_id, provider, ids, attempts, wording, names];
+  const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, wording, names];
   const values = [...same, ids[0], ids.at(-1), event_id, since];
   const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;

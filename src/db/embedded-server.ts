@@ -216,7 +216,8 @@ function serverSettings(durable: boolean): Record<string, string> {
     max_wal_size: '2GB',
     min_wal_size: '256MB',
     wal_buffers: '16MB',
-    wal_compression: 'on',
+    // Whole pages in the log, after a checkpoint, by a slow algorithm: it was the most expensive function of all.
+    wal_compression: 'off',
     // Deliveries change state several times in seconds: dead rows pile up faster than the defaults expect.
     autovacuum_naptime: '15s',
     autovacuum_vacuum_scale_factor: '0.05',

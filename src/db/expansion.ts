@@ -9,6 +9,7 @@
  */
 import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
+import { plainArray } from './arrays.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { sqlState } from './pool.ts';
@@ -141,12 +142,12 @@ async function storeFirstPages<Given extends NewDelivery>(
 ): Promise<StoredDelivery<Given>[]> {
   const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
   const heads = [
-    pages.map(page => page.organization_id),
-    pages.map(page => page.id),
-    pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]!)),
-    pages.map(page => page.deliveries.length),
-    suppressed,
-    pages.map(page => page.priority),
+    plainArray(pages.map(page => page.organization_id)),
+    plainArray(pages.map(page => page.id)),
+    plainArray(pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]!))),
+    plainArray(pages.map(page => page.deliveries.length)),
+    plainArray(suppressed),
+    plainArray(pages.map(page => page.priority)),
     pages.map(page => page.cursor && JSON.stringify(page.cursor)),
     pages.map(page => (page.deliveries.length === 0 ? page.reason : null)),
     pages.map(page => page.again ?? null),
@@ -324,25 +325,23 @@ async function inTransaction<T>(
   }
 }
 
-const deliveryColumns = [
-  'notification_id',
-  'version',
-  'channel_id',
-  'user_id',
-  'address',
-  'status',
-  'reason',
-  'user_version',
-] as const;
-
 function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
   const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
+  const plain = (value: (delivery: NewDelivery) => string | number | null) =>
+    plainArray(rows.map(({ delivery }) => value(delivery)));
   return [
     owner,
-    rows.map(({ page }) => page.organization_id),
-    rows.map(({ page }) => page.id),
-    rows.map(({ delivery }) => delivery.priority),
-    ...deliveryColumns.map(name => rows.map(({ delivery }) => delivery[name])),
+    plainArray(rows.map(({ page }) => page.organization_id)),
+    plainArray(rows.map(({ page }) => page.id)),
+    plain(one => one.priority),
+    plain(one => one.notification_id),
+    plain(one => one.version),
+    plain(one => one.channel_id),
+    plain(one => one.user_id),
+    rows.map(({ delivery }) => delivery.address),
+    plain(one => one.status),
+    plain(one => one.reason),
+    plain(one => one.user_version),
   ];
 }
 
