@@ -121,3 +121,15 @@ test('a provider that hangs keeps nobody else waiting, however much is sent to i
   }
   expect(await stuck.occurrence(id)).toMatchObject({ counts: { sent: 0 } });
 });
+
+test('nor do the providers of several tenants that hang at once', async () => {
+  const stuck = await Promise.all([1, 2, 3].map(() => slowTenant(700, Number.POSITIVE_INFINITY)));
+  const other = await world.tenant({ users: ['ann@x.test'] });
+  for (const { tenant } of stuck) await tenant.trigger({ priority: 'normal' });
+  await eventually(() => {
+    for (const { seen } of stuck) expect(seen()).toBeGreaterThanOrEqual(100);
+  });
+  const began = Date.now();
+  expect(await other.outcomes(await other.trigger({ priority: 'normal' }))).toEqual(['ann@x.test sent']);
+  expect(Date.now() - began).toBeLessThan(3_000);
+});
