@@ -69,7 +69,9 @@ const ProviderKind = Type.Object(
     settings: Type.Unsafe<object>({
       type: 'object',
       additionalProperties: true,
-      description: 'A JSON schema with titles and descriptions. What is secret is marked `secret: true`.',
+      description:
+        'A JSON schema with titles and descriptions. What is secret is marked `secret: true`, and what decides where it ' +
+        'goes `destination: true`.',
     }),
   },
   { $id: 'ProviderKind' },
@@ -148,8 +150,9 @@ function channelRoutes(path: Channels, noun: string): Route[] {
       id: `patch${noun}`,
       summary: `Change ${words}`,
       description:
-        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. Where several ' +
-        'of the same kind change at once and it cannot be told which is which, their secrets have to be given again.',
+        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. When a ' +
+        'setting marked `destination` changes, such as `host` or `url`, or where it cannot be told which of several ' +
+        'entries is which, their secrets have to be given again.',
       tag,
       status: 200,
       body: Changes,
