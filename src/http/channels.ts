@@ -103,7 +103,9 @@ export const TestResult = Type.Object(
     ok: Type.Boolean({ description: 'Whether the provider took it.' }),
     provider: Type.Union([Type.String(), Type.Null()], { description: 'Its name.' }),
     reason: Type.Union([Type.String(), Type.Null()], { description: 'Why not: a stable code.' }),
-    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+    detail: Type.Union([Type.String(), Type.Null()], {
+      description: "The status and the provider's own words, 200 characters at most.",
+    }),
     message_id: Type.Union([Type.String(), Type.Null()], { description: 'What the provider calls the message.' }),
     ms: Type.Integer({ description: 'How long it took.' }),
   },
