@@ -24,7 +24,7 @@ import type { Within } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
 import { checkEntry, destinationsOf, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
-import { record } from './audit.ts';
+import { recordAll } from './audit.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
 import { carryOut } from './declarative-write.ts';
@@ -114,7 +114,7 @@ async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: Appl
 /** In the audit log as it stands in the plan: what is secret is in neither. */
 async function recordSteps(deps: Deps, db: Db, steps: readonly Step[]): Promise<void> {
   for (const [organizationId, own] of Map.groupBy(steps, step => step.organization.id!)) {
-    await record(deps, db, organizationId, ...own.map(toAuditEntry));
+    await recordAll(deps, db, organizationId, own.map(toAuditEntry));
   }
 }
 
@@ -152,7 +152,8 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
     if (stored) checkLeftovers(stored, organization, options, at, errors);
     const complete = withStoredSecrets(deps, organization, stored, at, errors);
     const newcomers = await findNewcomers(db, organization, stored);
-    steps.push(...diff(stored, { ...complete, newcomers }, options));
+    // One by one, here and elsewhere: as arguments of one call, a hundred thousand and more do not fit on the stack.
+    for (const step of diff(stored, { ...complete, newcomers }, options)) steps.push(step);
   }
   throwIfAny(errors);
   return steps;
