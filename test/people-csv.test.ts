@@ -118,6 +118,9 @@ test('what is no such file is refused with words that help', async () => {
     'row 1/email',
   ]);
   expectProblem(await send(list, 'email,email\n'), 400, 'request.invalid', ['row 1/email']);
+  for (const name of ['address.pa\nger', 'phone\r\nx']) {
+    expectProblem(await send(list, `email,"${name}"\na@x.test,1`), 400, 'request.invalid', [`row 1/${name}`]);
+  }
   expectProblem(await send(list, ''), 400);
   const quotes: [file: string, told: RegExp][] = [
     ['email,first_name\na@x.test,A\nb@x.test,a"b"\n', /line 3, column 2: a quotation mark stands within the cell: enc/],

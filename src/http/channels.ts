@@ -124,6 +124,7 @@ function channelRoutes(path: Channels, noun: string): Route[] {
       summary: `Create ${words}`,
       tag,
       status: 201,
+      problems: [409],
       body: NewChannel,
       answer: ChannelDetails,
       handle: async call => {

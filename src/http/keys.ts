@@ -103,6 +103,7 @@ export const keyRoutes: Route[] = [
       'that they lack; revoking it is always possible.',
     tag,
     status: 200,
+    problems: [409],
     body: KeyUpdate,
     answer: Key,
     handle: async call => {
@@ -125,6 +126,7 @@ export const keyRoutes: Route[] = [
       'name. The new key itself is in this answer and nowhere else.',
     tag,
     status: 201,
+    problems: [409],
     body: RotateKey,
     answer: RotatedKey,
     handle: async ({ deps, organization, key, body, caller: granter }) => {
@@ -143,6 +145,7 @@ export const keyRoutes: Route[] = [
     description: 'One that was revoked or has expired.',
     tag,
     status: 200,
+    problems: [409],
     query: DeleteQuery,
     answer: Deleted,
     handle: async call => {
