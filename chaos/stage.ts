@@ -74,7 +74,7 @@ export class Stage {
   }
 
   async start(role: Role): Promise<Running> {
-    const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey };
+    const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
     const running = await startBelfry(env, ['--role', role]);
     this.processes.push({ role, running });
     return running;

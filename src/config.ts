@@ -23,6 +23,7 @@ export interface Config {
   readonly role: Role;
   /** An identity provider that people may sign in by. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string; name: string } | undefined;
+  /** Private networks that channels may reach; empty: none, loopback included. */
   readonly outboundAllow: readonly string[];
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
@@ -55,7 +56,6 @@ export const settings = {
 
 type Name = keyof typeof settings;
 
-const loopback = ['127.0.0.0/8', '::1/128'];
 const shortestSecret = 32;
 
 export function loadConfig(env: Record<string, string | undefined>): Config {
@@ -124,7 +124,6 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     }
   }
 
-  const outbound = list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8');
   const config: Config = {
     host,
     port,
@@ -134,7 +133,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     secretKey,
     role: oneOf('BELFRY_ROLE', roles),
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
-    outboundAllow: outbound.length === 0 && isLoopback(host) ? loopback : outbound,
+    outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
     logLevel: oneOf('LOG_LEVEL', logLevels),

@@ -50,9 +50,18 @@ describe('the name of a list', () => {
   });
 
   test('stays as given, up to 255 characters', async () => {
-    const name = ` Ω${'😀'.repeat(253)}`;
+    const name = `ΩΩ${'😀'.repeat(253)}`;
     expect((await create(name)).body.name).toBe(name);
     expectProblem(await create(`${name}x`), 400, 'request.invalid', ['name']);
+  });
+
+  test('has no spaces around it, and is the same with and without them', async () => {
+    const { body } = await create(' \t Trimmed list \n');
+    expect(body.name).toBe('Trimmed list');
+    expectProblem(await create('Trimmed list '), 400, 'list.exists', ['name']);
+    const path = `/api/o/acme/p/shop/d/${body.id}/`;
+    const renamed = await ask({ method: 'PATCH', path, body: { name: '  Renamed list ' } });
+    expect([renamed.status, renamed.body.name], renamed.text).toEqual([200, 'Renamed list']);
   });
 });
 

@@ -234,6 +234,11 @@ describe('updating a user', () => {
     expect((await update(username, { _mode, custom_fields: null })).body.custom_fields).toEqual({ a: 1 });
   });
 
+  test('another mode is told which there are', async () => {
+    const { body } = await update(await newUser(), { _mode: 'APPEND' });
+    expect(body.errors).toEqual({ _mode: ['must be REPLACE, MERGE or IGNORE, in any letter case'] });
+  });
+
   test('the locale is set, stays where it is not given, and is taken away; the answer does not show it', async () => {
     const username = await newUser();
     const seen: unknown[] = [];

@@ -1,6 +1,7 @@
 /** What is the same for every endpoint: links, proxies, rates, origins, request ids, and what is not quite HTTP. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
 import { TokenBucket } from '../src/lib/token-bucket.ts';
@@ -161,7 +162,69 @@ describe('another origin', () => {
   });
 });
 
+describe('every answer', () => {
+  const forwarded = { 'x-forwarded-proto': 'https' };
+
+  test('is not to be sniffed, and what the API says is not to be stored', async () => {
+    for (const path of ['/api/o/acme/', '/api/nowhere/', '/api/o/%zz/', '/api/o/acme/u/']) {
+      const { headers } = await send('plain', { path });
+      expect([path, headers['x-content-type-options']]).toEqual([path, 'nosniff']);
+      expect([path, headers['cache-control']]).toEqual([path, 'no-store']);
+    }
+    for (const path of ['/', '/healthz', '/metrics', '/openapi.json', '/docs', '/nowhere']) {
+      const { headers } = await send('plain', { path });
+      expect([path, headers['x-content-type-options']]).toEqual([path, 'nosniff']);
+      expect([path, headers['cache-control']]).not.toEqual([path, 'no-store']);
+    }
+  });
+
+  test('over https says to stay there, by a trusted proxy or by BASE_URL', async () => {
+    const strict = async (name: Name, headers = {}) =>
+      (await send(name, { headers })).headers['strict-transport-security'];
+    expect(await strict('public')).toBe('max-age=31536000');
+    expect(await strict('proxied', forwarded)).toBe('max-age=31536000');
+    expect(await strict('proxied')).toBeUndefined();
+    expect(await strict('plain', forwarded)).toBeUndefined();
+    expect(await strict('otherwise', forwarded)).toBeUndefined();
+  });
+});
+
 describe('a request', () => {
+  test.each(['gzip', 'br', 'deflate', 'identity', 'x'])(
+    'with a body in Content-Encoding: %s is refused',
+    async encoding => {
+      const asked = {
+        method: 'POST',
+        path: '/api/o/acme/u/',
+        body: gzipSync('{"email":"gz@acme.test"}'),
+        headers: { 'content-encoding': encoding },
+      };
+      const refused = await send('plain', asked);
+      expectProblem(refused, 415, 'request.encoding');
+      expect(refused.body.detail).toBe(`send the body as it is, without Content-Encoding: ${encoding}`);
+      expectProblem(await send('plain', { ...asked, key: 'bf_no' }), 401);
+    },
+  );
+
+  test.each([
+    '//',
+    '//api/system/ping/',
+    '/api//system/ping/',
+    '/api/system/ping//',
+    '/api/o//',
+    '/api/o//u/',
+    '/api/o/acme//u/',
+    '/o//acme',
+    '/docs//',
+    '//?a=b',
+  ])('to %s, with an empty part in its path, finds nothing', async path => {
+    expectProblem(await send('plain', { path, headers: { accept: 'text/html' } }), 404, 'path.not_found');
+  });
+
+  test('may have two slashes in its query', async () => {
+    expect((await send('plain', { path: '/api/system/ping/?next=https://x.test//' })).status).toBe(200);
+  });
+
   test('is named by an id that the caller may choose', async () => {
     expect((await send('plain', { headers: { 'x-request-id': 'my-1' } })).headers['x-request-id']).toBe('my-1');
     const refused = await send('plain', { key: undefined, headers: { 'x-request-id': 'my-2' } });

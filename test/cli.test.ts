@@ -185,6 +185,13 @@ describe('key', () => {
 describe('trigger and simulate', () => {
   test('do the same here and on a server', async () => {
     const key = await createdKey('sender');
+    const { stdout } = await local(
+      ...['key', 'create', '--org', 'acme', '--name', 'machine', '--permission', 'event:trigger'],
+    );
+    const blind = await remote(stdout.trim(), 'simulate', event, '--context', context);
+    expect(blind.stdout, blind.stderr).toBe(
+      'receipt: 1 would be sent\n\nRecipients and messages are shown to a key with the permission user:read.\n',
+    );
     const [here, there, json, simulated, far, machine] = await Promise.all([
       local('trigger', event, '--context', context),
       remote(key, 'trigger', event, '--context', context),

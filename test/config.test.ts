@@ -39,7 +39,7 @@ describe('an empty environment', () => {
         dataDir: './data',
         secretKey: undefined,
         role: 'all',
-        outboundAllow: ['127.0.0.0/8', '::1/128'],
+        outboundAllow: [],
         trustProxy: [],
         corsOrigins: [],
         logLevel: 'info',
@@ -86,18 +86,13 @@ describe('settings', () => {
     });
   });
 
-  test.each([
-    ['127.0.0.1', true],
-    ['127.8.0.1', true],
-    ['localhost', true],
-    ['::1', true],
-    ['0.0.0.0', false],
-    ['::', false],
-    ['192.168.0.5', false],
-    ['belfry.example', false],
-  ])('on HOST %s channels may reach the loopback: %s', (HOST, may) => {
-    expect(loadConfig({ HOST }).outboundAllow).toEqual(may ? ['127.0.0.0/8', '::1/128'] : []);
-  });
+  test.each(['127.0.0.1', '127.8.0.1', 'localhost', '::1', '0.0.0.0', '::', '192.168.0.5', 'belfry.example'])(
+    'on HOST %s channels reach no private network, not even the loopback, unless it is allowed',
+    HOST => {
+      expect(loadConfig({ HOST }).outboundAllow).toEqual([]);
+      expect(loadConfig({ HOST, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' }).outboundAllow).toEqual(['127.0.0.0/8']);
+    },
+  );
 
   test.each([
     ['PORT', 'http'],

@@ -1,6 +1,13 @@
 /** The console's forms, as far as they think: columns of a file, and settings of a provider. */
 import { describe, expect, test } from 'vitest';
-import { isRare, kindOf, type Schema, toSend, withoutEmpty } from '../console/src/pages/channels/settings-schema.ts';
+import {
+  changedDestinations,
+  isRare,
+  kindOf,
+  type Schema,
+  toSend,
+  withoutEmpty,
+} from '../console/src/pages/channels/settings-schema.ts';
 import { choicesFor, guessAll, looksLikeData } from '../console/src/pages/lists/import-fields.ts';
 import { providers } from '../src/providers/index.ts';
 
@@ -76,4 +83,11 @@ test('null is sent for a stored secret that is to be removed, and for nothing el
   });
   expect(toSend({ password: 'new', user: 'u' }, ['password'])).toEqual({ password: 'new', user: 'u' });
   expect(toSend({ password: null }, [])).toEqual({});
+});
+
+test('a form knows which settings send the stored secrets elsewhere', () => {
+  const settings = providers.smtp!.settings as Schema;
+  const before = { host: 'a.test', from: 'a@acme.test' };
+  expect(changedDestinations(settings, before, { ...before, from: 'b@acme.test', port: undefined })).toEqual([]);
+  expect(changedDestinations(settings, before, { ...before, host: 'b.test', port: 25 })).toEqual(['Host', 'Port']);
 });

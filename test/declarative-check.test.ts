@@ -67,6 +67,13 @@ describe('a document is refused, by the field that is wrong', () => {
       `${channel}/providers/0/host`,
       /required/,
     ],
+    [
+      'a name of an address with a line break',
+      'organizations/0/users/0/addresses/0/name',
+      'phone\r\nx',
+      'organizations/0/users/0/addresses/0/name',
+      /one line.*without CR and LF/,
+    ],
     ['a port that is none', `${channel}/providers/0/port`, '25a', `${channel}/providers/0/port`, /whole number/],
     ['a sender that is none', `${channel}/providers/0/from`, 'Acme', `${channel}/providers/0/from`, /email address/],
     [

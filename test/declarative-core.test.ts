@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { OrganizationDocument } from '../src/core/declarative.ts';
 import { diff, toChange } from '../src/core/declarative-diff.ts';
 import { keepSecrets } from '../src/core/declarative-secrets.ts';
-import { type OrganizationState, toState } from '../src/core/declarative-state.ts';
+import { type OrganizationState, type ProviderState, toState } from '../src/core/declarative-state.ts';
 import { providers } from '../src/providers/index.ts';
 import { readEntry } from '../src/providers/provider.ts';
 import { exampleOrganization, hooksOf, webhookSecret } from './support/declarative.ts';
@@ -89,22 +89,26 @@ describe('the difference', () => {
 });
 
 describe('a secret that a file leaves out', () => {
-  const server = (host: string, secrets = {}) => ({ use: 'smtp', settings: { host }, secrets });
+  const server = (host: string, secrets = {}, from = 'x') => ({ use: 'smtp', settings: { host, from }, secrets });
   const [a, b] = [server('a', { password: 'of a' }), server('b', { password: 'of b' })];
-  const secretsOf = (...given: Parameters<typeof keepSecrets>) => {
-    const { providers, unclear } = keepSecrets(...given);
-    expect(unclear).toEqual([]);
+  const keep = (entries: ProviderState[], stored: ProviderState[]) => keepSecrets(entries, stored, () => ['host']);
+  const secretsOf = (...given: Parameters<typeof keep>) => {
+    const { providers, unclear, moved } = keep(...given);
+    expect([unclear, moved]).toEqual([[], []]);
     return providers.map(({ secrets }) => secrets.password);
   };
-  const unclearOf = (...given: Parameters<typeof keepSecrets>) =>
-    keepSecrets(...given).unclear.map(({ index, field }) => `${index} ${field}`);
+  const unclearOf = (...given: Parameters<typeof keep>) =>
+    keep(...given).unclear.map(({ index, field }) => `${index} ${field}`);
+  const movedOf = (...given: Parameters<typeof keep>) =>
+    keep(...given).moved.map(({ index, field, changed }) => `${index} ${field} ${changed}`);
 
   test('stays with its server when the order changes', () => {
-    expect(keepSecrets([server('b'), server('a')], [a, b])).toEqual({ providers: [b, a], unclear: [] });
+    expect(keep([server('b'), server('a')], [a, b])).toEqual({ providers: [b, a], unclear: [], moved: [] });
   });
 
   test('stays when other settings change, and goes when it is given anew', () => {
-    expect(secretsOf([server('c')], [a])).toEqual(['of a']);
+    expect(secretsOf([server('a', {}, 'y')], [a])).toEqual(['of a']);
+    expect(secretsOf([server('a', { password: 'new' }, 'y')], [a])).toEqual(['new']);
     expect(secretsOf([server('c', { password: 'new' })], [a])).toEqual(['new']);
   });
 
@@ -113,30 +117,41 @@ describe('a secret that a file leaves out', () => {
     expect(secretsOf([server('a')], stored)).toEqual([undefined]);
   });
 
-  test('stays with the one server that changed, wherever that one moves', () => {
-    expect(secretsOf([server('b'), server('c')], [a, b])).toEqual(['of b', 'of a']);
-    expect(secretsOf([server('c'), server('a')], [a, b])).toEqual(['of b', 'of a']);
-    expect(secretsOf([server('b'), server('new', { password: 'its own' }), server('c')], [a, b])).toEqual([
+  test('stays with its server, whatever else changes and wherever that one moves', () => {
+    expect(secretsOf([server('b'), server('a', {}, 'y')], [a, b])).toEqual(['of b', 'of a']);
+    expect(secretsOf([server('b', {}, 'y'), server('a', {}, 'z')], [a, b])).toEqual(['of b', 'of a']);
+    expect(secretsOf([server('b'), server('new', { password: 'its own' }), server('a', {}, 'y')], [a, b])).toEqual([
       'of b',
       'its own',
       'of a',
     ]);
+    expect(secretsOf([server('a', {}, 'y'), server('relay')], [a])).toEqual(['of a', undefined]);
+  });
+
+  test('is asked for again when its destination changes, and never goes along', () => {
+    expect(movedOf([server('c')], [a])).toEqual(['0 password host']);
+    expect(movedOf([server('b'), server('c')], [a, b])).toEqual(['1 password host']);
+    expect(movedOf([server('c'), server('d')], [a, b])).toEqual(['0 password host', '1 password host']);
+    expect(movedOf([server('c', { password: 'given' }), server('d')], [a, b])).toEqual(['1 password host']);
+    expect(movedOf([server('c')], [server('a')])).toEqual([]);
+    for (const { secrets } of keep([server('c'), server('d')], [a, b]).providers) expect(secrets).toEqual({});
+    const shared = [server('a', { password: 'one' }), server('b', { password: 'one' })];
+    expect(movedOf([server('c'), server('d')], shared)).toEqual(['0 password host', '1 password host']);
   });
 
   test('is asked for again where nobody can tell whose it is', () => {
-    expect(unclearOf([server('c'), server('d')], [a, b])).toEqual(['0 password', '1 password']);
-    expect(unclearOf([server('c')], [a, b])).toEqual(['0 password']);
-    expect(unclearOf([server('c'), server('d')], [a])).toEqual(['0 password', '1 password']);
-    expect(unclearOf([server('c', { password: 'given' }), server('d')], [a, b])).toEqual(['1 password']);
-    expect(unclearOf([server('c'), server('d')], [a, server('b')])).toEqual(['0 password', '1 password']);
-    for (const { secrets } of keepSecrets([server('c'), server('d')], [a, b]).providers) expect(secrets).toEqual({});
+    const [one, two] = [server('a', { password: 'one' }, 'y'), server('a', { password: 'two' }, 'z')];
+    expect(unclearOf([server('a', {}, 'v'), server('a', {}, 'w')], [one, two])).toEqual(['0 password', '1 password']);
+    expect(unclearOf([server('a')], [one, two])).toEqual(['0 password']);
+    expect(unclearOf([server('a', {}, 'v'), server('a', {}, 'w')], [one])).toEqual(['0 password', '1 password']);
+    expect(unclearOf([server('a', { password: 'given' }, 'v'), server('a')], [one, two])).toEqual(['1 password']);
   });
 
   test('is not asked for where all that it could be are the same, or all have been given', () => {
-    const shared = [server('a', { password: 'one' }), server('b', { password: 'one' })];
-    expect(secretsOf([server('c'), server('d')], shared)).toEqual(['one', 'one']);
-    expect(secretsOf([server('c'), server('d'), server('e')].slice(0, 1), shared)).toEqual(['one']);
-    expect(unclearOf([server('c'), server('d'), server('e')], shared)).toHaveLength(3);
+    const shared = [server('a', { password: 'one' }, 'y'), server('a', { password: 'one' }, 'z')];
+    expect(secretsOf([server('a', {}, 'v'), server('a', {}, 'w')], shared)).toEqual(['one', 'one']);
+    expect(secretsOf([server('a', {}, 'v')], shared)).toEqual(['one']);
+    expect(unclearOf([server('a', {}, 'u'), server('a', {}, 'v'), server('a', {}, 'w')], shared)).toHaveLength(3);
     expect(secretsOf([server('c', { password: 'x' }), server('d', { password: 'y' })], [a, b])).toEqual(['x', 'y']);
   });
 
@@ -144,11 +159,11 @@ describe('a secret that a file leaves out', () => {
     const twins = [server('a', { password: 'first' }), server('a', { password: 'second' })];
     expect(secretsOf([server('a'), server('a')], twins)).toEqual(['first', 'second']);
     expect(unclearOf([server('a')], twins)).toEqual(['0 password']);
-    expect(unclearOf([server('a'), server('c')], twins)).toEqual(['0 password', '1 password']);
+    expect(unclearOf([server('a'), server('a', {}, 'y')], twins)).toEqual(['0 password', '1 password']);
   });
 
   test('is removed by null', () => {
-    expect(keepSecrets([server('c', { password: null })], [a])).toEqual({ providers: [server('c')], unclear: [] });
+    expect(keep([server('c', { password: null })], [a])).toEqual({ providers: [server('c')], unclear: [], moved: [] });
     expect(secretsOf([server('c', { password: null }), server('d', { password: 'new' })], [a, b])).toEqual([
       undefined,
       'new',

@@ -53,15 +53,32 @@ describe('secrets', () => {
     const [before] = await stored('kept');
     expect(await apply(organization)).toEqual([]);
     delete hooksOf(organization).providers![0]!.secret;
-    hooksOf(organization).providers![0]!.url = 'https://elsewhere.test/';
+    hooksOf(organization).providers![0]!.timeout_ms = 5_000;
     expect((await apply(organization)).map(change => change.fields.map(({ field }) => field))).toEqual([
-      ['providers.0.url'],
+      ['providers.0.timeout_ms'],
     ]);
     hooksOf(organization).providers![0]!.secret = webhookSecret;
     expect(await apply(organization)).toEqual([]);
     const [after] = await stored('kept');
     expect(before!.secrets).not.toBeNull();
     expect(after!.secrets).not.toEqual(before!.secrets);
+  });
+
+  test('are asked for again when they would go to another destination', async () => {
+    const organization = await exampleOrganization('moved');
+    await apply(organization);
+    delete hooksOf(organization).providers![0]!.secret;
+    hooksOf(organization).providers![0]!.url = 'https://elsewhere.test/';
+    const refused = {
+      code: 'file.invalid',
+      details: { fields: { 'organizations/0/channels/1/providers/0/secret': [expect.stringMatching(/^url changed/)] } },
+    };
+    await expect(plan(organization)).rejects.toMatchObject(refused);
+    await expect(apply(organization)).rejects.toMatchObject(refused);
+    hooksOf(organization).providers![0]!.secret = webhookSecret;
+    expect((await apply(organization)).map(change => change.fields.map(({ field }) => field))).toEqual([
+      ['providers.0.url'],
+    ]);
   });
 
   test('change when another one is given, and only that is told', async () => {

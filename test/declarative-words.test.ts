@@ -178,7 +178,7 @@ function mailing(slug: string, message: NotificationEntry['message'], more: Part
 
 async function written(deps: Deps, org: string) {
   const place = (await deps.directory.findPlace({ org, prj: 'p', app: 'a', evt: 'e' })) as Required<Place>;
-  return (await simulate(deps, place, { context: {} })).deliveries;
+  return (await simulate(deps, place, { context: {} }, true)).deliveries;
 }
 
 const htmlOf = async (slug: string, deps = house.deps) => (await written(deps, slug))[0]!.message?.html;

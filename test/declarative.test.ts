@@ -22,6 +22,12 @@ const rows = <Row extends object>(text: string, values: unknown[] = []) => runSq
 const told = (changes: { action: string; noun: string; path: string }[]) =>
   changes.map(({ action, noun, path }) => `${action} ${noun} ${path}`);
 
+test('a file of 150,000 users is planned', { timeout: 120_000 }, async () => {
+  const users = Array.from({ length: 150_000 }, (_, i) => ({ email: `u${i}@crowd.test` }));
+  const document = { organizations: [{ slug: 'crowd', name: 'Crowd', users }] };
+  expect(await planConfiguration(house.deps, document, { prune: false })).toHaveLength(150_001);
+});
+
 describe('applying', () => {
   test('the example makes all of it, and the export says the same but for the secret', async () => {
     const organization = await exampleOrganization();

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { providers } from '../src/providers/index.ts';
 import { type Ask, asker } from './support/api.ts';
+import { certificate } from './support/certificate.ts';
 import { testService } from './support/database.ts';
 import { buildTenants, type Tenants } from './support/tenants.ts';
 
@@ -83,8 +84,8 @@ describe('a change', () => {
     const { body } = await ask({ path });
     const [first] = body.providers;
     // As it was read, with one setting changed.
-    const sent = await ask({ method: 'PATCH', path, body: { providers: [{ ...first, port: 2525 }] } });
-    expect(sent.body.providers, sent.text).toEqual([{ ...first, port: 2525 }]);
+    const sent = await ask({ method: 'PATCH', path, body: { providers: [{ ...first, from: 'b@acme.test' }] } });
+    expect(sent.body.providers, sent.text).toEqual([{ ...first, from: 'b@acme.test' }]);
     expect(await storedPassword('changed')).toBe('hush-hush');
     await ask({ method: 'PATCH', path, body: { providers: [{ ...smtp, password: 'new-words' }] } });
     expect(await storedPassword('changed')).toBe('new-words');
@@ -128,23 +129,79 @@ describe('a change', () => {
     expect(Object.keys(created.body.errors ?? {})).toEqual(['providers/0/secret']);
   });
 
-  test('of two servers at once asks for their secrets again, rather than to mix them up', async () => {
+  test.each<[string, object]>([
+    ['host', { host: 'mail.mallory.test' }],
+    ['port', { port: 2525 }],
+    ['secure', { secure: true }],
+    ['starttls', { starttls: 'never' }],
+    ['ca', { ca: certificate }],
+    ['host and port', { host: 'mail.mallory.test', port: 2525 }],
+  ])('of %s asks for the password again, and says why', async (changed, settings) => {
+    const slug = `to-${changed.replaceAll(' ', '-')}`;
+    await make(slug);
+    const at = `/api/o/acme/c/${slug}/`;
+    const { password: _, ...open } = smtp;
+    const patch = (provider: object) => ask({ method: 'PATCH', path: at, body: { providers: [provider] } });
+    const refused = await patch({ ...open, ...settings });
+    expect(refused.body, refused.text).toMatchObject({ status: 400, code: 'request.invalid' });
+    expect(refused.body.errors).toEqual({
+      'providers/0/password': [
+        `${changed} changed, and a stored secret is not handed to another destination: give it again, or null if there is none`,
+      ],
+    });
+    expect((await ask({ path: at })).body.providers[0]).toMatchObject(open);
+    const given = await patch({ ...open, ...settings, password: 'given-again' });
+    expect([given.status, await storedPassword(slug)], given.text).toEqual([200, 'given-again']);
+    const { user: __, ...without } = open;
+    expect((await patch({ ...without, password: null })).body.providers[0].secrets_set).toEqual([]);
+  });
+
+  test('of the address of an API or of a webhook asks for its secret again, too', async () => {
+    const hook = { use: 'standard-webhooks', url: 'https://x.test/hook', secret: `whsec_${'B'.repeat(32)}` };
+    const sendgrid = { use: 'sendgrid', api_key: 'SG.key', from: 'a@acme.test' };
+    await make('moved-hook', { type: 'webhook', providers: [hook] });
+    await make('moved-api', { providers: [sendgrid] });
+    const patch = (slug: string, provider: object) =>
+      ask({ method: 'PATCH', path: `/api/o/acme/c/${slug}/`, body: { providers: [provider] } });
+    const hooked = await patch('moved-hook', { use: 'standard-webhooks', url: 'https://mallory.test/' });
+    expect(hooked.body.errors, hooked.text).toEqual({ 'providers/0/secret': [expect.stringMatching(/^url changed/)] });
+    const everybody = await patch('moved-hook', { use: 'standard-webhooks' });
+    expect(everybody.status, everybody.text).toBe(400);
+    const asked = { use: 'sendgrid', from: 'a@acme.test', endpoint: 'https://mallory.test' };
+    const api = await patch('moved-api', asked);
+    expect(api.body.errors, api.text).toEqual({ 'providers/0/api_key': [expect.stringMatching(/^endpoint changed/)] });
+  });
+
+  test('of two servers at once leaves each its own secret', async () => {
     const second = { ...smtp, host: 'other.acme.test', password: 'of-the-other' };
     await make('pair', { providers: [smtp, second] });
     const at = '/api/o/acme/c/pair/';
     const [first, other] = (await ask({ path: at })).body.providers;
     const swap = (...providers: object[]) => ask({ method: 'PATCH', path: at, body: { providers } });
-    const refused = await swap({ ...other, port: 2525 }, { ...first, port: 2526 });
+    const swapped = await swap({ ...other, rate: 25 }, { ...first, rate: 26 });
+    expect(swapped.status, swapped.text).toBe(200);
+    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual(['of-the-other', 'hush-hush']);
+  });
+
+  test('of two accounts of one server asks for their secrets again, rather than to mix them up', async () => {
+    const second = { ...smtp, user: 'bell-2', password: 'of-the-other' };
+    await make('accounts', { providers: [smtp, second] });
+    const at = '/api/o/acme/c/accounts/';
+    const [first, other] = (await ask({ path: at })).body.providers;
+    const swap = (...providers: object[]) => ask({ method: 'PATCH', path: at, body: { providers } });
+    const refused = await swap({ ...other, rate: 25 }, { ...first, rate: 26 });
     expect(refused.body.errors, refused.text).toEqual({
       'providers/0/password': [expect.stringMatching(/cannot be told which.*give it again, or null/)],
       'providers/1/password': [expect.stringMatching(/cannot be told which/)],
     });
-    expect((await swap({ ...other, port: 2525 }, first)).status).toBe(200);
-    expect(await storedPassword('pair', 0)).toBe('of-the-other');
-    expect(await storedPassword('pair', 1)).toBe('hush-hush');
-    const given = await swap({ ...first, port: 1, password: 'p1' }, { ...other, port: 2, password: 'p2' });
+    expect((await swap({ ...other, rate: 25 }, first)).status).toBe(200);
+    expect([await storedPassword('accounts', 0), await storedPassword('accounts', 1)]).toEqual([
+      'of-the-other',
+      'hush-hush',
+    ]);
+    const given = await swap({ ...first, rate: 1, password: 'p1' }, { ...other, rate: 2, password: 'p2' });
     expect(given.status, given.text).toBe(200);
-    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual(['p1', 'p2']);
+    expect([await storedPassword('accounts', 0), await storedPassword('accounts', 1)]).toEqual(['p1', 'p2']);
   });
 
   test('leaves the providers alone when it does not speak of them', async () => {
@@ -289,5 +346,7 @@ describe('the providers', () => {
     expect(found).toMatchObject({ medium: 'email', summary: expect.any(String) });
     expect(found.settings.properties.password).toMatchObject({ title: 'Password', secret: true });
     expect(found.settings.properties.host.secret).toBeUndefined();
+    expect(found.settings.properties.host.destination).toBe(true);
+    expect(found.settings.properties.from.destination).toBeUndefined();
   });
 });

@@ -22,6 +22,7 @@ beforeAll(async () => {
   const { deps } = service.house;
   const mail = { use: 'smtp', host: '127.0.0.1', port: smtp.port, from: 'bell@acme.test', starttls: 'never' };
   const hook = (url: string) => ({ use: 'standard-webhooks', url, secret });
+  const sendgrid = { use: 'sendgrid', endpoint: web.url, api_key: 'SG.key', from: 'bell@acme.test' };
   const notifications = [
     {
       name: 'receipt',
@@ -41,6 +42,7 @@ beforeAll(async () => {
       { slug: 'mail', name: 'Mail', type: 'email', enabled: false, providers: [mail, { use: 'sandbox' }] },
       { slug: 'hook', name: 'Hook', type: 'webhook', providers: [hook(`${web.url}/in`)] },
       { slug: 'gone', name: 'Gone', type: 'webhook', providers: [hook(await closedUrl())] },
+      { slug: 'api', name: 'API', type: 'email', providers: [sendgrid] },
       { slug: 'team', name: 'Team', type: 'slack', providers: [{ use: 'slack-webhook', url: `${web.url}/T/B/c` }] },
       { slug: 'none', name: 'None', type: 'email', providers: [] },
     ],
@@ -91,6 +93,19 @@ describe('a channel', () => {
     });
   });
 
+  test('tells the status and at most 200 characters of whatever a server answers', async () => {
+    const page = 'internal '.repeat(1_000);
+    web.reply = { status: 502, headers: { 'x-message-id': page }, body: page };
+    const refused = await tryOut('hook');
+    web.reply = { status: 202, headers: { 'x-message-id': page }, body: page };
+    const taken = await tryOut('api', { to: 'you@acme.test' });
+    web.reply = {};
+    expect(refused.body.detail).toMatch(/^502: internal/);
+    expect(refused.body.detail.length).toBeLessThanOrEqual(200);
+    expect(taken.body).toMatchObject({ ok: true, provider: 'sendgrid' });
+    expect(taken.body.message_id.length).toBeLessThanOrEqual(200);
+  });
+
   test('with a place of its own needs no address, any other does', async () => {
     expect((await tryOut('hook')).body).toMatchObject({ ok: true, provider: 'standard-webhooks' });
     expect(JSON.parse(web.seen.at(-1)!.body).title).toBe('A test from Belfry');
@@ -114,6 +129,40 @@ describe('a channel', () => {
     const before = smtp.mails.length;
     expectProblem(await tryOut('mail', { to: 'you@acme.test', body: '{{' }), 400, 'template.invalid', ['body']);
     expect(smtp.mails.length).toBe(before);
+  });
+});
+
+describe('where no private network is allowed', () => {
+  test('a channel is refused alike whether somebody listens or not, and is told what would allow it', async () => {
+    const closed = await testService({ BELFRY_ROLE: 'api', BELFRY_OUTBOUND_ALLOW: '' });
+    try {
+      const { deps } = closed.house;
+      const hook = (url: string) => [{ use: 'standard-webhooks', url, secret }];
+      const mail = (port: number) => [{ use: 'smtp', host: 'localhost', port, from: 'bell@acme.test' }];
+      const channels = [
+        { slug: 'open', name: 'Open', type: 'webhook', providers: hook(`${web.url}/in`) },
+        { slug: 'closed', name: 'Closed', type: 'webhook', providers: hook(await closedUrl()) },
+        { slug: 'open-mail', name: 'Open mail', type: 'email', providers: mail(smtp.port) },
+        { slug: 'closed-mail', name: 'Closed mail', type: 'email', providers: mail(1) },
+      ];
+      await applyConfiguration(deps, { organizations: [{ slug: 'acme', name: 'Acme', channels }] }, { prune: false });
+      const { key } = await createKey(deps, 'acme', { name: 'all', permissions: ['channel:write'] });
+      const [connections, asked] = [web.connections, asker(closed.address, key)];
+      const details: string[] = [];
+      for (const { slug, type } of channels) {
+        const body = type === 'email' ? { to: 'you@acme.test' } : {};
+        const answer = await asked({ method: 'POST', path: `/api/o/acme/c/${slug}/test/`, body });
+        expect(answer.body, answer.text).toMatchObject({ ok: false, reason: 'provider.failed' });
+        details.push(answer.body.detail);
+      }
+      const said = (host: string) =>
+        `${host} is a private or reserved address, not to be reached: allow its network with BELFRY_OUTBOUND_ALLOW, such as ` +
+        '127.0.0.0/8 for this machine';
+      expect(details).toEqual([said('127.0.0.1'), said('127.0.0.1'), said('localhost'), said('localhost')]);
+      expect(web.connections).toBe(connections);
+    } finally {
+      await closed.stop();
+    }
   });
 });
 

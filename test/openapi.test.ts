@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { routes } from '../src/http/routes.ts';
+import { findUnlisted } from './support/api-statuses.ts';
 import { endpoints } from './support/api-table.ts';
 import { testService } from './support/database.ts';
 
@@ -38,7 +39,10 @@ const paths = document.paths as Record<string, Record<string, Operation>>;
 const schemas = document.components.schemas as Record<string, Schema>;
 
 const operations = Object.entries(paths).flatMap(([path, methods]) =>
-  Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, path, operation })),
+  Object.entries(methods).map(([name, operation]) => {
+    const method = name.toUpperCase();
+    return { name: `${method} ${path}`, method, path, operation };
+  }),
 );
 
 /** What a `$ref` leads to; undefined if nowhere. */
@@ -127,7 +131,7 @@ describe('the document', () => {
   });
 });
 
-describe.each(operations)('$name', ({ path, operation }) => {
+describe.each(operations)('$name', ({ method, path, operation }) => {
   const parameters = operation.parameters ?? [];
 
   test('is described', () => {
@@ -159,9 +163,9 @@ describe.each(operations)('$name', ({ path, operation }) => {
   test('tells its problems', () => {
     const expected = [
       ...(operation.security.length > 0 ? ['401', '403'] : []),
-      '429',
-      ...(path.includes('{') ? ['404'] : []),
-      ...(operation.requestBody ? ['400'] : []),
+      ...['408', '429', '431', '500', '503'],
+      ...(path.includes('{') ? ['400', '404'] : []),
+      ...(method === 'GET' ? [] : ['400', '413', '415']),
     ];
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(expected));
     for (const [status, answer] of Object.entries(operation.responses)) {
@@ -197,6 +201,16 @@ describe.each(endpoints)('$operation ($method)', ({ method, path, permission, st
     expect(Object.keys(properties).sort()).toEqual(fields);
     expect(required.toSorted()).toEqual(fields);
   });
+});
+
+test('an answer that the document does not list is told to whichever test gets it', () => {
+  const [list, cancel] = ['/api/o/acme/u/?limit=5', '/api/o/acme/occurrence/0/cancel'];
+  expect(findUnlisted('GET', list, 200)).toBeUndefined();
+  expect(findUnlisted('HEAD', list, 415)).toMatch(/^GET \/api\/o\/:org\/u\/ answered 415/);
+  expect(findUnlisted('POST', cancel, 400)).toBeUndefined();
+  expect(findUnlisted('POST', cancel, 409)).toMatch(/cancel/);
+  expect(findUnlisted('POST', '/api/o/acme/k/revoke/', 409)).toMatch(/revoke/);
+  expect(findUnlisted('GET', '/nowhere', 404)).toBeUndefined();
 });
 
 test('all twenty operations of the specification are checked', () => {

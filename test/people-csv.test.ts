@@ -118,8 +118,21 @@ test('what is no such file is refused with words that help', async () => {
     'row 1/email',
   ]);
   expectProblem(await send(list, 'email,email\n'), 400, 'request.invalid', ['row 1/email']);
+  for (const name of ['address.pa\nger', 'phone\r\nx']) {
+    expectProblem(await send(list, `email,"${name}"\na@x.test,1`), 400, 'request.invalid', [`row 1/${name}`]);
+  }
   expectProblem(await send(list, ''), 400);
-  expectProblem(await send(list, 'email\n"a@x.test'), 400, 'request.malformed');
+  const quotes: [file: string, told: RegExp][] = [
+    ['email,first_name\na@x.test,A\nb@x.test,a"b"\n', /line 3, column 2: a quotation mark stands within the cell: enc/],
+    ['em"ail"\n', /line 1, column 1: a quotation mark stands within/],
+    ['email,first_name\na@x.test,"b"c\n', /line 2, column 2: something follows the closing quotation mark/],
+    ['email\n"a@x.test', /line 2, column 1: a quotation mark is not closed/],
+  ];
+  for (const [file, told] of quotes) {
+    const refused = await send(list, file);
+    expectProblem(refused, 400, 'request.malformed');
+    expect(refused.body.detail).toMatch(told);
+  }
   const latin = await send(list, Buffer.from('email,first_name\na@x.test,J\xfcrgen\n', 'latin1'));
   expectProblem(latin, 400, 'request.malformed');
   expect(latin.body.detail).toContain('UTF-8');

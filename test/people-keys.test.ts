@@ -88,6 +88,32 @@ test('nobody gets by rotation what they do not have', async () => {
   expect((await ask({ path: at(strong.id) })).body.name).toBe(strong.name);
 });
 
+test('nobody changes a key that can do more than they can, but anybody who may write keys can revoke it', async () => {
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const strong = await create({ permissions: ['key:write', 'user:read'], expires_at });
+  const ended = await create({ permissions: ['*'], expires_at: '2020-01-31T09:00:00Z' });
+  const weak = asker(service.address, tenants.acme.keys.only['key:write']);
+  for (const { id } of [strong, ended]) {
+    const before = (await ask({ path: at(id) })).body;
+    for (const body of [
+      { expires_at: null },
+      { expires_at: '2090-01-31T09:00:00Z' },
+      { requests_per_second: 1 },
+      { requests_per_second: null },
+      { name: 'mine now' },
+    ]) {
+      const refused = await weak({ method: 'PATCH', path: at(id), body });
+      expectProblem(refused, 400, 'request.invalid', ['key']);
+    }
+    expect((await ask({ path: at(id) })).body).toEqual(before);
+  }
+  const said = await weak({ method: 'PATCH', path: at(strong.id), body: { requests_per_second: 1 } });
+  expect(said.body.errors.key).toEqual(['you lack user:read, which it can do, and cannot change it']);
+  const own = await create({ permissions: ['key:write'] });
+  expect((await weak({ method: 'PATCH', path: at(own.id), body: { requests_per_second: 9 } })).status).toBe(200);
+  expect((await weak({ method: 'POST', path: '/api/o/acme/k/revoke/', body: { key: strong.id } })).status).toBe(200);
+});
+
 test('only a key that opens nothing any more is deleted', async () => {
   const { id, name } = await create();
   const refused = await ask({ method: 'DELETE', path: at(id) });

@@ -29,6 +29,7 @@ const fieldsOf = (provider: Provider) =>
 interface Field {
   description?: string;
   secret?: boolean;
+  destination?: boolean;
   patternHint?: string;
   pattern?: string;
 }
@@ -99,6 +100,15 @@ describe('settings', () => {
       .filter(({ field, secret }) => looksSecret.test(field) && !secret && !open.has(`${provider.name}.${field}`))
       .map(({ field }) => `mark ${provider.name}.${field} as secret, or list it as open`);
     expect(forgotten).toEqual([]);
+  });
+
+  it('are marked where they decide to which server secrets go', () => {
+    const unmarked = Object.values(providers).flatMap(provider =>
+      fieldsOf(provider)
+        .filter(({ field, secret, destination }) => /host|port$|url|endpoint/.test(field) && !secret && !destination)
+        .map(({ field }) => `mark ${provider.name}.${field} as destination`),
+    );
+    expect(unmarked).toEqual([]);
   });
 
   it.each(all)('of %s come back whole from an entry of a file, secrets apart', (name, provider) => {

@@ -4,7 +4,9 @@ import type { House } from '../src/app.ts';
 import { simulate } from '../src/cli/simulate.ts';
 import { loadConfig } from '../src/config.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
-import { testDatabase } from './support/database.ts';
+import { createKey } from '../src/services/keys.ts';
+import { ask } from './support/api.ts';
+import { testDatabase, testService } from './support/database.ts';
 
 let house: House;
 beforeAll(async () => {
@@ -20,7 +22,12 @@ const users = [
 const mail = { slug: 'mail', name: 'Mail', type: 'email', providers: [{ use: 'sandbox' }] };
 const message = { subject: 'Order {{ order }}', body: 'Hello {{ user.first_name }}\n\nYou owe {{ amount }}.' };
 
-async function declare(slug: string, notifications: object[], people: object[] = users): Promise<void> {
+async function declare(
+  slug: string,
+  notifications: object[],
+  people: object[] = users,
+  { deps } = house,
+): Promise<void> {
   const filled = notifications.map((one, i) => ({
     name: `n${i + 1}`,
     recipients: { list: 'All' },
@@ -32,7 +39,7 @@ async function declare(slug: string, notifications: object[], people: object[] =
   const applications = [{ slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', notifications: filled }] }];
   const projects = [{ slug: 'shop', name: 'Shop', distribution_lists: lists, applications }];
   const document = { organizations: [{ slug, name: slug, channels: [mail], users: people, projects }] };
-  await applyConfiguration(house.deps, document, { prune: false });
+  await applyConfiguration(deps, document, { prune: false });
 }
 
 async function run(...args: string[]): Promise<string> {
@@ -51,6 +58,27 @@ async function run(...args: string[]): Promise<string> {
 }
 
 const context = (value: object) => ['--context', JSON.stringify(value)];
+
+test('over the API shows recipients and messages only to whoever may read users, and counts to all', async () => {
+  const service = await testService({ BELFRY_ROLE: 'api' });
+  try {
+    const { deps } = service.house;
+    await declare('told', [{}], users, service.house);
+    const asked = { method: 'POST', path: '/api/o/told/p/shop/a/web/e/go/simulate/', body: { context: {} } };
+    const simulateAs = async (permissions: string[]) => {
+      const { key } = await createKey(deps, 'told', { name: permissions.join(), permissions });
+      return ask(service.address, { ...asked, key });
+    };
+    const whole = await simulateAs(['event:trigger', 'user:read']);
+    expect(whole.body, whole.text).toMatchObject({ recipients_shown: true, complete: true });
+    expect(whole.body.notifications).toMatchObject([{ deliveries: 2, suppressed: { 'user.locked': 1 } }]);
+    expect(whole.body.deliveries).toHaveLength(3);
+    const counted = await simulateAs(['event:trigger']);
+    expect(counted.body, counted.text).toEqual({ ...whole.body, recipients_shown: false, deliveries: [] });
+  } finally {
+    await service.stop();
+  }
+});
 
 describe('simulate', () => {
   test('tells for each notification how many would be sent and why not, then the messages', async () => {

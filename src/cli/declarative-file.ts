@@ -59,9 +59,9 @@ export async function readFiles(names: string[], env: Record<string, string | un
     if (yaml.errors.length > 0) continue;
     const errors: FieldErrors = {};
     const content = readContent(file, errors);
-    if (content) organizations.push(...replaceVariables(content, env, errors));
+    if (content) for (const organization of replaceVariables(content, env, errors)) organizations.push(organization);
     file.count = organizations.length - file.first;
-    mistakes.push(...locate(file, Object.entries(errors)));
+    for (const mistake of locate(file, Object.entries(errors))) mistakes.push(mistake);
   }
   if (mistakes.length > 0) throw mistakesIn(mistakes);
   return {

@@ -52,7 +52,9 @@ async function runRemotely(remote: Remote, verb: Verb, organizations: unknown[],
   };
   const inTurn = async (path: string) => {
     const changes: Change[] = [];
-    for (const [i, organization] of organizations.entries()) changes.push(...(await ask(path)(organization, i)));
+    for (const [i, organization] of organizations.entries()) {
+      for (const change of await ask(path)(organization, i)) changes.push(change);
+    }
     return changes;
   };
   if (verb === 'plan' || organizations.length > 1) {

@@ -15,7 +15,8 @@ export function formatError(error: unknown): string {
 
 /** Columns as wide as they need to be, the last one free. */
 export function formatTable(rows: string[][]): string {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map(row => row[column]?.length ?? 0))) ?? [];
+  const widths =
+    rows[0]?.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)) ?? [];
   return rows
     .map(row =>
       row

@@ -26,13 +26,13 @@ not, then the first ${mostShown} messages, and the variables that the context la
     const remote = remoteOf(terminal.config);
     const simulation = remote
       ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
-      : await terminal.withDeps(async deps => simulateEvent(deps, await getEvent(deps, slugs), body));
+      : await terminal.withDeps(async deps => simulateEvent(deps, await getEvent(deps, slugs), body, true));
     terminal.print(json ? JSON.stringify(simulation, null, 2) : describe(simulation));
     return 0;
   },
 };
 
-function describe({ complete, notifications, deliveries }: Simulation): string {
+function describe({ complete, notifications, recipients_shown, deliveries }: Simulation): string {
   if (notifications.length === 0) return 'The event has no notifications: nobody would be told.';
   const sent = deliveries.filter(({ reason }) => reason === null);
   const shown = sent.slice(0, mostShown);
@@ -41,6 +41,7 @@ function describe({ complete, notifications, deliveries }: Simulation): string {
   return [
     ...notifications.flatMap(describeNotification),
     ...(complete ? [] : ['There are more recipients; only the first ones were looked at.']),
+    ...(recipients_shown ? [] : ['', 'Recipients and messages are shown to a key with the permission user:read.']),
     ...shown.flatMap(describeMessage),
     ...(total > shown.length && shown.length > 0 ? ['', `… and ${total - shown.length} more.`] : []),
     ...(missing.length > 0 ? ['', `The context lacks: ${missing.join(', ')}`] : []),

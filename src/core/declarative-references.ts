@@ -19,6 +19,7 @@ export interface Reference {
 
 /** Slugs and types are in lower case, and what is sent looks for them as they are; names are the same in any case. */
 export function identityOf(kind: Reference['kind'], name: string): string {
+  if (kind === 'list') return fold(name.trim());
   return kind === 'channel' ? name : fold(name);
 }
 

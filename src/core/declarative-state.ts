@@ -178,7 +178,7 @@ function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserS
 }
 
 function toList({ name, members }: ListEntry): ListState {
-  return { name, members: members?.map(fold) };
+  return { name: name.trim(), members: members?.map(fold) };
 }
 
 function toApplication({ slug, name, events }: ApplicationEntry): ApplicationState {
@@ -193,7 +193,7 @@ function toNotification(entry: NotificationEntry): NotificationState {
   return {
     name: entry.name,
     active: entry.active ?? true,
-    recipients: entry.recipients,
+    recipients: toRecipients(entry.recipients),
     channels: entry.channels,
     filter: entry.filter ?? null,
     environs: entry.environs ?? null,
@@ -201,6 +201,13 @@ function toNotification(entry: NotificationEntry): NotificationState {
     priority: entry.priority ?? null,
     content: toContent(entry),
   };
+}
+
+/** A list is named as it is kept: without spaces around it. */
+function toRecipients(recipients: NotificationEntry['recipients']): NotificationEntry['recipients'] {
+  return 'list' in recipients && recipients.list !== undefined
+    ? { ...recipients, list: recipients.list.trim() }
+    : recipients;
 }
 
 /** Whatever is at its default is left out, and languages are written as a recipient's is. */

@@ -88,7 +88,15 @@ export const ChannelEntry = Type.Object(
 );
 
 const AddressEntry = Type.Object(
-  { name: Name, value: Type.String({ minLength: 1, maxLength: limits.subscription }) },
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      pattern: '^[^\\r\\n]*[^\\s][^\\r\\n]*$',
+      patternHint: 'must be one line that is not blank, without CR and LF',
+    }),
+    value: Type.String({ minLength: 1, maxLength: limits.subscription }),
+  },
   closed,
 );
 

@@ -21,6 +21,7 @@ const catalogue = {
   'request.malformed': ['invalid', 'The request cannot be read'],
   'request.too_large': ['too_large', 'The request body is too large'],
   'request.media_type': ['media_type', 'The body has the wrong media type'],
+  'request.encoding': ['media_type', 'The body is encoded'],
   'request.method': ['method', 'This path does not take that method'],
   'request.stale': ['stale', 'It has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests for this key'],

@@ -39,8 +39,11 @@ export function readHeader(cells: string[]): { columns: Column[] } | { mistakes:
     const plain = known.find(name => name === fold(field));
     if (plain) return { kind: plain, field: plain };
     const [, kind, name] = /^(address|custom)\.(.+)$/is.exec(field) ?? [];
-    if (kind && name && name.length <= limits.name) return { kind: fold(kind) as 'address' | 'custom', name, field };
-    if (addressKind(field) === 'sms' && field.length <= limits.name) return { kind: 'address', name: field, field };
+    const isOneLine = !/[\r\n]/.test(field);
+    if (kind && name && isOneLine && name.length <= limits.name)
+      return { kind: fold(kind) as 'address' | 'custom', name, field };
+    if (addressKind(field) === 'sms' && isOneLine && field.length <= limits.name)
+      return { kind: 'address', name: field, field };
     const all = `${known.join(', ')}, phone, sms…, address.<name>, custom.<key>`;
     complain(field.slice(0, limits.name) || 'header', `is not a known column (known: ${all})`);
     return undefined;

@@ -53,7 +53,9 @@ function toSlackLists({ start, items }: List, values: Values, indent: number): J
     const inner = blocks.filter(block => block.type === 'list');
     const own = blocks.filter(block => block.type !== 'list');
     open.push(section([...box, ...runsOfBlocks(own, values)]));
-    for (const list of inner) lists.push(...toSlackLists(list, values, Math.min(indent + 1, 8)));
+    for (const list of inner) {
+      for (const one of toSlackLists(list, values, Math.min(indent + 1, 8))) lists.push(one);
+    }
     if (inner.length > 0) open = undefined;
   }
   return lists;

@@ -15,6 +15,9 @@ export const limits = {
 /** Name and value of an address stand together in an index of PostgreSQL, which takes a third of a page. */
 const mostAddressBytes = 2_600;
 
+/** The name of an address is one line: it comes back in headers of files and in logs. */
+export const addressName = { pattern: '^[^\\r\\n]+$', patternHint: 'must be one line, without CR and LF' } as const;
+
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
 

@@ -22,6 +22,7 @@ import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { AppError } from '../core/errors.ts';
 import { type Account, accountFor, asAccount } from './embedded-account.ts';
+import { handOver, role, statementsFor, superuser } from './embedded-role.ts';
 
 /** Of the binaries that package.json pins; a cluster opens only under the major version that made it. */
 const MAJOR = '18';
@@ -45,6 +46,8 @@ export interface Cluster {
 /** What a client needs to know; kept inside the cluster, so that it moves, and changes owner, together with it. */
 export interface Facts {
   password: string;
+  /** Whom it opens the database to; absent in a cluster of before, until it is upgraded: the superuser. */
+  user?: string;
   /** Where it listened last; a wish for the next start. */
   port?: number;
 }
@@ -133,13 +136,14 @@ async function makeCluster(folder: string, binaries: Binaries, durable: boolean)
     const account = await accountFor(staging, binaries.postgres);
     const draft = join(staging, 'cluster');
     const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
-    const access = ['--username=belfry', '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
+    const access = [`--username=${superuser}`, '--auth=scram-sha-256', `--pwfile=${passwordFile}`];
     const sync = durable ? [] : ['--no-sync'];
     await finish(account, binaries.initdb, ['-D', draft, ...access, ...locale, ...sync, '--no-instructions']);
     // The single-user mode needs no port and no password.
     const single = ['--single', '-D', draft, '-c', `fsync=${durable ? 'on' : 'off'}`, 'postgres'];
-    await finish(account, binaries.postgres, single, 'create database belfry\n');
-    await writeFacts(draft, { password }, account);
+    const statements = [...statementsFor(password), `create database belfry owner ${role}`];
+    await finish(account, binaries.postgres, single, toInput(statements));
+    await writeFacts(draft, { password, user: role }, account);
     await rename(draft, folder);
     return true;
   } catch (error) {
@@ -149,6 +153,19 @@ async function makeCluster(folder: string, binaries: Binaries, durable: boolean)
     await rm(staging, { recursive: true, force: true }).catch(() => {}); // The next start sweeps.
   }
 }
+
+/**
+ * A cluster of before, in which Belfry signed in as the superuser. Nothing else may run on it; may be done again. Throws
+ * `embedded.failed` with the words of the program.
+ */
+export async function upgradeCluster({ folder, binaries, account }: Cluster, durable: boolean): Promise<void> {
+  const facts = await readFacts(folder);
+  const single = ['--single', '-D', folder, '-c', `fsync=${durable ? 'on' : 'off'}`, 'belfry'];
+  await finish(account, binaries.postgres, single, toInput([...statementsFor(facts.password), ...handOver()]));
+  await writeFacts(folder, { ...facts, user: role }, account);
+}
+
+const toInput = (statements: string[]) => statements.map(statement => `${statement}\n`).join('');
 
 /** Runs a program to its end; its own words become the error. */
 async function finish(account: Account, program: string, programArgs: string[], input = ''): Promise<void> {
@@ -161,7 +178,7 @@ async function finish(account: Account, program: string, programArgs: string[], 
   if (code === 0 && !/^.*\b(ERROR|FATAL|PANIC): /m.test(words)) return;
   throw new AppError(
     'embedded.failed',
-    `A PostgreSQL cluster could not be made: ${words.trim() || `exit code ${code}`}`,
+    `A PostgreSQL cluster could not be prepared: ${words.trim() || `exit code ${code}`}`,
   );
 }
 

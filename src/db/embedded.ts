@@ -11,7 +11,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AppError } from '../core/errors.ts';
-import { type Cluster, hasCode, isDenied, openCluster, readFacts, writeFacts } from './embedded-cluster.ts';
+import {
+  type Cluster,
+  hasCode,
+  isDenied,
+  openCluster,
+  readFacts,
+  upgradeCluster,
+  writeFacts,
+} from './embedded-cluster.ts';
+import { superuser } from './embedded-role.ts';
 import {
   findPostmaster,
   type Launch,
@@ -142,12 +151,27 @@ async function enter(visit: Visit, patienceMs: number, port?: number): Promise<P
       if (attempt) await checkEnd(attempt);
       else log('Starting the embedded PostgreSQL');
       const facts = await readFacts(cluster.folder);
+      // Who comes back has pools that sign in as before.
+      if (facts.user === undefined && port === undefined && !(await upgrade(visit))) continue;
       attempt = await launch(cluster, { ...visit, port: port ?? (await pickPort(facts.port)) });
     }
     await sleep(POLL_MS);
   }
   const words = (await attempt?.words()) || trouble?.message || 'it is still starting or stopping';
   throw failure(`not ready after ${patienceMs / 1000} s; try again, or look into ${cluster.startLog}`, words, trouble);
+}
+
+/** Returns whether it was done; false when another process is at the cluster, who may have done it by then. */
+async function upgrade({ cluster, durable, log }: Visit): Promise<boolean> {
+  try {
+    await upgradeCluster(cluster, durable);
+    log('Upgraded the embedded PostgreSQL: Belfry is no superuser of it any more');
+    return true;
+  } catch (error) {
+    if (!(error instanceof AppError) || !mayTryAgain(error.message)) throw error;
+    await sleep(RESTART_MS);
+    return false;
+  }
 }
 
 /** Returns when it is worth while, and time, to start again. */
@@ -163,7 +187,7 @@ async function checkEnd({ ended, words }: Launch): Promise<void> {
 /** Connects and takes the shared lock; returns the error if the server is only just coming or going. */
 async function appear(cluster: Cluster, port: number, deadline: number): Promise<Presence | Error> {
   const facts = await readFacts(cluster.folder);
-  const url = `postgres://belfry:${facts.password}@127.0.0.1:${port}/belfry`;
+  const url = `postgres://${facts.user ?? superuser}:${facts.password}@127.0.0.1:${port}/belfry`;
   const client = new Client({
     connectionString: url,
     application_name: 'belfry presence',

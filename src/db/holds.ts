@@ -1,5 +1,5 @@
 /** Pausing keeps messages: what is paused has no due time until it is resumed. Nothing is dropped. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from './pool.ts';
 
 export type Pausable = 'channels' | 'events' | 'applications';
@@ -17,22 +17,28 @@ export async function setPaused(
     where organization_id = ${organizationId} and id = ${id}`.execute(db);
 }
 
-/**
- * Whatever waits for something that is not paused is due. Workers do this now and then too: one that had not yet heard of
- * a resumption may have put a message aside after it.
- */
-export async function releaseHeldAcrossTenants(db: Db): Promise<number> {
+/** Whatever of this organization waits for something that is not paused is due. Returns how much that was. */
+export async function releaseHeld(db: Db, organizationId: number): Promise<number> {
+  return release(db, table => sql`and ${sql.ref(`${table}.organization_id`)} = ${organizationId}`);
+}
+
+/** Workers do this now and then: one that had not yet heard of a resumption may have put a message aside after it. */
+export async function releaseHeldAcrossTenants(db: Db): Promise<void> {
+  await release(db, () => sql``);
+}
+
+async function release(db: Db, within: (table: 'o' | 'd') => RawBuilder<unknown>): Promise<number> {
   const { rows } = await sql<{ released: number }>`
     with occurrences_due as (
       update occurrences o set due_at = now(), reason = null
-      where o.status in ('accepted', 'expanding') and o.due_at = 'infinity' and not exists (
+      where o.status in ('accepted', 'expanding') and o.due_at = 'infinity' ${within('o')} and not exists (
         select from events e join applications a on a.organization_id = e.organization_id and a.id = e.application_id
         where e.organization_id = o.organization_id and e.id = o.event_id
           and (e.paused_at is not null or a.paused_at is not null))
       returning 1
     ), deliveries_due as (
       update deliveries d set due_at = now(), reason = null
-      where d.status = 'pending' and d.due_at = 'infinity' and not exists (
+      where d.status = 'pending' and d.due_at = 'infinity' ${within('d')} and not exists (
         select from channels c
         where c.organization_id = d.organization_id and c.id = d.channel_id and c.paused_at is not null)
       and not exists (

@@ -80,6 +80,7 @@ export const accountRoutes: Route[] = [
     description: 'Nobody gives or takes a role that may do more than their own. The last owner stays one.',
     tag,
     status: 200,
+    problems: [409],
     body: Type.Object({ role }, { $id: 'AccountUpdate', ...closed }),
     answer: Account,
     handle: async call => {
@@ -98,6 +99,7 @@ export const accountRoutes: Route[] = [
     description: 'From the organization, at once and everywhere. The last owner stays.',
     tag,
     status: 200,
+    problems: [409],
     answer: deleted('accounts'),
     handle: async call => {
       const { deps, organization, account, caller } = call;
@@ -126,6 +128,7 @@ export const accountRoutes: Route[] = [
       'Belfry sends nothing: pass the link on. It works once, for seven days. An earlier invite of the same email ends.',
     tag,
     status: 201,
+    problems: [409],
     body: Type.Object(
       { email: Type.String({ minLength: 1, maxLength: limits.email }), role },
       { $id: 'NewInvite', ...closed },

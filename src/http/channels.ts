@@ -69,7 +69,9 @@ const ProviderKind = Type.Object(
     settings: Type.Unsafe<object>({
       type: 'object',
       additionalProperties: true,
-      description: 'A JSON schema with titles and descriptions. What is secret is marked `secret: true`.',
+      description:
+        'A JSON schema with titles and descriptions. What is secret is marked `secret: true`, and what decides where it ' +
+        'goes `destination: true`.',
     }),
   },
   { $id: 'ProviderKind' },
@@ -101,7 +103,9 @@ export const TestResult = Type.Object(
     ok: Type.Boolean({ description: 'Whether the provider took it.' }),
     provider: Type.Union([Type.String(), Type.Null()], { description: 'Its name.' }),
     reason: Type.Union([Type.String(), Type.Null()], { description: 'Why not: a stable code.' }),
-    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+    detail: Type.Union([Type.String(), Type.Null()], {
+      description: "The status and the provider's own words, 200 characters at most.",
+    }),
     message_id: Type.Union([Type.String(), Type.Null()], { description: 'What the provider calls the message.' }),
     ms: Type.Integer({ description: 'How long it took.' }),
   },
@@ -120,6 +124,7 @@ function channelRoutes(path: Channels, noun: string): Route[] {
       summary: `Create ${words}`,
       tag,
       status: 201,
+      problems: [409],
       body: NewChannel,
       answer: ChannelDetails,
       handle: async call => {
@@ -148,8 +153,9 @@ function channelRoutes(path: Channels, noun: string): Route[] {
       id: `patch${noun}`,
       summary: `Change ${words}`,
       description:
-        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. Where several ' +
-        'of the same kind change at once and it cannot be told which is which, their secrets have to be given again.',
+        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. When a ' +
+        'setting marked `destination` changes, such as `host` or `url`, or where it cannot be told which of several ' +
+        'entries is which, their secrets have to be given again.',
       tag,
       status: 200,
       body: Changes,

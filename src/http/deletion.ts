@@ -40,6 +40,7 @@ function deletion({ path, title, noun, permission, tag, id, read }: Definition):
       : 'What has something below it is refused, unless `cascade` is given. History stays.',
     tag,
     status: 200,
+    problems: [409],
     query: CascadeQuery,
     answer: Deleted,
     handle: (call: Call & Found & { query: { cascade?: boolean; dry_run?: boolean } }) => {

@@ -87,6 +87,7 @@ export const distributionListRoutes: Route[] = [
     description: 'Notifications that go to the list go on doing so.',
     tag,
     status: 200,
+    problems: [409],
     body: ListUpdate,
     answer: DistributionList,
     handle: async call => {
@@ -199,6 +200,7 @@ export const distributionListRoutes: Route[] = [
     description: 'One with members goes only with `cascade`; one that notifications go to stays. The users stay.',
     tag,
     status: 200,
+    problems: [409],
     query: CascadeQuery,
     answer: Deleted,
     handle: async call => {

@@ -23,7 +23,6 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
   const { fields, retryAfterSeconds, allow, uses } = known.details;
-  reply.header('x-request-id', request.id); // no hook has run when the path could not even be read
   if (status === 401) reply.header('www-authenticate', 'Key');
   if (allow) reply.header('allow', allow.join(', '));
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));

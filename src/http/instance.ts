@@ -27,6 +27,7 @@ export const instanceRoutes: Route[] = [
       'Whoever creates it is its owner. Only admin accounts have the permission; a key belongs to one organization.',
     tag,
     status: 201,
+    problems: [409],
     body: Type.Object(
       {
         slug: Type.String({ minLength: 1, maxLength: limits.slug, pattern: slugPattern }),

@@ -55,6 +55,7 @@ export const inviteRoutes: Route[] = [
       'whoever is signed in with that email. Signs in.',
     tag,
     status: 201,
+    problems: [409],
     body: Type.Object(
       { name: Type.Optional(personName), password: Type.Optional(password) },
       { $id: 'InviteAcceptance', additionalProperties: false },

@@ -98,17 +98,21 @@ export const keyRoutes: Route[] = [
     permission: 'key:write',
     id: 'updateKey',
     summary: 'Update key',
-    description: 'What is absent stays as it is; null takes a limit or an expiry away.',
+    description:
+      'What is absent stays as it is; null takes a limit or an expiry away. Nobody can change a key that has a permission ' +
+      'that they lack; revoking it is always possible.',
     tag,
     status: 200,
+    problems: [409],
     body: KeyUpdate,
     answer: Key,
     handle: async call => {
-      const { deps, organization, key, body } = call;
+      const { deps, organization, key, body, caller } = call;
       const { expires_at, ...rest } = body;
       const update =
         expires_at === undefined ? rest : { ...rest, expires_at: expires_at ? new Date(expires_at) : null };
-      return answer(call, await changes.updateKey(deps, organization.id, key.id, update, unchanged(call)));
+      const { permissions } = caller;
+      return answer(call, await changes.updateKey(deps, organization.id, key.id, update, permissions, unchanged(call)));
     },
   }),
   plain({
@@ -122,6 +126,7 @@ export const keyRoutes: Route[] = [
       'name. The new key itself is in this answer and nowhere else.',
     tag,
     status: 201,
+    problems: [409],
     body: RotateKey,
     answer: RotatedKey,
     handle: async ({ deps, organization, key, body, caller: granter }) => {
@@ -140,6 +145,7 @@ export const keyRoutes: Route[] = [
     description: 'One that was revoked or has expired.',
     tag,
     status: 200,
+    problems: [409],
     query: DeleteQuery,
     answer: Deleted,
     handle: async call => {

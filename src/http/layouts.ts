@@ -58,6 +58,7 @@ function routesOf(path: Layouts, noun: 'OrganizationLayout' | 'ProjectLayout'): 
       summary: `Create ${words}`,
       tag,
       status: 201,
+      problems: [409],
       body: NewLayout,
       answer: Layout,
       handle: async call => {
@@ -85,6 +86,7 @@ function routesOf(path: Layouts, noun: 'OrganizationLayout' | 'ProjectLayout'): 
       description: 'Messages find a layout by its name: one that is named by a message keeps it.',
       tag,
       status: 200,
+      problems: [409],
       body: Changes,
       answer: Layout,
       handle: async call =>

@@ -111,6 +111,7 @@ export const notificationRoutes: Route[] = [
     summary: 'Create notification',
     tag,
     status: 201,
+    problems: [409],
     body: NewNotification,
     answer: Notification,
     handle: async call => {
@@ -142,6 +143,7 @@ export const notificationRoutes: Route[] = [
     description: 'Everything but its words: those are written as a new version of the message.',
     tag,
     status: 200,
+    problems: [409],
     body: Changes,
     answer: Notification,
     handle: async call => {

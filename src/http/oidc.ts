@@ -35,6 +35,7 @@ export const oidcRoutes: Route[] = [
     description: 'Leads to the provider. 404 when there is none.',
     tag,
     status: 302,
+    problems: [404],
     answer: nothing,
     handle: call =>
       redirect(call, async () => {
@@ -53,6 +54,7 @@ export const oidcRoutes: Route[] = [
       'Leads to the console, or to `/sign-in?error=` with a code. Only people who are known or invited come in.',
     tag,
     status: 302,
+    problems: [400, 404],
     answer: nothing,
     handle: call =>
       redirect(call, async () => {

@@ -43,11 +43,19 @@ const problems: Record<string, Answer & { name: string }> = {
   },
   403: { name: 'Forbidden', description: 'The key or the role lacks the permission.' },
   404: { name: 'NotFound', description: 'Something that the path names does not exist for this caller.' },
+  408: { name: 'Timeout', description: 'The request did not arrive in time.' },
+  409: { name: 'Conflict', description: 'It exists already, is in use, or has ended; `uses` may tell by what.' },
+  412: { name: 'Stale', description: 'It is not what `If-Match` names: somebody has changed it since.' },
+  413: { name: 'TooLarge', description: 'The body is larger than this path takes.' },
+  415: { name: 'UnsupportedMediaType', description: 'The body has another media type, or a `Content-Encoding`.' },
   429: {
     name: 'RateLimited',
     description: 'More requests than this caller may make.',
     headers: { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } },
   },
+  431: { name: 'HeadersTooLarge', description: 'The headers of the request are too large.' },
+  500: { name: 'Failed', description: 'Something went wrong inside Belfry; `request_id` names it in the log.' },
+  503: { name: 'Unavailable', description: 'Belfry, or something that it needs, cannot do this right now: try again.' },
 };
 
 const nextPage = { Link: { description: 'With `limit`: where the next page is, `rel="next"`.', schema: text } };
@@ -75,7 +83,7 @@ export function polish(document: OpenApiDocument): OpenApiDocument {
   const responses = Object.fromEntries(
     Object.values(problems).map(({ name, ...answer }) => [name, { ...answer, content }]),
   );
-  const polished = (operation: Operation) => polishOperation(operation, schemas);
+  const polished = (operation: Operation, method: string) => polishOperation(operation, method, schemas);
   return {
     ...document,
     components: { ...document.components, schemas, responses },
@@ -83,29 +91,39 @@ export function polish(document: OpenApiDocument): OpenApiDocument {
   };
 }
 
-function polishOperation(operation: Operation, schemas: Record<string, Schema>): Operation {
+function polishOperation(operation: Operation, method: string, schemas: Record<string, Schema>): Operation {
   const { parameters = [], requestBody, responses, ...rest } = operation;
   const has = (place: Parameter['in']) => parameters.some(parameter => parameter.in === place);
   const isClosed = operation.security?.length !== 0;
   const isList = parameters.some(parameter => parameter.name === 'cursor');
-  const statuses = [
-    ...(requestBody || has('query') || has('header') ? [400] : []),
+  const reads = method === 'get';
+  // What the route itself names comes with a schema, in which all problems are the same.
+  const [own, answers] = [true, false].map(failed =>
+    Object.entries(responses).filter(([status]) => Number(status) >= 400 === failed),
+  ) as [[string, Answer][], [string, Answer][]];
+  const statuses = new Set([
+    // A path can be badly encoded, and a body is read even where none is wanted.
+    ...(!reads || parameters.length > 0 ? [400] : []),
     ...(isClosed || requestBody ? [401, 403] : []),
     ...(has('path') ? [404] : []),
-    429,
-  ];
+    // Of what a path names and can be changed, each can be changed as it was read.
+    ...(isClosed && has('path') && ['put', 'patch', 'delete'].includes(method) ? [412] : []),
+    ...(reads ? [] : [413, 415]),
+    ...[408, 429, 431, 500, 503],
+    ...own.map(([status]) => Number(status)),
+  ]);
   return {
     ...rest,
     ...(parameters.length > 0 && { parameters: sortParameters(parameters) }),
     ...(requestBody && { requestBody: { ...requestBody, required: isNeeded(requestBody, schemas) } }),
     responses: {
-      ...mapValues(responses, ({ content, ...answer }) => ({
+      ...mapValues(Object.fromEntries(answers), ({ content, ...answer }) => ({
         ...answer,
         ...(isList && { headers: nextPage }),
         content: mapValues(content ?? {}, media => ({ ...media, schema: withoutDescription(simplify(media.schema)) })),
       })),
       ...Object.fromEntries(
-        statuses.map(status => [status, { $ref: `#/components/responses/${problems[status]!.name}` }]),
+        [...statuses].map(status => [status, { $ref: `#/components/responses/${problems[status]!.name}` }]),
       ),
     },
   };

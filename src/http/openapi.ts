@@ -108,12 +108,13 @@ export function schemaOf(route: Route): object {
     body:
       route.body &&
       (route.consumes ? { content: { [route.consumes]: { schema: route.body } } } : reference(route.body)),
-    // Errors are the same everywhere: openapi-document.ts adds them.
+    // Errors are the same everywhere: openapi-document.ts adds those that follow from the form of the route.
     response: {
       [route.status]: {
         description: outcomes[route.status],
         ...(route.produces ? { content: { [route.produces]: { schema: answer } } } : answer),
       },
+      ...Object.fromEntries((route.problems ?? []).map(status => [status, reference(Problem)])),
     },
   };
   return Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== undefined));

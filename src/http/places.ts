@@ -64,6 +64,7 @@ export const placeRoutes: Route[] = [
     summary: 'Create project',
     tag: 'Organizations',
     status: 201,
+    problems: [409],
     body: NewProject,
     answer: Project,
     handle: async call => {
@@ -95,6 +96,7 @@ export const placeRoutes: Route[] = [
     summary: 'Create application',
     tag: 'Organizations',
     status: 201,
+    problems: [409],
     body: NewApplication,
     answer: ApplicationDetails,
     handle: async call => {
@@ -134,6 +136,7 @@ export const placeRoutes: Route[] = [
     summary: 'Create event',
     tag: 'Events',
     status: 201,
+    problems: [409],
     body: NewEvent,
     answer: EventDetails,
     handle: async call => {

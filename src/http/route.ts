@@ -121,6 +121,8 @@ interface RouteBase {
   /** The media type of the answer, where it is not JSON. */
   produces?: 'text/csv';
   bodyLimit?: number;
+  /** Statuses of failure beyond those that follow from its method, path and body. */
+  problems?: readonly (400 | 404 | 409)[];
   query?: TSchema;
   headers?: TSchema;
 }

@@ -1,6 +1,6 @@
 /** The shapes of the API, one each: they validate, serialise, type and document. */
 import { Type } from 'typebox';
-import { limits } from '../core/text.ts';
+import { addressName, limits } from '../core/text.ts';
 
 export const closed = { additionalProperties: false } as const;
 export const url = (description: string) => Type.String({ format: 'uri', description });
@@ -155,6 +155,7 @@ export const UserUpdate = Type.Object(
     custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
     _mode: Type.Optional(
       Type.String({
+        patternHint: 'must be REPLACE, MERGE or IGNORE, in any letter case',
         pattern: '^([Rr][Ee][Pp][Ll][Aa][Cc][Ee]|[Mm][Ee][Rr][Gg][Ee]|[Ii][Gg][Nn][Oo][Rr][Ee])$',
         default: 'IGNORE',
         description:
@@ -174,6 +175,7 @@ export const Address = Type.Object({ name: Type.String(), value: Type.String() }
 export const NewAddress = Type.Object(
   {
     name: Type.String({
+      ...addressName,
       minLength: 1,
       maxLength: limits.name,
       description: 'The kind: `email…` holds an email, `phone…` and `sms…` a phone number, others any text.',
@@ -194,7 +196,13 @@ export const DistributionList = Type.Object(
 
 export const NewDistributionList = Type.Object(
   {
-    name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S', description: 'Unique in the project.' }),
+    name: Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      pattern: '\\S',
+      patternHint: 'must not be blank',
+      description: 'Unique in the project. Spaces around it are taken away.',
+    }),
   },
   { $id: 'NewDistributionList', ...closed },
 );

@@ -68,7 +68,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     forceCloseConnections: 'idle',
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: longestParameter },
-    frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
+    // No hook has run when the path could not even be read.
+    frameworkErrors: (error, request, reply) =>
+      void sendError(error, request, reply.headers(commonHeaders(request, baseUrl))),
     clientErrorHandler,
     schemaController: { compilersFactory: { buildSerializer: lazily } },
   });
@@ -83,7 +85,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.setNotFoundHandler((request, reply) => {
     const shown = page?.(request, reply);
     if (shown) return shown;
-    throw new AppError('path.not_found', `there is nothing at ${request.url.split('?')[0]}: see /docs`);
+    throw nothingAt(request.url.split('?', 1)[0]!);
   });
   app.removeContentTypeParser('text/plain');
   const parseJson = app.getDefaultJsonParser('error', 'error');
@@ -92,7 +94,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     const text = decodeBody(bytes);
     return text === undefined ? done(notUtf8()) : parseJson(request, text, done);
   });
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(commonHeaders(request, baseUrl));
+    // No path of ours has an empty part: what a router makes of one is a second name for something.
+    const [path = ''] = request.url.split('?', 1);
+    if (path.includes('//')) throw nothingAt(path);
+  });
   logRequests(app);
   registerMetrics(app, options);
   if (corsOrigins.length > 0) {
@@ -165,6 +172,8 @@ function addRoute(
     onRequest: async (request, reply) => {
       request.admission = await admit(route, request, reply);
     },
+    // Where no body is read, as on a GET, this never runs for one.
+    preParsing: async request => refuseEncoded(request),
     preValidation: async request => {
       cleanQuery(request);
       if (!route.body) return;
@@ -186,6 +195,32 @@ function addRoute(
       return route.handle({ ...call, body: request.body as never, query: request.query as never });
     },
   });
+}
+
+/** A body is read as it comes: what a few bytes unfold to is never more than the limit. */
+function refuseEncoded({ method, headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || method === 'GET' || method === 'HEAD') return;
+  throw new AppError('request.encoding', `send the body as it is, without Content-Encoding: ${encoding.slice(0, 50)}`);
+}
+
+function nothingAt(path: string): AppError {
+  return new AppError('path.not_found', `there is nothing at ${path}: see /docs`);
+}
+
+/** A year. Not for subdomains: they are not ours to decide about. */
+const strictTransport = 'max-age=31536000';
+
+/** On every answer. What the API says is about people and changes: it is for the caller alone, and for now. */
+function commonHeaders(request: FastifyRequest, baseUrl: string | undefined): Record<string, string> {
+  return {
+    'x-request-id': request.id,
+    'x-content-type-options': 'nosniff',
+    ...(request.url.startsWith('/api/') && { 'cache-control': 'no-store' }),
+    ...((request.protocol === 'https' || baseUrl?.startsWith('https:')) && {
+      'strict-transport-security': strictTransport,
+    }),
+  };
 }
 
 /** On a public route. */
@@ -275,7 +310,8 @@ function clientErrorHandler(error: NodeJS.ErrnoException, socket: import('node:n
     request_id: randomUUID(),
   });
   socket.end(
-    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nContent-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
   );
 }
 

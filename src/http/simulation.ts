@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import type { JsonObject } from '../core/json.ts';
+import { allows } from '../core/permissions.ts';
 import { TriggerBody } from '../core/trigger.ts';
 import { simulate } from '../services/simulation.ts';
 import { messageFields } from './messages.ts';
@@ -18,6 +19,9 @@ const Simulation = Type.Object(
         suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
       }),
     ),
+    recipients_shown: Type.Boolean({
+      description: 'Whether `deliveries` tells recipients and messages: that takes `user:read` as well.',
+    }),
     deliveries: Type.Array(
       Type.Object({
         notification: Type.String(),
@@ -41,16 +45,19 @@ export const simulationRoutes: Route[] = [
     permission: 'event:trigger',
     id: 'simulateEvent',
     summary: 'Simulate event',
-    description: 'Who would get what, written out, and why the others would not. Nothing is stored or sent.',
+    description:
+      'Who would get what, written out, and why the others would not. Nothing is stored or sent. Recipients and their ' +
+      'messages are only told to whoever has `user:read` too; counts and reasons to everybody who may trigger.',
     tag: 'Events',
     status: 200,
     body: TriggerBody,
     answer: Simulation,
-    handle: ({ deps, body, organization, project, application, event }) =>
+    handle: ({ deps, caller, body, organization, project, application, event }) =>
       simulate(
         deps,
         { organization, project, application, event },
         { context: body.context as JsonObject | undefined, options: body.options },
+        allows(caller.permissions, 'user:read'),
       ),
   }),
 ];

@@ -192,6 +192,7 @@ export const userRoutes: Route[] = [
     description: 'One that lists know the user by goes only with `cascade`, and the memberships with it.',
     tag: 'Users',
     status: 200,
+    problems: [409],
     query: CascadeQuery,
     answer: Deleted,
     handle: async call => {

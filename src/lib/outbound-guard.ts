@@ -68,7 +68,8 @@ export function createGuard(allow: readonly string[]): Guard {
 
 /** The address itself stays unsaid: a tenant has no business learning what a name means inside. */
 export function refusal(host: string): OutboundError {
-  return new OutboundError('refused', false, `${host} is a private or reserved address, which may not be reached`);
+  const advice = 'allow its network with BELFRY_OUTBOUND_ALLOW, such as 127.0.0.0/8 for this machine';
+  return new OutboundError('refused', false, `${host} is a private or reserved address, not to be reached: ${advice}`);
 }
 
 async function findAddresses(host: string): Promise<Address[]> {

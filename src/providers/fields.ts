@@ -13,6 +13,7 @@ export const TimeoutMs = Type.Optional(
 export function endpoint(usual: string, suchAs: string) {
   return Type.Optional(
     Type.String({
+      destination: true,
       maxLength: 2048,
       // A password in the address would be stored and exported in the clear.
       pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',

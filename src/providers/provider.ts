@@ -1,6 +1,7 @@
 /**
  * A provider is what stands behind a channel: a name, the medium it serves, and the settings it needs. Whatever is
- * marked `secret: true` in them is kept encrypted and never shown again.
+ * marked `secret: true` in them is kept encrypted and never shown again. Whatever decides where a secret goes, or who can
+ * read it on its way, is marked `destination: true`: when it changes, the secrets have to be given again.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { Reach } from '../core/decide.ts';
@@ -115,6 +116,12 @@ export function readEntry(providers: Providers, { use, ...fields }: ProviderEntr
 export function withoutSecrets(providers: Providers, use: string, fields: JsonObject): JsonObject {
   const provider = findProvider(providers, use);
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !isSecret(provider, field)));
+}
+
+/** The settings that decide where secrets go. */
+export function destinationsOf(providers: Providers, use: string): string[] {
+  const provider = findProvider(providers, use);
+  return Object.keys(provider?.settings.properties ?? {}).filter(field => schemaOf(provider, field)?.destination);
 }
 
 function findProvider(providers: Providers, use: string): Provider | undefined {

@@ -8,10 +8,19 @@ export { listAuditEntries } from '../db/audit.ts';
 
 /** `db` is the transaction of the change: what did not happen leaves no trace, and what happened always does. */
 export async function record(
+  deps: Pick<Deps, 'actor'>,
+  db: Db,
+  organizationId: number,
+  entry: NewAuditEntry,
+): Promise<void> {
+  await recordAll(deps, db, organizationId, [entry]);
+}
+
+export async function recordAll(
   { actor }: Pick<Deps, 'actor'>,
   db: Db,
   organizationId: number,
-  ...entries: NewAuditEntry[]
+  entries: NewAuditEntry[],
 ): Promise<void> {
   await addAuditEntries(db, organizationId, actor, entries);
 }

@@ -79,7 +79,7 @@ export async function createChannel(deps: Deps, slugs: Slugs, entry: ChannelEntr
   return getChannel(deps, organizationId, id);
 }
 
-/** A secret that a provider's entry leaves out stays as it is stored. */
+/** A secret that a provider's entry leaves out stays as it is stored, unless it would go elsewhere. */
 export async function updateChannel(
   deps: Deps,
   slugs: Slugs,
@@ -159,7 +159,7 @@ export interface ShownProviderKind {
   name: string;
   medium: string;
   summary: string;
-  /** JSON schema; secret settings are marked `secret: true`. */
+  /** JSON schema; see `provider.ts` for its marks. */
   settings: object;
 }
 

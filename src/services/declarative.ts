@@ -23,8 +23,8 @@ import {
 import type { Within } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
-import { checkEntry, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
-import { record } from './audit.ts';
+import { checkEntry, destinationsOf, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
+import { recordAll } from './audit.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
 import { carryOut } from './declarative-write.ts';
@@ -114,7 +114,7 @@ async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: Appl
 /** In the audit log as it stands in the plan: what is secret is in neither. */
 async function recordSteps(deps: Deps, db: Db, steps: readonly Step[]): Promise<void> {
   for (const [organizationId, own] of Map.groupBy(steps, step => step.organization.id!)) {
-    await record(deps, db, organizationId, ...own.map(toAuditEntry));
+    await recordAll(deps, db, organizationId, own.map(toAuditEntry));
   }
 }
 
@@ -152,7 +152,8 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
     if (stored) checkLeftovers(stored, organization, options, at, errors);
     const complete = withStoredSecrets(deps, organization, stored, at, errors);
     const newcomers = await findNewcomers(db, organization, stored);
-    steps.push(...diff(stored, { ...complete, newcomers }, options));
+    // One by one, here and elsewhere: as arguments of one call, a hundred thousand and more do not fit on the stack.
+    for (const step of diff(stored, { ...complete, newcomers }, options)) steps.push(step);
   }
   throwIfAny(errors);
   return steps;
@@ -188,13 +189,17 @@ function withStoredSecrets(
       for (const { message } of found.filter(({ field }) => field === 'use')) addError(errors, `${at}/type`, message);
       continue;
     }
-    const kept = keepSecrets(channel.providers, stored?.providers ?? []);
+    const kept = keepSecrets(channel.providers, stored?.providers ?? [], use => destinationsOf(providers, use));
     for (const { index, field } of kept.unclear) {
       const several = `it cannot be told which ${channel.providers[index]!.use} this was, as the settings of several changed`;
       addError(errors, `${at}/providers/${index}/${field}`, `${several}: give it again, or null if there is none`);
     }
+    for (const { index, field, changed } of kept.moved) {
+      const why = `${listed(changed)} changed, and a stored secret is not handed to another destination`;
+      addError(errors, `${at}/providers/${index}/${field}`, `${why}: give it again, or null if there is none`);
+    }
     channel.providers = kept.providers;
-    if (kept.unclear.length > 0) continue;
+    if (kept.unclear.length + kept.moved.length > 0) continue;
     for (const [i, provider] of channel.providers.entries()) {
       for (const { field, message } of findMissing(providers, provider)) {
         addError(errors, `${at}/providers/${i}/${field}`, message);
@@ -202,6 +207,10 @@ function withStoredSecrets(
     }
   }
   return complete;
+}
+
+function listed(names: string[]): string {
+  return new Intl.ListFormat('en').format(names);
 }
 
 /** As when recipients are added to a list: whoever is unknown becomes a user, unless the document lists users itself. */

@@ -22,7 +22,9 @@ interface Project {
   slug: string;
 }
 
-export async function createDistributionList(deps: Deps, organizationId: number, project: Project, name: string) {
+/** Spaces around a name cannot be seen, and would make two lists of one. */
+export async function createDistributionList(deps: Deps, organizationId: number, project: Project, given: string) {
+  const name = given.trim();
   return deps.db.transaction().execute(async trx => {
     const fields = { name, name_key: fold(name) };
     const list = await lists.createDistributionList(trx, organizationId, project.id, fields);
@@ -93,9 +95,10 @@ export async function renameDistributionList(
   organizationId: number,
   project: Project,
   id: number,
-  name: string,
+  given: string,
   check: (current: List) => void,
 ): Promise<List> {
+  const name = given.trim();
   return deps.db.transaction().execute(async trx => {
     const current = (await lists.findListForUpdate(trx, organizationId, id)) ?? gone('list.not_found', 'list');
     check(current);

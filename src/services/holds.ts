@@ -1,6 +1,6 @@
 /** Pause and resume: a channel, an event, or all events of an application. */
 import { findChannelId } from '../db/channels.ts';
-import { type Pausable, releaseHeldAcrossTenants, setPaused } from '../db/holds.ts';
+import { type Pausable, releaseHeld, setPaused } from '../db/holds.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
@@ -20,13 +20,13 @@ export async function pause(deps: Deps, organizationId: number, { what, id, path
   });
 }
 
-/** Returns how many messages and occurrences had been kept and are due now. */
+/** Returns how many messages and occurrences of the organization had been kept and are due now. */
 export async function resume(deps: Deps, organizationId: number, { what, id, path }: Held): Promise<number> {
   await deps.db.transaction().execute(async trx => {
     await setPaused(trx, organizationId, what, id, false);
     await record(deps, trx, organizationId, { action: 'resume', noun: nouns[what], path });
   });
-  return releaseHeldAcrossTenants(deps.db);
+  return releaseHeld(deps.db, organizationId);
 }
 
 export async function findChannel({ db }: Deps, organizationId: number, projectId: number | null, slug: string) {

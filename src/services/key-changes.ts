@@ -28,15 +28,17 @@ export async function getKey({ db }: Pick<Deps, 'db'>, organizationId: number, i
   return key;
 }
 
+/** Only of a key that can do no more than the granter: a longer life or another limit is a power as well. */
 export async function updateKey(
   deps: Deps,
   organizationId: number,
   id: string,
   changes: keys.KeyChanges,
+  granter: readonly string[],
   check: Check,
 ): Promise<keys.KeyView> {
   return deps.db.transaction().execute(async trx => {
-    await lock(trx, organizationId, id);
+    requireAll(granter, await lock(trx, organizationId, id), 'cannot change it');
     const current = await getKey({ db: trx }, organizationId, id);
     check(current);
     await named(changes.name, () => keys.updateKey(trx, organizationId, id, changes));
@@ -74,10 +76,7 @@ export async function rotateKey(
   }
   return deps.db.transaction().execute(async trx => {
     const old = await lock(trx, organizationId, id);
-    const beyond = old.permissions.filter(name => !allows(granter, name as '*'));
-    if (beyond.length > 0) {
-      throw invalid({ key: [`you lack ${beyond.join(', ')}, which it can do, and cannot have its new secret`] });
-    }
+    requireAll(granter, old, 'cannot have its new secret');
     if (old.revoked_at || (old.expires_at && old.expires_at.getTime() <= now)) {
       throw new AppError('key.ended', 'the key was revoked or has expired: create a new one');
     }
@@ -128,6 +127,12 @@ export async function deleteKey(
     await record(deps, trx, organizationId, { action: 'delete', noun: 'key', path: current.name, before });
     return { keys: 1 };
   });
+}
+
+/** Whoever changes a key needs every permission that it has. */
+function requireAll(granter: readonly string[], key: keys.Key, otherwise: string): void {
+  const beyond = key.permissions.filter(name => !allows(granter, name as '*'));
+  if (beyond.length > 0) throw invalid({ key: [`you lack ${beyond.join(', ')}, which it can do, and ${otherwise}`] });
 }
 
 async function lock(db: Deps['db'], organizationId: number, id: string): Promise<keys.Key> {

@@ -1,5 +1,5 @@
 /** A list's members from a file and into one. */
-import { parse } from 'csv-parse';
+import { CsvError, parse } from 'csv-parse';
 import { stringify } from 'csv-stringify/sync';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
@@ -153,10 +153,21 @@ async function* records(text: string): AsyncGenerator<string[]> {
   try {
     for await (const cells of parser) yield cells as string[];
   } catch (error) {
-    const { code, message } = error as Error & { code?: string };
-    if (!code?.startsWith('CSV_')) throw error;
-    throw new AppError('request.malformed', `the file cannot be read as comma-separated values: ${message}`);
+    if (!(error instanceof CsvError)) throw error;
+    throw new AppError('request.malformed', `the file cannot be read as comma-separated values: ${describe(error)}`);
   }
+}
+
+function describe({ code, message, lines, column }: CsvError): string {
+  const known: Record<string, string> = {
+    INVALID_OPENING_QUOTE: 'a quotation mark stands within the cell',
+    CSV_INVALID_CLOSING_QUOTE: 'something follows the closing quotation mark of the cell',
+    CSV_QUOTE_NOT_CLOSED: 'a quotation mark is not closed by the end of the file',
+  };
+  const what = known[code];
+  if (!what) return message;
+  const advice = 'enclose the whole cell in quotation marks, and double those within it';
+  return `line ${lines}, column ${Number(column) + 1}: ${what}: ${advice}`;
 }
 
 /** The text of the file, a page of members at a time: memory stays flat for any length. */

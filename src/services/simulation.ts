@@ -26,6 +26,8 @@ export interface Simulation {
   /** Whether everybody was looked at. */
   complete: boolean;
   notifications: { name: string; reason: string | null; deliveries: number; suppressed: Record<string, number> }[];
+  /** Whether the caller may know who the recipients are; else `deliveries` is empty. */
+  recipients_shown: boolean;
   /** The first ones, those that would be sent before the others. */
   deliveries: Simulated[];
 }
@@ -38,6 +40,7 @@ export async function simulate(
   deps: Deps,
   { organization, project, event }: Required<Place>,
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
+  mayReadUsers: boolean,
 ): Promise<Simulation> {
   const { plans, directory } = deps;
   const now = Date.now();
@@ -70,19 +73,19 @@ export async function simulate(
       if (decision.reason) summary.suppressed[decision.reason] = (summary.suppressed[decision.reason] ?? 0) + 1;
       else summary.deliveries++;
     }
-    keepFirst(shown, page.decisions);
+    if (mayReadUsers) keepFirst(shown, page.decisions);
     cursor = page.cursor;
     looked += recipientsAtOnce;
   } while (cursor && looked < mostRecipients);
 
   const occurrence = imagineOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
-  return { complete: cursor === null, notifications: found, deliveries };
+  return { complete: cursor === null, notifications: found, recipients_shown: mayReadUsers, deliveries };
 }
 
 /** What would be sent is more telling than what would not. */
 function keepFirst(shown: Decided[], decisions: Decided[]): void {
-  shown.push(...decisions);
+  for (const decision of decisions) shown.push(decision);
   shown.sort((a, b) => Number(a.reason !== undefined) - Number(b.reason !== undefined));
   shown.splice(mostShown);
 }

@@ -24,7 +24,7 @@ export interface Trial {
   provider: string | null;
   /** A stable code; null when it was sent. */
   reason: string | null;
-  /** The provider's own words. */
+  /** The status and the first of the provider's own words. */
   detail: string | null;
   message_id: string | null;
   ms: number;
@@ -32,6 +32,7 @@ export interface Trial {
 
 /** A provider's own patience may be longer than that of whoever waits for the answer. */
 const longestMs = 60_000;
+const longestDetail = 200;
 
 const usual = {
   subject: 'A test from Belfry',
@@ -142,9 +143,14 @@ async function attempt(
   const provider = planned.provider.name;
   if (outcome.ok) {
     const detail = keepers[provider] ?? null;
-    return end({ ok: true, provider, detail, message_id: outcome.id ?? null });
+    return end({ ok: true, provider, detail, message_id: outcome.id === undefined ? null : shorten(outcome.id) });
   }
-  return end({ provider, reason: outcome.unknown ? 'unknown' : 'provider.failed', detail: outcome.reason });
+  return end({ provider, reason: outcome.unknown ? 'unknown' : 'provider.failed', detail: shorten(outcome.reason) });
+}
+
+/** Enough to see what is wrong, and too little to read another server's pages by testing a channel. */
+function shorten(text: string): string {
+  return text.length > longestDetail ? `${text.slice(0, longestDetail - 1)}…` : text;
 }
 
 /** Providers that send nothing: whoever tries them is told. */

@@ -82,6 +82,8 @@ const newAddresses: Refused[] = [
   ['no value', { name: 'email' }, ['value']],
   ['an empty name', { name: '', value: 'x' }, ['name']],
   ['an empty value', { name: 'pager', value: '' }, ['value']],
+  ['a name with LF', { name: 'pager\nBcc: x', value: 'x' }, ['name']],
+  ['a name with CR', { name: 'pager\r', value: 'x' }, ['name']],
   ['a name that is no text', { name: 1, value: 'x' }, ['name']],
   ['a value that is no text', { name: 'pager', value: 1 }, ['value']],
   ['a name of 256 characters', { name: 'x'.repeat(256), value: 'x' }, ['name']],

@@ -1,6 +1,7 @@
 /** Plain HTTP as it is on the wire: nothing is normalised, followed or added, so hostile requests stay hostile. */
 import { Agent, request } from 'node:http';
 import { expect } from 'vitest';
+import { findUnlisted } from './api-statuses.ts';
 
 export interface Asked {
   method?: string;
@@ -47,6 +48,8 @@ export function ask(address: string, { method = 'GET', path, key, headers = {}, 
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString();
         const body = /json/.test(response.headers['content-type'] ?? '') && text ? JSON.parse(text) : undefined;
+        const unlisted = findUnlisted(method, path, response.statusCode!);
+        if (unlisted) reject(new Error(`${unlisted}\n${text.slice(0, 500)}`));
         resolve({ status: response.statusCode!, headers: response.headers as Record<string, string>, text, body });
       });
     });

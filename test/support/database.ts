@@ -24,7 +24,13 @@ export async function createTestDatabase(from = template): Promise<TestDatabase>
 }
 
 export function testConfig(url: string, env: Record<string, string> = {}): Config {
-  return loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', PORT: '0', ...env });
+  return loadConfig({
+    DATABASE_URL: url,
+    BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
+    BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8, ::1',
+    PORT: '0',
+    ...env,
+  });
 }
 
 /** The services on a database of their own, without HTTP. */

@@ -23,6 +23,7 @@ export const TimeoutMs = Type.Optional(
 export function endpoint(usual: string) {
   return Type.Optional(
     Type.String({
+      destination: true,
       maxLength: 2048,
       // A password in the address would be stored and exported in the clear.
       pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',

@@ -11,21 +11,29 @@ const ourHeaders = ['From', 'Sender', 'To', 'Cc', 'Bcc', 'Reply-To', 'Subject', 
 export const SmtpSettings = settings(
   {
     host: Type.String({
+      destination: true,
       minLength: 1,
       maxLength: 253,
       pattern: '^[^\\s/@]+$',
       patternHint: 'must be a name or address',
       description: 'The mail server: smtp.acme.test',
     }),
-    port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535, description: '465 when secure, else 587.' })),
-    secure: Type.Optional(Type.Boolean({ description: 'TLS from the first byte, without STARTTLS.' })),
+    port: Type.Optional(
+      Type.Integer({ destination: true, minimum: 1, maximum: 65535, description: '465 when secure, else 587.' }),
+    ),
+    // Without TLS, and with a certificate of somebody's own, a password can be read on its way.
+    secure: Type.Optional(
+      Type.Boolean({ destination: true, description: 'TLS from the first byte, without STARTTLS.' }),
+    ),
     starttls: Type.Optional(
       Type.Enum(['require', 'prefer', 'never'], {
+        destination: true,
         description: 'Whether to change to TLS after connecting. Absent: prefer, and require with a password.',
       }),
     ),
     ca: Type.Optional(
       Type.String({
+        destination: true,
         pattern: '-----BEGIN CERTIFICATE-----',
         patternHint: 'must be a PEM certificate',
         maxLength: 65_536,

@@ -16,6 +16,7 @@ const secretForm = {
 const Settings = settings({
   url: Type.Optional(
     Type.String({
+      destination: true,
       maxLength: 2048,
       // A password in the address would be stored and exported in the clear.
       pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$',

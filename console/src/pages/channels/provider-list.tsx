@@ -12,13 +12,15 @@ export interface ProviderDraft {
   key: number;
   use: string;
   values: Values;
+  /** As they are stored. */
+  before: Values;
   secretsSet: string[];
 }
 
 let made = 0;
 
 export function draftOf(use: string, values: Values = {}, secretsSet: string[] = []): ProviderDraft {
-  return { key: made++, use, values, secretsSet };
+  return { key: made++, use, values, before: values, secretsSet };
 }
 
 interface ProviderListProps {
@@ -105,6 +107,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
               values={draft.values}
               onChange={values => onChange(drafts.map(each => (each.key === draft.key ? { ...each, values } : each)))}
               errors={errorsBelow(errors, `providers/${i}`)}
+              before={draft.before}
               secretsSet={draft.secretsSet}
             />
             {Object.keys((kinds.find(({ name }) => name === draft.use)?.settings as Schema)?.properties ?? {})

@@ -17,7 +17,7 @@ import { useState } from 'react';
 import { errorsBelow } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { PairsInput } from './pairs-input.tsx';
-import { isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
+import { changedDestinations, isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
 
 interface SettingsProps {
   schema: Schema;
@@ -25,13 +25,16 @@ interface SettingsProps {
   onChange: (values: Values) => void;
   /** By field; those of what is nested joined by slashes. */
   errors: Record<string, string>;
-  /** Secrets that are stored: they stay when their field is left empty. */
+  /** Secrets that are stored: they stay when their field is left empty, unless they would go elsewhere. */
   secretsSet?: string[];
+  /** The values that are stored. */
+  before?: Values;
 }
 
-export function SettingsFields({ schema, values, onChange, errors, secretsSet = [] }: SettingsProps) {
+export function SettingsFields({ schema, values, onChange, errors, secretsSet = [], before = {} }: SettingsProps) {
   const [opened, setOpened] = useState(false);
   const names = Object.keys(schema.properties ?? {});
+  const moved = secretsSet.length > 0 ? changedDestinations(schema, before, values) : [];
   const hidden = (name: string) => {
     const filled = values[name] !== undefined || secretsSet.includes(name);
     const wrong = Object.keys(errors).some(field => field === name || field.startsWith(`${name}/`));
@@ -50,6 +53,7 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
       onChange={value => onChange({ ...values, [name]: value })}
       errors={errors}
       stored={secretsSet.includes(name)}
+      moved={moved}
     />
   );
   if (names.length === 0) return null;
@@ -86,9 +90,11 @@ interface SettingProps {
   onChange: (value: unknown) => void;
   errors: Record<string, string>;
   stored: boolean;
+  /** What has changed of where the stored secrets go. */
+  moved: string[];
 }
 
-function Setting({ name, schema, required, value, onChange, errors, stored }: SettingProps) {
+function Setting({ name, schema, required, value, onChange, errors, stored, moved }: SettingProps) {
   const kind = kindOf(schema);
   const text = typeof value === 'string' ? value : '';
   const common = {
@@ -98,14 +104,22 @@ function Setting({ name, schema, required, value, onChange, errors, stored }: Se
     withAsterisk: required && !stored,
   };
   const removed = stored && value === null;
+  const neededAgain = stored && moved.length > 0;
   const secret = {
     ...common,
+    withAsterisk: required && (!stored || neededAgain),
     label: (
       <>
         {common.label} {stored && (removed ? <Mark color="yellow">to be removed</Mark> : <Mark color="teal">set</Mark>)}
       </>
     ),
-    placeholder: removed ? 'Removed when you save' : stored ? 'Leave empty to keep the one that is stored' : undefined,
+    placeholder: removed
+      ? 'Removed when you save'
+      : neededAgain
+        ? `Enter it again: ${moved.join(', ')} changed`
+        : stored
+          ? 'Leave empty to keep the one that is stored'
+          : undefined,
     autoComplete: 'off',
   };
   // What the provider cannot do without can only be replaced.

@@ -6,6 +6,8 @@ export interface Schema {
   description?: string;
   enum?: unknown[];
   secret?: boolean;
+  /** Decides where the secrets go. */
+  destination?: boolean;
   minimum?: number;
   maximum?: number;
   maxLength?: number;
@@ -75,6 +77,14 @@ export function withoutEmpty(values: Values): Values {
 export function toSend(values: Values, secretsSet: string[]): Values {
   const removed = secretsSet.filter(name => values[name] === null);
   return { ...withoutEmpty(values), ...Object.fromEntries(removed.map(name => [name, null])) };
+}
+
+/** Titles of the changed settings that decide where secrets go: the service then asks for the stored ones again. */
+export function changedDestinations(settings: Schema, before: Values, now: Values): string[] {
+  const said = (value: unknown) => (isEmpty(value) ? '' : JSON.stringify(value));
+  return Object.entries(settings.properties ?? {})
+    .filter(([name, { destination }]) => destination && said(before[name]) !== said(now[name]))
+    .map(([name, { title }]) => title ?? name);
 }
 
 function isEmpty(value: unknown): boolean {

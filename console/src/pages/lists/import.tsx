@@ -106,7 +106,7 @@ interface StepsProps {
 function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps) {
   const queries = useQueryClient();
   const [headed, setHeaded] = useState(() => !looksLikeData(rows[0] ?? []));
-  const width = Math.max(...rows.map(row => row.length));
+  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
   const headers = Array.from({ length: width }, (_, i) => (headed && rows[0]?.[i]?.trim()) || `Column ${i + 1}`);
   const body = headed ? rows.slice(1) : rows;
   const [targets, setTargets] = useState(() => guessAll(headers, body));
