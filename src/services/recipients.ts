@@ -6,6 +6,7 @@ import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { findRecipientsByName, listMembersAsRecipients, listUsersAsRecipients, type Person } from '../db/recipients.ts';
 import { createMissingUsers } from '../db/users.ts';
+import { filterInSlices } from '../lib/slices.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
 
 export type Source = { list: string } | { picks: (user: unknown) => boolean } | { names: string[] };
@@ -45,7 +46,8 @@ export async function readRecipients(
       ? await listMembersAsRecipients(db, organizationId, plan.project.id, fold(source.list), page)
       : await listUsersAsRecipients(db, organizationId, page);
   const next = people.length < page.limit ? undefined : people.at(-1)!.position;
-  return { people: 'picks' in source ? people.filter(person => isPicked(source.picks, person)) : people, next };
+  if (!('picks' in source)) return { people, next };
+  return { people: await filterInSlices(people, person => isPicked(source.picks, person)), next };
 }
 
 /** An expression that cannot be evaluated on a user, say `length()` of a field that only some have, is not true of them. */
