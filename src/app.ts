@@ -23,6 +23,7 @@ import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
+import { Rendering } from './services/rendering.ts';
 import { createSignIn } from './services/sessions.ts';
 import { keepUp } from './services/upkeep.ts';
 import { countCrash } from './services/workers.ts';
@@ -66,7 +67,9 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     onError: error => log.warn({ err: error }, 'a database connection broke'),
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
+  const rendering = new Rendering(log);
   const close = async () => {
+    await rendering.close();
     await outbound.close();
     await database.close();
     await embedded?.release();
@@ -86,7 +89,8 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
       signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
-      plans: new Plans({ db, directory, cipher, providers }),
+      plans: new Plans({ db, directory, cipher, providers, rendering }),
+      rendering,
       pool: database.pool,
       outbound,
       actor: commandLine,

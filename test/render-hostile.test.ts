@@ -4,6 +4,12 @@ import { describe, expect, it } from 'vitest';
 import type { AppError } from '../src/core/errors.ts';
 import { compileMessage, renderMessage } from '../src/core/render.ts';
 
+/** Of this thread: a busy machine makes nothing slower. */
+const cpuMs = () => {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+};
+
 const body = `# {{ v }} head
 
 Hi {{ v }}, **{{ v }}** _{{ v }}_ ~~{{ v }}~~ \`{{ v }}\` a{{ v }}b
@@ -237,7 +243,7 @@ describe('a template without measure', () => {
     ['angles', '<a '.repeat(20_000)],
     ['a list without end', '1. a\n  - b\n'.repeat(5000)],
   ])('is stopped in time: %s', (_, template) => {
-    const started = performance.now();
+    const started = cpuMs();
     let code = '';
     try {
       const scope = { ...context, big: 2 ** 53, bigger: 2 ** 53 + 2 };
@@ -247,7 +253,7 @@ describe('a template without measure', () => {
     }
     expect(['', 'template.failed', 'template.invalid']).toContain(code);
     // A second where it has a core to itself; these tests share theirs.
-    expect(performance.now() - started).toBeLessThan(4000);
+    expect(cpuMs() - started).toBeLessThan(4000);
   });
 
   it('may not yield more text than a message can hold, of its own or of its values', () => {
@@ -278,9 +284,9 @@ describe('a template without measure', () => {
     for (const unit of [' ', '\n', '\t\n', '*', '`', '&', '<', '>', '_ ', '[', '\\', 'a', '.', '/', '1.', '# ', '🔔']) {
       const scope = { v: unit.repeat(10_000 / unit.length) };
       for (const medium of ['email', 'slack', 'discord', 'telegram', 'teams']) {
-        const started = performance.now();
+        const started = cpuMs();
         renderMessage(message, { medium, channel: 'x', scope });
-        expect(performance.now() - started, `${JSON.stringify(unit)} in ${medium}`).toBeLessThan(1500);
+        expect(cpuMs() - started, `${JSON.stringify(unit)} in ${medium}`).toBeLessThan(1500);
       }
     }
   });

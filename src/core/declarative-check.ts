@@ -3,13 +3,14 @@
  * and what it cannot say. Fields of the wrong form are passed over after they have been named, so that one slip does
  * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
  */
-import { compile } from '@jmespath-community/jmespath';
 import { Document, media, type ProviderEntry } from './declarative.ts';
 import { type Complain, checkLayout, checkLocale, checkWords } from './declarative-messages.ts';
 import { identityOf, type Reference, unknownName } from './declarative-references.ts';
 import { addError, shapeErrors } from './declarative-shape.ts';
 import { type FieldErrors, invalid } from './errors.ts';
+import { checkExpression } from './expressions.ts';
 import { cleanJson, isObject, type JsonObject } from './json.ts';
+import type { CheckTemplate } from './render-compile.ts';
 import { fold, readAddress } from './text.ts';
 
 /** What is wrong with a provider's entry on a channel of this type; empty when the type is not known. */
@@ -24,6 +25,7 @@ const ownDepth = 10;
 export function checkDocument(
   value: unknown,
   checkProvider: CheckProvider,
+  checkTemplate?: CheckTemplate,
 ): { document: Document; references: Reference[] } {
   const errors: FieldErrors = {};
   const document = cleanJson(value, errors, '', -ownDepth);
@@ -34,7 +36,7 @@ export function checkDocument(
     const organizations = entries(document.organizations, 'organizations');
     refuseTwins(organizations, 'slug', complain);
     for (const organization of organizations) {
-      checkOrganization(organization, { complain, checkProvider, references });
+      checkOrganization(organization, { complain, checkProvider, checkTemplate, references });
     }
   }
   throwIfAny(errors);
@@ -54,13 +56,14 @@ interface Entry {
 interface Checking {
   complain: Complain;
   checkProvider: CheckProvider;
+  checkTemplate: CheckTemplate | undefined;
   references: Reference[];
 }
 
 function checkOrganization({ at, entry }: Entry, checking: Checking): void {
   const { complain } = checking;
   checkChannels(entry.channels, `${at}/channels`, checking);
-  checkLayouts(entry.layouts, `${at}/layouts`, complain);
+  checkLayouts(entry.layouts, `${at}/layouts`, checking);
   const users = entries(entry.users, `${at}/users`);
   refuseTwins(users, 'email', complain);
   for (const user of users) {
@@ -82,7 +85,7 @@ function checkProject(
 ): void {
   const { complain, references } = checking;
   checkChannels(entry.channels, `${at}/channels`, checking);
-  checkLayouts(entry.layouts, `${at}/layouts`, complain);
+  checkLayouts(entry.layouts, `${at}/layouts`, checking);
   const lists = entries(entry.distribution_lists, `${at}/distribution_lists`);
   refuseTwins(lists, 'name', complain);
   for (const list of lists) checkMembers(list, usernames, complain);
@@ -93,6 +96,7 @@ function checkProject(
     channel: both('channels').flatMap(channel => [text(channel.entry.slug), text(channel.entry.type)]),
     layout: both('layouts').map(layout => text(layout.entry.name)),
   };
+  const identities: { [kind in Reference['kind']]?: Set<string> } = {};
   // Only a section that the file leaves alone can hold a name that the file does not.
   const open = {
     list: entry.distribution_lists === undefined,
@@ -101,8 +105,8 @@ function checkProject(
   };
   const refer = (kind: Reference['kind'], name: unknown, place: string) => {
     if (typeof name !== 'string') return;
-    const wanted = identityOf(kind, name);
-    if (known[kind].some(candidate => identityOf(kind, candidate) === wanted)) return;
+    identities[kind] ??= new Set(known[kind].map(candidate => identityOf(kind, candidate)));
+    if (identities[kind].has(identityOf(kind, name))) return;
     if (!open[kind]) complain(place, unknownName(kind, name, known[kind]));
     else {
       const [org, project] = [text(organization.slug), text(entry.slug)];
@@ -118,7 +122,7 @@ function checkProject(
     for (const event of events) {
       const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
       refuseTwins(notifications, 'name', complain, name => name);
-      for (const notification of notifications) checkNotification(notification, refer, complain);
+      for (const notification of notifications) checkNotification(notification, refer, checking);
     }
   }
 }
@@ -126,11 +130,11 @@ function checkProject(
 function checkNotification(
   { at, entry }: Entry,
   refer: (kind: Reference['kind'], name: unknown, place: string) => void,
-  complain: Complain,
+  { complain, checkTemplate }: Checking,
 ): void {
-  checkExpression(entry.filter, `${at}/filter`, complain);
+  checkFilter(entry.filter, `${at}/filter`, complain);
   if (isObject(entry.recipients)) {
-    checkExpression(entry.recipients.users, `${at}/recipients/users`, complain);
+    checkFilter(entry.recipients.users, `${at}/recipients/users`, complain);
     refer('list', entry.recipients.list, `${at}/recipients/list`);
   }
   checkNames(entry.channels, `${at}/channels`, complain, (name, place) => refer('channel', name, place));
@@ -139,7 +143,7 @@ function checkNotification(
   if (isObject(entry.overrides)) {
     for (const name of Object.keys(entry.overrides)) refer('channel', name, `${at}/overrides/${name}`);
   }
-  checkWords(entry, at, complain);
+  checkWords(entry, at, complain, checkTemplate);
 }
 
 function checkNames(
@@ -149,16 +153,18 @@ function checkNames(
   visit: (name: unknown, place: string) => void = () => {},
 ): void {
   if (!Array.isArray(value)) return;
+  const seen = new Set<unknown>();
   for (const [i, name] of value.entries()) {
-    if (value.indexOf(name) < i) complain(`${at}/${i}`, `${shown(name)} stands here twice`);
+    if (seen.has(name)) complain(`${at}/${i}`, `${shown(name)} stands here twice`);
     else visit(name, `${at}/${i}`);
+    seen.add(name);
   }
 }
 
-function checkExpression(value: unknown, at: string, complain: Complain): void {
+function checkFilter(value: unknown, at: string, complain: Complain): void {
   if (typeof value !== 'string' || value === '') return;
   try {
-    compile(value);
+    checkExpression(value);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     complain(at, `is not a JMESPath expression: ${reason}`);
@@ -181,10 +187,10 @@ function checkChannels(value: unknown, at: string, { complain, checkProvider }: 
   }
 }
 
-function checkLayouts(value: unknown, at: string, complain: Complain): void {
+function checkLayouts(value: unknown, at: string, { complain, checkTemplate }: Checking): void {
   const layouts = entries(value, at);
   refuseTwins(layouts, 'name', complain);
-  for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain);
+  for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain, checkTemplate);
 }
 
 /** Whatever still looks like a variable would be sent to a provider as it stands. */

@@ -1,14 +1,23 @@
 /** What is wrong with the words of a document: templates that do not parse, and languages that are none. */
 import { isObject } from './json.ts';
-import { parseLayout } from './layout.ts';
-import { findTemplateMistakes, type LocalizedWords, type Words } from './render-compile.ts';
-import { TemplateError } from './template.ts';
+import {
+  type CheckTemplate,
+  checkLayoutSource,
+  findTemplateMistakes,
+  type LocalizedWords,
+  type Words,
+} from './render-compile.ts';
 import { normalizeLocale, notALocale } from './text.ts';
 
 export type Complain = (at: string, message: string) => void;
 
 /** Of a notification: its message and its overrides. Whatever is not of the right form is passed over. */
-export function checkWords(notification: { message?: unknown; overrides?: unknown }, at: string, complain: Complain) {
+export function checkWords(
+  notification: { message?: unknown; overrides?: unknown },
+  at: string,
+  complain: Complain,
+  check?: CheckTemplate,
+) {
   const { message, overrides } = notification;
   const variants = new Map([['message', message]]);
   if (isObject(overrides)) {
@@ -18,20 +27,16 @@ export function checkWords(notification: { message?: unknown; overrides?: unknow
     if (!isObject(words)) continue;
     checkLocales(words.locales, `${at}/${place}/locales`, complain);
     // Each by itself, so that a message without a body does not hide what is wrong with the rest.
-    for (const mistake of findTemplateMistakes({ body: '', ...readVariants(words) })) {
+    for (const mistake of findTemplateMistakes({ body: '', ...readVariants(words) }, check)) {
       complain(`${at}/${place}/${mistake.field}`, located(mistake));
     }
   }
 }
 
-export function checkLayout(body: unknown, at: string, complain: Complain): void {
+export function checkLayout(body: unknown, at: string, complain: Complain, check?: CheckTemplate): void {
   if (typeof body !== 'string') return;
-  try {
-    parseLayout(body);
-  } catch (error) {
-    if (!(error instanceof TemplateError)) throw error;
-    complain(at, located(error));
-  }
+  const mistake = checkLayoutSource(body, check);
+  if (mistake) complain(at, located(mistake));
 }
 
 export function checkLocale(locale: unknown, at: string, complain: Complain): void {

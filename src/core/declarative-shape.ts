@@ -2,7 +2,7 @@
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 import type { FieldErrors } from './errors.ts';
-import { createAjv, toFieldErrors } from './schema.ts';
+import { createAjv, findErrors, toFieldErrors } from './schema.ts';
 import { isEmail } from './text.ts';
 
 const ajv = createAjv(false);
@@ -19,7 +19,7 @@ export interface ShapeError {
 /** Compiled once for each schema. */
 export function shapeErrors(schema: TSchema, value: unknown): ShapeError[] {
   const validate = ajv.compile(schema as object);
-  return validate(value) ? [] : (validate.errors ?? []).map(describe);
+  return findErrors(validate, value).map(describe);
 }
 
 /** Several mistakes of one field stand together. */

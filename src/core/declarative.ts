@@ -3,6 +3,7 @@
  * form of the file, of the API's bodies and of an export alike.
  */
 import { type Static, Type } from 'typebox';
+import { expressionLimits } from './expressions.ts';
 import { templateLimits } from './template-limits.ts';
 import { limits, slugPattern } from './text.ts';
 import { priorities } from './trigger.ts';
@@ -40,7 +41,7 @@ const Name = Type.String({
 });
 const Email = Type.String({ format: 'email', maxLength: limits.email });
 const Data = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
-const Expression = Type.String({ minLength: 1, maxLength: 4_000, description: 'JMESPath.' });
+const Expression = Type.String({ minLength: 1, maxLength: expressionLimits.source, description: 'JMESPath.' });
 const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
 const Body = Type.String({ maxLength: templateLimits.source, description: 'A template.' });
 const Locale = Type.String({ maxLength: limits.locale, description: 'A language such as en or pt-BR. Empty: none.' });

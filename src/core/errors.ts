@@ -126,9 +126,10 @@ export class AppError extends Error {
   }
 }
 
-/** The usual 400: one or several fields are wrong. */
-export function invalid(fields: FieldErrors, code: ErrorCode = 'request.invalid'): AppError {
+/** The usual 400: one or several fields are wrong; `total` of them at least, where not all are named. */
+export function invalid(fields: FieldErrors, code: ErrorCode = 'request.invalid', total?: number): AppError {
   const [field, messages] = Object.entries(fields)[0] ?? ['body', ['is invalid']];
-  const more = Object.keys(fields).length - 1;
-  return new AppError(code, `${field}: ${messages[0]}${more > 0 ? ` (and ${more} more)` : ''}`, { fields });
+  const more = (total ?? Object.keys(fields).length) - 1;
+  const others = total === undefined ? `and ${more} more` : `and at least ${more} more`;
+  return new AppError(code, `${field}: ${messages[0]}${more > 0 ? ` (${others})` : ''}`, { fields });
 }

@@ -7,11 +7,11 @@ import { defaultLayout } from './layout-default.ts';
 import { escapeHtml } from './markdown-html.ts';
 import { allowedUrl } from './render-links.ts';
 import { remember } from './render-memory.ts';
-import { parseTemplate, type Run, type RunOptions, runTemplate, type Template, TemplateError } from './template.ts';
+import { type LazyTemplate, lazyTemplate, type Run, type RunOptions, runTemplate } from './template.ts';
 import { type Part, Ready, splitSlots, valueText } from './template-slots.ts';
 
 export interface CompiledLayout {
-  template: Template;
+  template: LazyTemplate;
   read: (skeleton: string) => Piece[];
 }
 
@@ -20,13 +20,14 @@ type Piece = { part: Part; place: 'text' | 'url' | 'bare' };
 /** Characters that come out: the message may fill its own limit, escaped. */
 const output = 2_000_000;
 
-/** Throws a TemplateError. */
+/** Its template is compiled when it is needed. */
 export function parseLayout(source: string): CompiledLayout {
-  const template = parseTemplate(source);
-  if (!/\{\{-?\s*content\s*-?\}\}/.test(source)) {
-    throw new TemplateError('does not hold {{ content }}, where the message belongs', 1, 1, undefined);
-  }
-  return { template, read: remember(readLayout) };
+  return { template: lazyTemplate(source), read: remember(readLayout) };
+}
+
+/** Whether there is a place for the message. */
+export function hasContent(source: string): boolean {
+  return /\{\{-?\s*content\s*-?\}\}/.test(source);
 }
 
 export const usualLayout = parseLayout(defaultLayout);
@@ -41,7 +42,7 @@ export function fillLayout(
 ): string {
   const dir = leftward.has(lang.split('-')[0]!) ? 'rtl' : 'ltr';
   const scope = { ...options.scope, content: new Ready('html', content), title, preheader, lang, dir };
-  const { skeleton, values }: Run = runTemplate(layout.template, { ...options, scope, output });
+  const { skeleton, values }: Run = runTemplate(layout.template(options.inline), { ...options, scope, output });
   let html = '';
   for (const { part, place } of layout.read(skeleton))
     html += typeof part === 'string' ? part : write(values[part], place);
@@ -62,7 +63,21 @@ function readLayout(skeleton: string): Piece[] {
   return parts.map((part, i) => {
     const before = parts[i - 1];
     if (typeof part === 'string' || typeof before !== 'string') return { part, place: 'text' };
-    if (/\b(?:href|src|action|background)\s*=\s*["']?\s*$/i.test(before)) return { part, place: 'url' };
-    return { part, place: /=\s*$/.test(before) ? 'bare' : 'text' };
+    // Trimmed by hand: to look for blank space before an end takes the square of it.
+    const [name = '', sign] = splitAttribute(before.slice(-longestAttribute));
+    if (sign === undefined) return { part, place: 'text' };
+    if (/\b(?:href|src|action|background)$/i.test(name)) return { part, place: 'url' };
+    return { part, place: sign === '=' ? 'bare' : 'text' };
   });
+}
+
+/** Characters before a value in which the name of its attribute is looked for. */
+const longestAttribute = 1_000;
+
+/** What stands before `=`, and the sign that ends it all: `=` itself or a quotation mark. */
+function splitAttribute(text: string): [name?: string, sign?: string] {
+  const end = text.trimEnd();
+  const quote = /["']$/.exec(end)?.[0];
+  const equals = (quote ? end.slice(0, -1) : end).trimEnd();
+  return equals.endsWith('=') ? [equals.slice(0, -1).trimEnd(), quote ?? '='] : [];
 }

@@ -34,6 +34,10 @@ const mostColumns = 200;
 export function readHeader(cells: string[]): { columns: Column[] } | { mistakes: Mistake[] } {
   const mistakes: Mistake[] = [];
   const complain = (field: string, message: string) => void mistakes.push({ row: 1, field, message });
+  if (cells.length > mostColumns) {
+    complain('header', `has ${cells.length} columns: at most ${mostColumns} are read`);
+    return { mistakes };
+  }
   const columns = cells.map((cell): Column | undefined => {
     const field = unguard(cell.trim());
     const plain = known.find(name => name === fold(field));
@@ -51,8 +55,7 @@ export function readHeader(cells: string[]): { columns: Column[] } | { mistakes:
   const fields = columns.flatMap(column => column?.field ?? []);
   for (const field of new Set(fields.filter((one, i) => fields.indexOf(one) !== i))) complain(field, 'is there twice');
   if (!fields.includes('email')) complain('email', 'is required: the first row must name the columns');
-  if (cells.length > mostColumns) complain('header', `has more than ${mostColumns} columns`);
-  return mistakes.length > 0 ? { mistakes: mistakes.slice(0, mostColumns) } : { columns: columns as Column[] };
+  return mistakes.length > 0 ? { mistakes } : { columns: columns as Column[] };
 }
 
 /** An empty cell says nothing: what is there stays. */
@@ -72,6 +75,8 @@ export function readRow(cells: string[], columns: Column[], row: number): { valu
   }
   return mistakes.length > 0 ? { mistakes } : { value };
 }
+
+const plainProperty = { enumerable: true, writable: true, configurable: true };
 
 /** Returns what is wrong with the cell, if anything. */
 function take(value: ListRow, column: Column, cell: string): string | undefined {
@@ -104,7 +109,9 @@ function take(value: ListRow, column: Column, cell: string): string | undefined 
       const errors = {};
       const read = cleanJson(readValue(cell), errors) as Json;
       if (Object.keys(errors).length > 0) return 'cannot be kept';
-      value.custom_fields = { ...value.custom_fields, [column.name]: read };
+      value.custom_fields ??= {};
+      // As an own property, whatever its name; a copy for each of 200 columns took a second for a thousand rows.
+      Object.defineProperty(value.custom_fields, column.name, { value: read, ...plainProperty });
       return undefined;
     }
   }

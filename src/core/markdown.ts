@@ -4,6 +4,7 @@
  */
 import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from 'marked';
 import { TemplateError } from './template.ts';
+import { inlineLimits } from './template-limits.ts';
 import { type Part, splitSlots } from './template-slots.ts';
 
 export type Inline =
@@ -55,6 +56,11 @@ export function parseMarkdown(skeleton: string): Block[] {
   return toBlocks(new FencedLexer({ gfm: true, breaks: true, tokenizer: new TextTokenizer() }).lex(skeleton));
 }
 
+/** Whether it is read in good time whatever it holds; the parser takes the square of most things, and has no limits. */
+export function isCheapMarkdown(skeleton: string): boolean {
+  return skeleton.length <= inlineLimits.markdown && countSigns(skeleton) <= inlineLimits.signs;
+}
+
 class TextTokenizer extends Tokenizer {
   override html(): undefined {}
   override tag(): undefined {}
@@ -72,11 +78,15 @@ class FencedLexer extends Lexer {
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
-    const signs = count(source, /[^\p{L}\p{N}\s.,;:\ufdd0-\ufdef]/gu) + count(source, /\S{100}/g);
+    const signs = countSigns(source);
     this.pairs += signs * signs;
     if (this.pairs > mostPairs) throw tooMuch('has too many signs of Markdown');
     return super.inlineTokens(source, tokens);
   }
+}
+
+function countSigns(source: string): number {
+  return count(source, /[^\p{L}\p{N}\s.,;:\ufdd0-\ufdef]/gu) + count(source, /\S{100}/g);
 }
 
 function count(text: string, pattern: RegExp): number {

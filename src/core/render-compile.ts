@@ -1,10 +1,11 @@
 /** A message before it is rendered: every template in it parsed once, every mistake found, and the choice among them. */
 import { type FieldErrors, invalid } from './errors.ts';
-import { type CompiledLayout, parseLayout } from './layout.ts';
-import { type Block, parseMarkdown } from './markdown.ts';
+import { type CompiledLayout, hasContent, parseLayout } from './layout.ts';
+import { type Block, isCheapMarkdown, parseMarkdown } from './markdown.ts';
 import { type JsonPiece, readJson } from './render-json.ts';
-import { remember } from './render-memory.ts';
-import { parseTemplate, type Template, TemplateError } from './template.ts';
+import { type Memory, remember } from './render-memory.ts';
+import { type LazyTemplate, lazyTemplate, parseTemplate, TemplateError } from './template.ts';
+import { TooHeavy } from './template-limits.ts';
 import { type Part, splitSlots } from './template-slots.ts';
 
 export interface Words {
@@ -41,9 +42,9 @@ export interface CompiledMessage {
 export interface CompiledTemplate {
   /** The path of the template in the message. */
   field: string;
-  template: Template;
+  template: LazyTemplate;
   readLine: (skeleton: string) => Part[];
-  readMarkdown: (skeleton: string) => Block[];
+  readMarkdown: Memory<Block[]>;
   readJson: (skeleton: string) => JsonPiece[];
 }
 
@@ -60,30 +61,75 @@ export interface TemplateMistake {
   message: string;
 }
 
-/** Throws `template.invalid` naming every template that is wrong, and where. */
-export function compileMessage(content: MessageContent): CompiledMessage {
-  const mistakes: TemplateMistake[] = [];
-  const message = compile(content, mistakes);
-  throwIfAny(mistakes);
-  return message;
+/**
+ * Its templates are compiled when they are needed. All of them are checked before, which throws `template.invalid`; what
+ * was checked when it was stored need not be.
+ */
+export function compileMessage(
+  content: MessageContent,
+  check: CheckTemplate | 'checked' = checkTemplate,
+): CompiledMessage {
+  if (check !== 'checked') throwIfAny(findTemplateMistakes(content, check));
+  return compile(content);
 }
 
-/** The same without throwing, for an editor. */
-export function findTemplateMistakes(content: MessageContent): TemplateMistake[] {
-  const mistakes: TemplateMistake[] = [];
-  compile(content, mistakes);
-  return mistakes;
-}
+/** Tells what is wrong with a template; undefined: nothing. */
+export type CheckTemplate = (source: string) => Omit<TemplateMistake, 'field'> | undefined;
 
-/** Throws `template.invalid`. */
-export function compileLayout(source: string, field = 'layout'): CompiledLayout {
+export const checkTemplate: CheckTemplate = source => {
   try {
-    return parseLayout(source);
+    parseTemplate(source);
+    return undefined;
   } catch (error) {
-    throwIfAny([toMistake(field, error)]);
-    throw error;
+    if (!(error instanceof TemplateError)) throw error;
+    return { line: error.line, column: error.column, message: error.message };
   }
+};
+
+/** All of them, and where. */
+export function findTemplateMistakes(content: MessageContent, check = checkTemplate): TemplateMistake[] {
+  return templatesOf(content).flatMap(({ field, source }) => {
+    const mistake = check(source);
+    return mistake ? [{ field, ...mistake }] : [];
+  });
 }
+
+function templatesOf({ overrides = {}, ...own }: MessageContent): { field: string; source: string }[] {
+  const ofWords = ({ subject, body }: Words, path: string) => [
+    ...(subject === undefined ? [] : [{ field: `${path}subject`, source: subject }]),
+    ...(body === undefined ? [] : [{ field: `${path}body`, source: body }]),
+  ];
+  const ofVariants = (words: LocalizedWords, path: string) => [
+    ...ofWords(words, path),
+    ...Object.entries(words.locales ?? {}).flatMap(([locale, translated]) =>
+      ofWords(translated, `${path}locales/${locale}/`),
+    ),
+  ];
+  return [
+    ...ofVariants(own, ''),
+    ...Object.entries(overrides).flatMap(([name, words]) => ofVariants(words, `overrides/${name}/`)),
+  ];
+}
+
+/** The blocks of a skeleton; where others wait, TooHeavy unless they are known or cheap to find. */
+export function readMarkdown({ readMarkdown: read }: CompiledTemplate, skeleton: string, inline?: boolean): Block[] {
+  if (inline && read.find(skeleton) === undefined && !isCheapMarkdown(skeleton)) throw new TooHeavy(skeleton);
+  return read(skeleton);
+}
+
+/** Checked as a message is. */
+export function compileLayout(source: string, check: CheckTemplate | 'checked' = checkTemplate): CompiledLayout {
+  const mistake = check === 'checked' ? undefined : checkLayoutSource(source, check);
+  if (mistake) throwIfAny([{ field: 'layout', ...mistake }]);
+  return parseLayout(source);
+}
+
+/** As `checkTemplate`, of what a layout must be besides. */
+export function checkLayoutSource(source: string, check = checkTemplate): ReturnType<CheckTemplate> {
+  return check(source) ?? (hasContent(source) ? undefined : { line: 1, column: 1, message: withoutContent });
+}
+
+const withoutContent = 'does not hold {{ content }}, where the message belongs';
 
 export interface Choice {
   subject?: CompiledTemplate;
@@ -131,22 +177,14 @@ function findChoice({ own, overrides }: CompiledMessage, { channel, medium, loca
   return { subject: pick('subject'), body, locale: isChosen ? wanted : usualLocale };
 }
 
-function compile(content: MessageContent, mistakes: TemplateMistake[]): CompiledMessage {
-  const compileTemplate = (source: string, field: string): CompiledTemplate | undefined => {
-    try {
-      const template = parseTemplate(source);
-      return {
-        field,
-        template,
-        readLine: remember(splitSlots),
-        readMarkdown: remember(parseMarkdown),
-        readJson: remember(readJson),
-      };
-    } catch (error) {
-      mistakes.push(toMistake(field, error));
-      return undefined;
-    }
-  };
+function compile(content: MessageContent): CompiledMessage {
+  const compileTemplate = (source: string, field: string): CompiledTemplate => ({
+    field,
+    template: lazyTemplate(source),
+    readLine: remember(splitSlots),
+    readMarkdown: remember(parseMarkdown),
+    readJson: remember(readJson),
+  });
   const compileWords = ({ subject, body }: Words, path: string): CompiledWords => ({
     ...(subject !== undefined && { subject: compileTemplate(subject, `${path}subject`) }),
     ...(body !== undefined && { body: compileTemplate(body, `${path}body`) }),
@@ -172,11 +210,6 @@ function compile(content: MessageContent, mistakes: TemplateMistake[]): Compiled
       ]),
     ),
   };
-}
-
-function toMistake(field: string, error: unknown): TemplateMistake {
-  if (!(error instanceof TemplateError)) throw error;
-  return { field, line: error.line, column: error.column, message: error.message };
 }
 
 function throwIfAny(mistakes: readonly TemplateMistake[]): void {

@@ -5,14 +5,32 @@
  */
 import { type Part, Ready, rawText, type Values } from './template-slots.ts';
 
+/** Where in an address the next piece of it comes to stand. */
+type Spot = 'start' | 'host' | 'path' | 'elsewhere';
+
 /** Undefined when it leads nowhere that is allowed. */
 export function resolveLink(href: readonly Part[], values: Values): string | undefined {
   let url = '';
+  let spot: Spot = 'start';
   for (const part of href) {
-    if (typeof part === 'string') url += part;
-    else url += encodeAfter(url, values[part]);
+    const piece = typeof part === 'string' ? part : encodeAt(spot, values[part]);
+    url += piece;
+    spot = spotAfter(spot, piece, url);
   }
   return allowedUrl(url);
+}
+
+/** No name of a host is as long. */
+const longestBeginning = 2_000;
+
+/** The whole is only read while it is short: to read it for each of 4,000 values took as long as their square. */
+function spotAfter(spot: Spot, piece: string, url: string): Spot {
+  if (spot === 'elsewhere') return spot;
+  if (spot === 'path') return /[?#]/.test(piece) ? 'elsewhere' : 'path';
+  if (url.length > longestBeginning + piece.length) return 'elsewhere';
+  if (url.trim() === '') return 'start';
+  if (/^https?:\/\/[^/?#]+$/i.test(url)) return 'host';
+  return /^https?:\/\/[^/?#]+\/[^?#]*$/i.test(url) ? 'path' : 'elsewhere';
 }
 
 export function allowedUrl(text: string): string | undefined {
@@ -23,14 +41,12 @@ export function allowedUrl(text: string): string | undefined {
   );
 }
 
-function encodeAfter(before: string, value: unknown): string {
+function encodeAt(spot: Spot, value: unknown): string {
   if (value instanceof Ready && value.kind === 'url') return value.text;
   const text = rawText(value).toWellFormed();
-  if (before.trim() === '') return text;
-  const isPath = /^https?:\/\/[^/?#]+\/[^?#]*$/i.test(before);
-  const startsPath = /^https?:\/\/[^/?#]+$/i.test(before) && text.startsWith('/');
+  if (spot === 'start') return text;
   const encoded = encodeURIComponent(text);
-  if (!isPath && !startsPath) return encoded;
+  if (spot !== 'path' && !(spot === 'host' && text.startsWith('/'))) return encoded;
   // Dots alone would climb out of the author's path.
   return encoded.replaceAll('%2F', '/').replace(/(^|\/)\.{1,2}(?=\/|$)/g, '$1');
 }

@@ -3,19 +3,37 @@
  * conditions and loops go the same way for them, so Markdown is parsed once, not once for each of them.
  */
 const most = 16;
-/** Characters: what is longer is not worth keeping. */
-const longest = 32_768;
+/** Characters of all skeletons together. */
+const mostCharacters = 131_072;
 
-export function remember<T>(make: (skeleton: string) => T): (skeleton: string) => T {
+export interface Memory<T> {
+  (skeleton: string): T;
+  /** What is known already. */
+  find(skeleton: string): T | undefined;
+  /** What has been made of it elsewhere. */
+  keep(skeleton: string, made: T): void;
+}
+
+export function remember<T>(make: (skeleton: string) => T): Memory<T> {
   const known = new Map<string, T>();
-  return skeleton => {
+  let characters = 0;
+  const find = (skeleton: string) => known.get(skeleton);
+  const keep = (skeleton: string, made: T) => {
+    if (skeleton.length > mostCharacters || known.has(skeleton)) return;
+    known.set(skeleton, made);
+    characters += skeleton.length;
+    for (const oldest of known.keys()) {
+      if (known.size <= most && characters <= mostCharacters) break;
+      known.delete(oldest);
+      characters -= oldest.length;
+    }
+  };
+  const recall = (skeleton: string) => {
     const found = known.get(skeleton);
     if (found !== undefined) return found;
     const made = make(skeleton);
-    if (skeleton.length <= longest) {
-      if (known.size >= most) known.delete(known.keys().next().value!);
-      known.set(skeleton, made);
-    }
+    keep(skeleton, made);
     return made;
   };
+  return Object.assign(recall, { find, keep });
 }

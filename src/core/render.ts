@@ -17,7 +17,7 @@ import { isChatMedium, toChat } from './markdown-chat.ts';
 import { toHtml } from './markdown-html.ts';
 import { toSlackBlocks } from './markdown-slack.ts';
 import { toPreview, toText } from './markdown-text.ts';
-import { type CompiledMessage, type CompiledTemplate, choose } from './render-compile.ts';
+import { type CompiledMessage, type CompiledTemplate, choose, readMarkdown } from './render-compile.ts';
 import { writeJson } from './render-json.ts';
 import { countSegments } from './sms.ts';
 import { type Run, type RunOptions, runTemplate, TemplateError } from './template.ts';
@@ -26,7 +26,15 @@ import { joinParts, type Values } from './template-slots.ts';
 
 export type { CompiledLayout } from './layout.ts';
 export type { LocalizedWords, MessageContent, TemplateMistake, Words } from './render-compile.ts';
-export { type CompiledMessage, compileLayout, compileMessage, findTemplateMistakes } from './render-compile.ts';
+export {
+  type CheckTemplate,
+  type CompiledMessage,
+  checkTemplate,
+  choose,
+  compileLayout,
+  compileMessage,
+  findTemplateMistakes,
+} from './render-compile.ts';
 
 /** What a provider gets. */
 export interface Content {
@@ -60,21 +68,31 @@ export interface RenderOptions {
   layout?: CompiledLayout | undefined;
   /** False where nobody reads it. */
   html?: boolean;
+  /** Whether others wait meanwhile: it throws TooHeavy where it could take long. */
+  inline?: boolean;
+  /** What a skeleton reads as that was TooHeavy before. */
+  markdown?: { skeleton: string; blocks: Block[] } | undefined;
 }
 
 /** Throws `template.failed`: a limit was reached, a webhook's JSON is none, or a strict message lacks a variable. */
 export function renderMessage(message: CompiledMessage, options: RenderOptions): Content {
-  const { medium, scope, layout = usualLayout, html = true } = options;
+  const { medium, scope, layout = usualLayout, html = true, inline, markdown } = options;
   const { subject, body, locale } = choose(message, options);
   const missing = new Set<string>();
   const user = scope.user as { timezone?: unknown } | null | undefined;
   const timezone = typeof user?.timezone === 'string' ? knownTimezone(user.timezone) : 'UTC';
-  const running: RunOptions = { scope, now: scope.now, timezone, locale, missing };
+  const running: RunOptions = { scope, now: scope.now, timezone, locale, missing, inline };
 
-  const given = subject ? attempt(subject.field, () => toTitle(subject, runTemplate(subject.template, running))) : '';
+  const given = subject
+    ? attempt(subject.field, () => toTitle(subject, runTemplate(subject.template(inline), running)))
+    : '';
   const written = attempt(body.field, () => {
-    const run = runTemplate(body.template, running);
-    return toJsonBody(medium, given, body, run) ?? toBody(medium, given, body.readMarkdown(run.skeleton), run.values);
+    const run = runTemplate(body.template(inline), running);
+    const json = toJsonBody(medium, given, body, run);
+    if (json) return json;
+    const isRead = markdown?.skeleton === run.skeleton;
+    const blocks = isRead ? markdown.blocks : readMarkdown(body, run.skeleton, inline);
+    return toBody(medium, given, blocks, run.values);
   });
   const content: Content = { ...written.content, missing: [] };
   if (medium === 'email' && html) {

@@ -3,7 +3,7 @@
  * the dice (a message must come out the same whenever it is rendered again), or nest lists in themselves.
  */
 import { type Context, filters as library } from 'liquidjs';
-import { charge, LimitError } from './template-limits.ts';
+import { charge, chargeSearch, LimitError } from './template-limits.ts';
 import { Ready, rawText } from './template-slots.ts';
 
 interface FilterThis {
@@ -45,9 +45,11 @@ const own: Record<string, Filter> = {
 export const filters: Record<string, Filter> = Object.create(null);
 // Their property is read as Liquid again, where a range would be out of reach of the fence around ranges.
 const reading = ['find', 'has', 'reject', 'where'];
+const searching = ['remove', 'remove_first', 'remove_last', 'replace', 'replace_first', 'replace_last', 'split'];
 for (const name of fromLibrary) {
   const filter = (library as unknown as Record<string, Filter>)[name]!;
-  filters[name] = counted(reading.includes(name) ? withPlainProperty(filter) : filter);
+  const fenced = reading.includes(name) ? withPlainProperty(filter) : filter;
+  filters[name] = counted(searching.includes(name) ? withSearch(fenced) : fenced);
 }
 for (const [name, filter] of Object.entries(own)) filters[name] = counted(filter);
 
@@ -61,6 +63,13 @@ function counted(filter: Filter): Filter {
 function withPlainProperty(filter: Filter): Filter {
   return function (...values) {
     if (rawText(values[1]).includes('..')) throw new LimitError('has a range where the name of a property belongs');
+    return filter.apply(this, values);
+  };
+}
+
+function withSearch(filter: Filter): Filter {
+  return function (...values) {
+    chargeSearch(this.context, values[0], values[1]);
     return filter.apply(this, values);
   };
 }

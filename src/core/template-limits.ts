@@ -13,22 +13,75 @@ export const templateLimits = {
   work: 4_000_000,
   /** Items of a range such as (1..10). */
   range: 10_000,
-  milliseconds: 750,
+  /** A backstop: the thread that it runs in is stopped long before. */
+  milliseconds: 10_000,
   /** Characters that come out, values included. */
   output: 262_144,
 } as const;
 
+/**
+ * What may run where others wait for their turn, about 20 ms at the worst. Nearly every message stays far below; one that
+ * does not is written, by the limits above, where it can be stopped.
+ */
+export const inlineLimits = {
+  /** Characters inside of tags and outputs of one template: compiling takes up to 5 µs for each. */
+  tags: 4_000,
+  steps: 5_000,
+  work: 100_000,
+  milliseconds: 20,
+  output: 65_536,
+  /** Characters of Markdown, and signs among them: the parser may take their square. */
+  markdown: 1_000,
+  signs: 150,
+} as const;
+
+/** Thrown where only little may be done at once. What is thrown for is not wrong: it belongs into a thread of its own. */
+export class TooHeavy extends Error {
+  /** Of the Markdown that alone was too much; undefined: all of it. */
+  readonly skeleton: string | undefined;
+
+  constructor(skeleton?: string) {
+    super('this takes too much work to be done here');
+    this.skeleton = skeleton;
+  }
+}
+
+/** Characters inside of tags and outputs: what compiling a template costs, its text being cheap. */
+export function tagCharacters(source: string): number {
+  let count = 0;
+  for (let at = source.indexOf('{'); at !== -1; at = source.indexOf('{', at)) {
+    const closing = source[at + 1] === '{' ? '}}' : source[at + 1] === '%' ? '%}' : undefined;
+    if (closing === undefined) {
+      at++;
+      continue;
+    }
+    const end = source.indexOf(closing, at + 2);
+    const next = end === -1 ? source.length : end + 2;
+    count += next - at;
+    at = next;
+  }
+  return count;
+}
+
 export class LimitError extends Error {}
+
+type RunLimits = { [name in 'steps' | 'work' | 'milliseconds']: number };
 
 /** Stands in for the library's limiter of time: it is asked before every step, and told the time. */
 export class Steps {
   private count = 0;
   private deadline = 0;
+  private readonly limits: RunLimits;
+
+  constructor(limits: RunLimits = templateLimits) {
+    this.limits = limits;
+  }
 
   check(now: number): void {
-    if (++this.count > templateLimits.steps) throw new LimitError(`takes more than ${templateLimits.steps} steps`);
-    if (this.deadline === 0) this.deadline = now + templateLimits.milliseconds;
-    if (now > this.deadline) throw new LimitError(`takes longer than ${templateLimits.milliseconds} ms`);
+    const { steps, milliseconds } = this.limits;
+    if (++this.count > steps) throw new LimitError(`takes more than ${steps} steps`);
+    if (this.deadline === 0) this.deadline = now + milliseconds;
+    if (now > this.deadline) throw new LimitError(`takes longer than ${milliseconds} ms`);
   }
 
   use(): void {}
@@ -36,7 +89,11 @@ export class Steps {
 
 /** Stands in for the library's limiter of memory. */
 export class Work {
-  private left: number = templateLimits.work;
+  private left: number;
+
+  constructor({ work }: RunLimits = templateLimits) {
+    this.left = work;
+  }
 
   use(count: number): void {
     if (count > 0) this.left -= count;
@@ -52,6 +109,11 @@ export class Work {
  */
 export function charge(context: Context, values: readonly unknown[]): void {
   for (const value of values) context.memoryLimit.use(weigh(value));
+}
+
+/** Looking for a text in a text can take their product, 0.8 ns for each pair of characters. */
+export function chargeSearch(context: Context, text: unknown, wanted: unknown): void {
+  context.memoryLimit.use((weigh(text) * weigh(wanted)) / 8);
 }
 
 /** About a nanosecond for a character; an item of a list costs as much as this many. */

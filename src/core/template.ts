@@ -22,7 +22,19 @@ import {
   Value,
 } from 'liquidjs';
 import { type Clock, filters } from './template-filters.ts';
-import { charge, LimitError, Steps, safeRange, templateLimits, Work, weigh } from './template-limits.ts';
+import {
+  charge,
+  chargeSearch,
+  inlineLimits,
+  LimitError,
+  Steps,
+  safeRange,
+  TooHeavy,
+  tagCharacters,
+  templateLimits,
+  Work,
+  weigh,
+} from './template-limits.ts';
 import { joinParts, slotText, splitSlots, withoutSlots } from './template-slots.ts';
 
 export interface Template {
@@ -54,6 +66,8 @@ export interface RunOptions {
   missing: Set<string>;
   /** Characters, values included. */
   output?: number;
+  /** Whether others wait meanwhile: it throws TooHeavy where it could take long. */
+  inline?: boolean | undefined;
 }
 
 /** Where a template is wrong, or where it failed. */
@@ -82,7 +96,20 @@ export function parseTemplate(source: string): Template {
   }
 }
 
-/** Throws a TemplateError. */
+/** Compiled when it is first needed, which throws a TemplateError; TooHeavy where others wait and it could take long. */
+export type LazyTemplate = (inline?: boolean) => Template;
+
+export function lazyTemplate(source: string): LazyTemplate {
+  let template: Template | undefined;
+  return inline => {
+    if (template) return template;
+    if (inline && tagCharacters(source) > inlineLimits.tags) throw new TooHeavy();
+    template = parseTemplate(source);
+    return template;
+  };
+}
+
+/** Throws a TemplateError, or TooHeavy. */
 export function runTemplate({ nodes, plain }: Template, options: RunOptions): Run {
   try {
     const run = plain && runPlain(plain, new Running(options));
@@ -92,6 +119,7 @@ export function runTemplate({ nodes, plain }: Template, options: RunOptions): Ru
     toValueSync(engine.renderer.renderTemplates(nodes, running, sheet));
     return { skeleton: sheet.buffer, values: running.values };
   } catch (error) {
+    if (options.inline && isLimit(error)) throw new TooHeavy();
     throw toTemplateError(error);
   }
 }
@@ -128,13 +156,14 @@ class Running extends Context implements Clock {
   quiet = 0;
   private left: number;
 
-  constructor({ scope, now, timezone, locale, missing, output = templateLimits.output }: RunOptions) {
-    const limits = { memoryLimit: new Work(), renderLimit: new Steps(), liquid: engine };
+  constructor({ scope, now, timezone, locale, missing, inline, output = templateLimits.output }: RunOptions) {
+    const most = inline ? inlineLimits : templateLimits;
+    const limits = { memoryLimit: new Work(most), renderLimit: new Steps(most), liquid: engine };
     super(scope, optionsFor(locale), { sync: true }, limits as unknown as ConstructorParameters<typeof Context>[3]);
     this.missing = missing;
     this.now = now;
     this.timezone = timezone;
-    this.left = output;
+    this.left = inline ? Math.min(output, inlineLimits.output) : output;
   }
 
   override *_get(path: (string | number | Drop)[]): IterableIterator<unknown> {
@@ -219,7 +248,9 @@ const operators: Operators = Object.fromEntries(
   Object.entries(defaultOperators).map(([name, operate]) => [
     name,
     (...given: unknown[]) => {
-      charge(given.at(-1) as Context, given.slice(0, -1));
+      const context = given.at(-1) as Context;
+      charge(context, given.slice(0, -1));
+      if (name === 'contains') chargeSearch(context, given[0], given[1]);
       return (operate as (...given: unknown[]) => ReturnType<typeof operate>)(...given);
     },
   ]),
@@ -340,6 +371,11 @@ function fenceRange(token: unknown): void {
     },
   };
   Object.assign(token, { kind: TokenKind.FilteredValue, initial, filters: [] });
+}
+
+function isLimit(error: unknown): boolean {
+  const cause = LiquidError.is(error) ? error.originalError : error;
+  return cause instanceof LimitError || cause instanceof RangeError;
 }
 
 function toTemplateError(error: unknown): TemplateError {

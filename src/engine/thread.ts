@@ -11,6 +11,7 @@ import { Directory } from '../services/directory.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
+import { Rendering } from '../services/rendering.ts';
 import { Wordings } from '../services/wordings.ts';
 import type { Log } from './engine.ts';
 import { Limits } from './limits.ts';
@@ -57,6 +58,7 @@ const slots = new Slots(settings.url, error => {
 });
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
+const rendering = new Rendering(log);
 const cipher = createCipher(settings.secretKey);
 const worker = new Worker(
   {
@@ -64,7 +66,7 @@ const worker = new Worker(
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, directory, cipher, providers }),
+    plans: new Plans({ db, directory, cipher, providers, rendering }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
@@ -118,6 +120,7 @@ port.once('message', async () => {
   await senders.close();
   await slots.close();
   await outbound.close();
+  await rendering.close();
   await Promise.all([plain.close(), claims.close(), hot.close()]);
   port.close();
 });

@@ -1,6 +1,7 @@
 /** The one place where an error becomes an answer: an RFC 9457 problem document. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../core/errors.ts';
+import { ThreadsBusy } from '../lib/thread-pool.ts';
 import { isUnavailable } from '../services/health.ts';
 
 export const statuses: Record<ErrorKind, number> = {
@@ -52,6 +53,10 @@ function toAppError(error: unknown, mediaType: string): AppError {
       retryAfterSeconds: 1,
       cause: error,
     });
+  }
+  if (error instanceof ThreadsBusy) {
+    const told = 'too many templates of this organization are being read: try again';
+    return new AppError('service.unavailable', told, { retryAfterSeconds: 1, cause: error });
   }
   const { code, statusCode, message } = error as FastifyError;
   switch (code) {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Message, Override } from '../core/declarative.ts';
+import { expressionLimits } from '../core/expressions.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
 import { templateLimits } from '../core/template-limits.ts';
@@ -9,7 +10,7 @@ import { messageFields } from './messages.ts';
 import { plain, type Route } from './route.ts';
 
 const Data = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' });
-const Expression = Type.String({ maxLength: 4_000, description: 'JMESPath. Empty: none.' });
+const Expression = Type.String({ maxLength: expressionLimits.source, description: 'JMESPath. Empty: none.' });
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
 
 const PreviewRequest = Type.Unsafe<Draft>(

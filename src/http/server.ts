@@ -23,7 +23,7 @@ import { registerPages } from './pages.ts';
 import type { Call, Caller, Found, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { registerService } from './service.ts';
-import { cleanBody, cleanQuery, createValidator, decodeBody } from './validation.ts';
+import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -51,6 +51,8 @@ export interface ServerOptions {
 /** Long enough for a percent-encoded email of 254 characters, each of several bytes. */
 const longestParameter = 2_300;
 const bodyLimit = 1024 * 1024;
+/** Of whoever has not said who they are: credentials, and little else. */
+const publicBodyLimit = 16 * 1024;
 const requestTimeoutMs = 60_000;
 /** Everything that Node reads as a method; CONNECT never becomes a request. */
 const methods = METHODS.filter(method => method !== 'CONNECT');
@@ -92,7 +94,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     if (bytes.length === 0) return done(null, undefined);
     const text = decodeBody(bytes);
-    return text === undefined ? done(notUtf8()) : parseJson(request, text, done);
+    if (text === undefined) return done(notUtf8());
+    try {
+      refuseWideOrDeep(text);
+    } catch (error) {
+      return done(error as Error);
+    }
+    return parseJson(request, text, done);
   });
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(commonHeaders(request, baseUrl));
@@ -167,7 +175,7 @@ function addRoute(
     method: route.method,
     url: route.path,
     schema: schemaOf(route),
-    bodyLimit: route.bodyLimit ?? bodyLimit,
+    bodyLimit: route.bodyLimit ?? (route.permission === 'public' ? publicBodyLimit : bodyLimit),
     config: { consumes: route.consumes },
     onRequest: async (request, reply) => {
       request.admission = await admit(route, request, reply);

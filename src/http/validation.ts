@@ -5,8 +5,8 @@
 import type { ValidateFunction } from 'ajv';
 import type { FastifyRequest } from 'fastify';
 import { type FieldErrors, invalid } from '../core/errors.ts';
-import { cleanJson, isCleanJson } from '../core/json.ts';
-import { createAjv, toFieldErrors } from '../core/schema.ts';
+import { cleanJson, deepest, isCleanJson } from '../core/json.ts';
+import { createAjv, findErrors, invalidShape } from '../core/schema.ts';
 
 export function createValidator(schemas: readonly object[]) {
   const strict = createAjv(false).addSchema([...schemas]);
@@ -28,8 +28,7 @@ export function createValidator(schemas: readonly object[]) {
       if (glance(data)) return true;
       // Millions of items, each wrong, took seconds and a gigabyte to complain about: that they are too many will do.
       const tooMany = glance.errors?.find(error => error.keyword === 'maxItems');
-      if (!tooMany) validate(data);
-      return { error: invalid(toFieldErrors(tooMany ? [tooMany] : (validate.errors ?? []), httpPart)) };
+      return { error: invalidShape(tooMany ? [tooMany] : findErrors(validate, data), httpPart) };
     };
   };
 }
@@ -46,6 +45,36 @@ function refuseOddDigits(query: Record<string, unknown>, name: string): void {
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Of a body as a whole, whatever the schema says. What reads an object takes 2.4 µs for each field of its own: 1 MiB of
+ * them took 0.2 s. Half a million brackets in each other took 0.4 s.
+ */
+const mostFields = 20_000;
+const mostDepth = 1_000;
+
+/** Throws when there is more of either, in one walk over the text, before anything is made of it. */
+export function refuseWideOrDeep(text: string): void {
+  let fields = 0;
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    switch (text.charCodeAt(i)) {
+      case 0x22: // A text, up to the quotation mark that ends it.
+        for (i++; i < text.length && text.charCodeAt(i) !== 0x22; i++) if (text.charCodeAt(i) === 0x5c) i++;
+        break;
+      case 0x3a:
+        if (++fields > mostFields) throw invalid({ body: [`holds more than ${mostFields} fields`] });
+        break;
+      case 0x5b:
+      case 0x7b:
+        if (++depth > mostDepth) throw invalid({ body: [`is nested more than ${deepest} levels deep`] });
+        break;
+      case 0x5d:
+      case 0x7d:
+        depth--;
+    }
+  }
+}
 
 /** Undefined when the bytes are not UTF-8: to guess what was meant would change what is stored. */
 export function decodeBody(bytes: Buffer): string | undefined {

@@ -68,7 +68,7 @@ export async function exportConfiguration(deps: Deps, slugs?: string[]): Promise
 
 /** What `applyConfiguration` would do now. */
 export async function planConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
-  const desired = readDocument(deps, document);
+  const desired = await readDocument(deps, document);
   return deps.db
     .transaction()
     .setIsolationLevel('repeatable read')
@@ -78,7 +78,7 @@ export async function planConfiguration(deps: Deps, document: unknown, options: 
 
 /** Returns what was done. Two of these for one organization wait for each other. */
 export async function applyConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
-  const desired = readDocument(deps, document);
+  const desired = await readDocument(deps, document);
   return changeConfiguration(
     deps,
     desired.organizations.map(organization => organization.slug),
@@ -88,7 +88,7 @@ export async function applyConfiguration(deps: Deps, document: unknown, options:
 
 /** As one part of a change, whose lock and transaction the caller has. */
 export async function applyIn(deps: Deps, trx: Db, document: unknown, options: ApplyOptions): Promise<Step[]> {
-  return applyDesired(deps, trx, readDocument(deps, document), options);
+  return applyDesired(deps, trx, await readDocument(deps, document), options);
 }
 
 /** Whatever changes these organizations' configuration: one after the other, each wholly or not at all. */
@@ -123,15 +123,25 @@ interface Desired {
   references: Reference[];
 }
 
-function readDocument({ providers }: Deps, given: unknown): Desired {
+async function readDocument({ providers, rendering, actor }: Deps, given: unknown): Promise<Desired> {
+  const checkTemplate = await rendering.checkerOf(actor.id ?? actor.name, textsOf(given));
   // A copy: checking puts the text of a document in order, and a plan reads again what an apply then reads.
-  const { document, references } = checkDocument(structuredClone(given), (entry, medium) =>
-    checkEntry(providers, entry, medium),
+  const { document, references } = checkDocument(
+    structuredClone(given),
+    (entry, medium) => checkEntry(providers, entry, medium),
+    checkTemplate,
   );
   const organizations = document.organizations.map(organization =>
     toState(organization, entry => readEntry(providers, entry)),
   );
   return { organizations, references };
+}
+
+/** Wherever they stand: those that are templates are among them, in the form in which they are checked. */
+function textsOf(value: unknown, found: string[] = []): string[] {
+  if (typeof value === 'string') found.push(value.normalize('NFC'));
+  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) textsOf(item, found);
+  return found;
 }
 
 async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOptions): Promise<Step[]> {

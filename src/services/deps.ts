@@ -11,6 +11,7 @@ import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
 import type { Plans } from './plans.ts';
+import type { Rendering } from './rendering.ts';
 import type { SignIn } from './sessions.ts';
 
 export interface Deps {
@@ -22,6 +23,7 @@ export interface Deps {
   keyUse: KeyUse;
   signIn: SignIn;
   plans: Plans;
+  rendering: Rendering;
   /** For the messages that are sent to try something out; workers have a client of their own. */
   outbound: Outbound;
   /** Who changes things with these: the caller of a request, else the command line. */

@@ -20,6 +20,11 @@ import type { Deps } from './deps.ts';
 
 export const mostRows = 100_000;
 export const mostMistakes = 1_000;
+/** Characters that are read at once, after how many others have their turn, and of a row at the most. */
+const piece = 16_384;
+const turnsAfter = 4 * piece;
+const longestRow = 16 * piece;
+const rowTooLong = `a row has more than ${longestRow} characters: a quotation mark may lack its end`;
 const rowsAtOnce = 5_000;
 
 interface Project {
@@ -143,15 +148,23 @@ async function* records(text: string): AsyncGenerator<string[]> {
     readableHighWaterMark: 1_000,
   };
   const parser = parse(options);
-  const piece = 65_536;
+  let sinceRow = 0;
   (async () => {
     for (let i = 0; i < text.length; i += piece) {
+      sinceRow += piece;
+      // An end that is missing, or a million empty cells: read to the end it would be one huge row.
+      if (sinceRow > longestRow) throw new AppError('request.malformed', rowTooLong);
       if (!parser.write(text.slice(i, i + piece))) await new Promise(resolve => parser.once('drain', resolve));
+      // What drains by itself would be read in one go.
+      if (i % turnsAfter === 0) await new Promise(setImmediate);
     }
     parser.end();
   })().catch(error => parser.destroy(error));
   try {
-    for await (const cells of parser) yield cells as string[];
+    for await (const cells of parser) {
+      sinceRow = 0;
+      yield cells as string[];
+    }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new AppError('request.malformed', `the file cannot be read as comma-separated values: ${describe(error)}`);

@@ -3,7 +3,13 @@
  * later. Its template can speak of the people and things around a delivery, the context's own keys, and extra context.
  */
 import { AppError } from '../core/errors.ts';
-import { type Content, compileLayout, compileMessage, type RenderOptions, renderMessage } from '../core/render.ts';
+import {
+  type Content,
+  compileLayout,
+  compileMessage,
+  type MessageContent,
+  type RenderOptions,
+} from '../core/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
 import {
   type DeliveryParts,
@@ -49,8 +55,18 @@ export async function writeMessage(plans: Plans, around: Around, html = true): P
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const frame = frameOf(plan, channel, notification_id);
   const options = optionsFor(frame, occurrence, person, address);
-  around.mark?.();
-  return { content: renderMessage(message, { ...options, layout: message.standsIn, html }), message, frame };
+  const sources = () => ({
+    content: contentOf(message.source as unknown as StoredMessage),
+    layout: message.layoutSource,
+  });
+  const content = await plans.rendering.render(
+    plan.organization.id,
+    message,
+    sources,
+    { ...options, layout: message.standsIn, html },
+    around.mark,
+  );
+  return { content, message, frame };
 }
 
 /**
@@ -76,11 +92,16 @@ export async function viewMessage(
   ]);
   if (!person) throw gone('user');
   if (!wording) throw gone('message');
-  const { message, overrides } = wording.message as unknown as StoredMessage;
-  return renderMessage(compileMessage({ ...message, overrides }), {
+  const content = contentOf(wording.message as unknown as StoredMessage);
+  const layout = wording.layout ?? undefined;
+  return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
     ...optionsFor(wording.frame as unknown as Frame, occurrence, person, delivery.address),
-    layout: wording.layout === null ? undefined : compileLayout(wording.layout),
+    layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
+}
+
+function contentOf({ message, overrides }: StoredMessage): MessageContent {
+  return { ...message, overrides };
 }
 
 async function renderAsOfNow(

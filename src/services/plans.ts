@@ -4,7 +4,7 @@
  */
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
-import { compilePredicate } from '../core/expressions.ts';
+import { compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { defaultLayout } from '../core/layout-default.ts';
 import {
@@ -28,6 +28,7 @@ import type { Provider } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
 import type { Known } from './directory.ts';
+import type { Rendering } from './rendering.ts';
 
 export interface PlannedNotification extends DecidingNotification {
   id: number;
@@ -84,14 +85,17 @@ export interface StoredMessage {
 }
 
 export class Plans {
+  /** What writes their messages. */
+  readonly rendering: Rendering;
   readonly #deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>;
   readonly #events: Known<EventPlan> = new Map();
   readonly #channels: Known<PlannedChannel[]> = new Map();
   readonly #messages: Known<PlannedMessage> = new Map();
   readonly #layouts: Known<PlannedLayout[]> = new Map();
 
-  constructor(deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>) {
+  constructor(deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers' | 'rendering'>) {
     this.#deps = deps;
+    this.rendering = deps.rendering;
   }
 
   /** Undefined when the event has been deleted. */
@@ -145,7 +149,7 @@ export class Plans {
         const layouts = await this.#listLayouts(organizationId);
         const layout = chooseLayout(layouts, row.project_id, message.layout);
         return {
-          ...compileMessage({ ...message, overrides }),
+          ...compileMessage({ ...message, overrides }, 'checked'),
           standsIn: layout?.compiled(),
           source: row.content,
           layoutSource: layout?.body ?? defaultLayout,
@@ -159,7 +163,11 @@ export class Plans {
   async findLayout(organizationId: number, projectId: number, name: string | undefined) {
     const layouts = await this.#listLayouts(organizationId);
     const chosen = chooseLayout(layouts, projectId, name);
-    return { layout: chosen?.compiled(), isKnown: name === undefined || chosen?.key === fold(name) };
+    return {
+      layout: chosen?.compiled(),
+      source: chosen?.body,
+      isKnown: name === undefined || chosen?.key === fold(name),
+    };
   }
 
   async #listLayouts(organizationId: number): Promise<PlannedLayout[]> {
@@ -170,7 +178,12 @@ export class Plans {
       async () =>
         (await listAllLayouts(db, organizationId)).map(({ project_id, name_key, body }): PlannedLayout => {
           let compiled: CompiledLayout | undefined;
-          return { projectId: project_id, key: name_key, body, compiled: () => (compiled ??= compileLayout(body)) };
+          return {
+            projectId: project_id,
+            key: name_key,
+            body,
+            compiled: () => (compiled ??= compileLayout(body, 'checked')),
+          };
         }),
       () => organizationId,
     );
@@ -236,7 +249,10 @@ function planNotification(row: NotificationRow): PlannedNotification {
     channels: row.channels,
     matches: row.filter === null ? undefined : compilePredicate(row.filter),
     recipients: row.recipients,
-    picks: row.recipients.users === undefined ? undefined : compilePredicate(row.recipients.users),
+    picks:
+      row.recipients.users === undefined
+        ? undefined
+        : compilePredicate(row.recipients.users, expressionLimits.stepsForUser),
     extraContext: row.extra_context,
     priority: row.priority,
     version: row.version,

@@ -3,12 +3,21 @@ import { decide, selectChannels } from '../core/decide.ts';
 import { type Medium, media, type NotificationEntry } from '../core/declarative.ts';
 import { checkLayout, checkWords } from '../core/declarative-messages.ts';
 import { AppError, invalid } from '../core/errors.ts';
-import { compileExpression, compilePredicate } from '../core/expressions.ts';
+import { compileExpression, compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { type CompiledLayout, type Content, compileLayout, compileMessage, renderMessage } from '../core/render.ts';
+import {
+  type CheckTemplate,
+  type CompiledLayout,
+  type Content,
+  compileLayout,
+  compileMessage,
+  type LocalizedWords,
+  type Words,
+} from '../core/render.ts';
 import { fold } from '../core/text.ts';
 import type { Place } from '../db/places.ts';
 import { findRecipientByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
+import { filterInSlices } from '../lib/slices.ts';
 import type { Deps } from './deps.ts';
 import { optionsFor } from './messages.ts';
 import type { EventPlan, PlannedChannel } from './plans.ts';
@@ -72,29 +81,44 @@ export async function previewDraft(
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
   const usable = await deps.plans.listUsable(organization.id, project.id);
   const person = await findReader(deps, organization.id, draft.user, mayReadUsers);
-  const { layout, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
-  const errors = findMistakes(draft, usable, isKnown);
-  const standsIn = draft.layout === undefined || isWrong(errors, 'layout') ? layout : compileLayout(draft.layout);
+  const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
+  const check = await deps.rendering.checkerOf(organization.id, textsOf(draft));
+  const errors = findMistakes(draft, usable, isKnown, check);
+  const layout = draft.layout === undefined || isWrong(errors, 'layout') ? source : draft.layout;
+  const compiledLayout = layout === undefined ? undefined : compileLayout(layout, 'checked');
+  const previews: ChannelPreview[] = [];
+  for (const channel of chooseChannels(draft, plan, usable)) {
+    previews.push(await write(deps, draft, errors, { plan, person, channel, layout, compiledLayout }));
+  }
   return {
     errors,
     filter: tryFilter(draft.filter, draft.context ?? {}),
     users: mayReadUsers ? await tryUsers(deps, organization.id, draft.users) : null,
     user: person.username,
-    previews: chooseChannels(draft, plan, usable).map(channel =>
-      write(draft, errors, { plan, person, channel, layout: standsIn }),
-    ),
+    previews,
   };
 }
 
-function findMistakes(draft: Draft, usable: PlannedChannel[], layoutIsKnown: boolean): DraftMistake[] {
+function textsOf({ message, overrides = {}, layout = '' }: Draft): string[] {
+  const ofWords = ({ subject = '', body = '' }: Words) => [subject, body];
+  const variants: LocalizedWords[] = [message, ...Object.values(overrides)];
+  return [layout, ...variants.flatMap(words => [words, ...Object.values(words.locales ?? {})].flatMap(ofWords))];
+}
+
+function findMistakes(
+  draft: Draft,
+  usable: PlannedChannel[],
+  layoutIsKnown: boolean,
+  check: CheckTemplate,
+): DraftMistake[] {
   const errors: DraftMistake[] = [];
   const complain = (at: string, text: string) => {
     const [, line, column, message] = /^line (\d+), column (\d+): (.*)$/s.exec(text) ?? [];
     const place = line ? { line: Number(line), column: Number(column) } : { line: null, column: null };
     errors.push({ field: at.replace(/^\//, ''), ...place, message: message ?? text });
   };
-  checkWords(draft, '', complain);
-  if (draft.layout !== undefined) checkLayout(draft.layout, 'layout', complain);
+  checkWords(draft, '', complain, check);
+  if (draft.layout !== undefined) checkLayout(draft.layout, 'layout', complain, check);
   else if (!layoutIsKnown) complain('message/layout', `there is no layout ${JSON.stringify(draft.message.layout)}`);
   const names = new Set(usable.flatMap(({ slug, type }) => [slug, type]));
   const unknown = (name: string) => `there is no channel of the slug or type ${JSON.stringify(name)}`;
@@ -131,10 +155,16 @@ interface Scene {
   plan: EventPlan;
   person: Person;
   channel: Shown;
-  layout: CompiledLayout | undefined;
+  layout: string | undefined;
+  compiledLayout: CompiledLayout | undefined;
 }
 
-function write(draft: Draft, errors: DraftMistake[], { plan, person, channel, layout }: Scene): ChannelPreview {
+async function write(
+  { rendering }: Deps,
+  draft: Draft,
+  errors: DraftMistake[],
+  { plan, person, channel, layout, compiledLayout }: Scene,
+): Promise<ChannelPreview> {
   const { slug, type, planned } = channel;
   const preview: ChannelPreview = { channel: slug, type, content: null, missing: [], problem: null };
   const places = ['message/', `overrides/${slug}/`, `overrides/${type}/`, ...(type === 'email' ? ['layout'] : [])];
@@ -149,9 +179,11 @@ function write(draft: Draft, errors: DraftMistake[], { plan, person, channel, la
   const occurrence = imagineOccurrence(draft.context ?? {}, Date.now());
   try {
     const frame = frameAround(plan, channel, draft.extra_context ?? {});
-    const content = renderMessage(compileMessage({ ...draft.message, overrides: Object.fromEntries(overrides) }), {
+    const words = { ...draft.message, overrides: Object.fromEntries(overrides) };
+    const sources = () => ({ content: words, layout });
+    const content = await rendering.render(plan.organization.id, compileMessage(words, 'checked'), sources, {
       ...optionsFor(frame, occurrence, person, address),
-      layout,
+      layout: compiledLayout,
     });
     return { ...preview, content, missing: content.missing };
   } catch (error) {
@@ -179,12 +211,13 @@ async function tryUsers(
   if (!expression) return null;
   let picks: (user: unknown) => boolean;
   try {
-    picks = compilePredicate(expression);
+    picks = compilePredicate(expression, expressionLimits.stepsForUser);
   } catch (error) {
     return { error: (error as Error).message };
   }
   const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: usersTried });
-  return { matches: people.filter(person => isPicked(picks, person)).length, of: people.length };
+  const picked = await filterInSlices(people, person => isPicked(picks, person));
+  return { matches: picked.length, of: people.length };
 }
 
 /** The one that was asked for, else the first one, else, or for whoever may not know users, somebody made up. */

@@ -12,6 +12,7 @@ import {
   type Person,
 } from '../db/recipients.ts';
 import { createMissingUsers } from '../db/users.ts';
+import { filterInSlices } from '../lib/slices.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
 
 /** `key` tells one from what may take its place while a fan-out is going on. */
@@ -77,7 +78,7 @@ export class RecipientReader {
       mark();
       return isPicked(source.picks, person);
     };
-    return { people: people.filter(picks), next };
+    return { people: await filterInSlices(people, picks), next };
   }
 
   #readPage(

@@ -7,7 +7,7 @@ import { type Reach, selectChannels } from '../core/decide.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { type Content, compileMessage, renderMessage } from '../core/render.ts';
+import { type Content, compileMessage } from '../core/render.ts';
 import { readAddress } from '../core/text.ts';
 import type { Place } from '../db/places.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
@@ -57,10 +57,13 @@ export async function tryChannel(
   const channels = await deps.plans.listChannels(organization.id);
   const channel = channels.find(one => one.id === id);
   if (!channel) throw new AppError('channel.not_found', 'the channel has been deleted meanwhile');
-  const message = compileMessage({ subject, body });
-  const trial = await attempt(deps, channel, index, to, address => {
+  const check = await deps.rendering.checkerOf(organization.id, [subject, body]);
+  const message = compileMessage({ subject, body }, check);
+  const trial = await attempt(deps, channel, index, to, async address => {
     const scope = { channel: { slug: channel.slug, type: channel.type }, address, now: new Date().toISOString() };
-    const content = renderMessage(message, { medium: channel.type, channel: channel.slug, scope });
+    const sources = () => ({ content: { subject, body }, layout: undefined });
+    const options = { medium: channel.type, channel: channel.slug, scope };
+    const content = await deps.rendering.render(organization.id, message, sources, options);
     return { content, tags: { organization: organization.slug, event: 'test', notification: 'test' } };
   });
   await note(deps, organization.id, 'channel', path, { to: to ?? null, ok: trial.ok, detail: trial.detail });

@@ -1,0 +1,379 @@
+/**
+ * Nothing that a tenant writes, sends or answers holds up the others. Every place that takes their text is given shapes that
+ * are known to be bad, at growing sizes. What counts is the time of the processor that the event loop's own thread takes,
+ * so that a busy machine changes nothing.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { compileExpression, compilePredicate, expressionLimits } from '../src/core/expressions.ts';
+import { findDelimiter, readHeader, readRow } from '../src/core/list-file.ts';
+import { type Content, compileLayout, compileMessage } from '../src/core/render.ts';
+import { routes } from '../src/http/routes.ts';
+import { fromStatus, readRetryAfter } from '../src/providers/http-outcome.ts';
+import { Rendering } from '../src/services/rendering.ts';
+import { type Ask, asker } from './support/api.ts';
+import { fill, pathValues } from './support/api-paths.ts';
+import { silent, testService } from './support/database.ts';
+import { bodies, contextOf, expressions, shapes } from './support/hostile-shapes.ts';
+import { buildTenants, type Tenants } from './support/tenants.ts';
+
+/** What nothing may take in one go, in milliseconds; the compiler of the code itself takes some of it. */
+const mostMs = 50;
+/** The same for a whole turn of the loop, in which several may meet, and this test has its own part. */
+const mostTurnMs = 150;
+const sizes = [2_000, 16_000, 64_000];
+const media = ['email', 'slack', 'teams', 'discord', 'webhook'];
+
+function cpuMs(since?: NodeJS.CpuUsage): number {
+  const { user, system } = process.threadCpuUsage(since);
+  return (user + system) / 1_000;
+}
+
+/** The better of two: the first one may meet the garbage of the one before. */
+function costOf(work: () => unknown): number {
+  const costs = [0, 1].map(() => {
+    const before = process.threadCpuUsage();
+    try {
+      work();
+    } catch {
+      // To be refused is one way to end.
+    }
+    return cpuMs(before);
+  });
+  return Math.min(...costs);
+}
+
+const worst: string[] = [];
+function expectCheap(name: string, ms: number): void {
+  if (ms > mostMs) worst.push(`${name}: ${ms.toFixed(0)} ms`);
+}
+
+function finish(): void {
+  expect(worst.splice(0)).toEqual([]);
+}
+
+describe('a filter', () => {
+  test.each(Object.entries(expressions))('of %s ends soon', (name, write) => {
+    for (const size of [1_000, 30_000, 400_000]) {
+      const context = contextOf(size);
+      expectCheap(
+        `${name} at ${size}`,
+        costOf(() => compileExpression(write(size))(context)),
+      );
+      expectCheap(
+        `${name} of users`,
+        costOf(() => compilePredicate(write(size), 10_000)(context)),
+      );
+    }
+    finish();
+  });
+
+  test('made of any bad shape is read soon', () => {
+    for (const [name, shape] of Object.entries(shapes)) {
+      const text = shape(expressionLimits.source);
+      expectCheap(
+        name,
+        costOf(() => compileExpression(text)({ a: text })),
+      );
+    }
+    finish();
+  });
+
+  test('does not fail for being metered: what it yields is what it was', () => {
+    const orders = Array.from({ length: 1_000 }, (_, i) => ({ id: i, total: i * 2, tags: ['a', `t${i % 3}`] }));
+    const evaluate = (expression: string) => compileExpression(expression)({ orders, name: '  Ada ' }).value;
+    expect(evaluate('length(orders[?total > `1000` && contains(tags, `"t1"`)])')).toBe(166);
+    expect(evaluate('sort_by(orders, &total)[-1].id')).toBe(999);
+    expect(evaluate('orders[*].tags[] | length(@)')).toBe(2_000);
+    expect(evaluate('trim(name)')).toBe('Ada');
+    expect(evaluate("trim_left('xxaxx', 'x')")).toBe('axx');
+    expect(evaluate("replace('aaaa', 'a', 'b', `2`)")).toBe('bbaa');
+    expect(evaluate("replace('aaaa', 'a', '$&')")).toBe('$&$&$&$&');
+    expect(evaluate("pad_left('7', `3`, '0')")).toBe('007');
+    expect(evaluate('let $n = name in orders[0].[$n, id]')).toEqual(['  Ada ', 0]);
+  });
+
+  test('that yields too much to be shown says so', () => {
+    expect(() => compileExpression(`[@, @]${' | [@, @]'.repeat(100)}`)({})).toThrow('yields too much');
+  });
+});
+
+describe('a message', () => {
+  let rendering: Rendering;
+  let stopped = 0;
+  /** Shorter than usual: many of these never end. */
+  const deadlineMs = 500;
+  beforeAll(async () => {
+    rendering = new Rendering({ ...silent, warn: () => stopped++ } as never, deadlineMs);
+    await write({ body: '# a\n\n*b* [c](https://d.test)\n\n- e\n' }); // Warm.
+  });
+  afterAll(() => rendering.close());
+
+  const write = (content: { subject?: string; body: string }, layout?: string, medium = 'email'): Promise<Content> =>
+    rendering.render(1, compileMessage(content, 'checked'), () => ({ content, layout }), {
+      medium,
+      channel: 'x',
+      scope: contextOf(100_000),
+      layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
+    });
+
+  /** What this thread does for it; the others do as they please. */
+  async function expectHarmless(name: string, work: () => Promise<unknown>): Promise<void> {
+    const before = process.threadCpuUsage();
+    await work().catch(error => expect(error.code, `${name}: ${error.stack}`).toMatch(/^template\./));
+    expectCheap(name, cpuMs(before) - 20); // Its context is made, sent to a thread, and what comes back is read.
+  }
+
+  test.each(Object.keys(shapes))('with a body of %s holds nobody up', { timeout: 60_000 }, async name => {
+    for (const size of sizes) {
+      const text = shapes[name]!(size);
+      for (const medium of media) {
+        await expectHarmless(`body for ${medium} at ${size}`, () => write({ body: text }, undefined, medium));
+      }
+      await expectHarmless(`subject at ${size}`, () => write({ subject: text, body: 'x' }));
+      await expectHarmless(`layout at ${size}`, () => write({ body: 'x' }, `{{ content }}${text}`));
+    }
+    finish();
+  });
+
+  test('whose Markdown takes for ever fails, and is not tried again for each recipient', {
+    timeout: 60_000,
+  }, async () => {
+    const content = { body: `${'a'.repeat(60_000)}@` };
+    const before = stopped;
+    for (let i = 0; i < 5; i++) {
+      await expect(write(content)).rejects.toThrow(
+        'body, line 1, column 1: takes longer than 500 ms to read as Markdown',
+      );
+    }
+    expect(stopped - before).toBe(1);
+  });
+
+  test('that is long and honest is read in a thread once, and written here from then on', async () => {
+    const body = `# News\n\n${'Dear {{ a }}, *this* is a [paragraph](https://a.test/{{ a }}) of the letter.\n\n'.repeat(200)}`;
+    await rendering.close();
+    rendering = new Rendering(silent, 30_000);
+    const message = compileMessage({ body }, 'checked');
+    let asked = 0;
+    const again = (a: string) =>
+      rendering.render(
+        1,
+        message,
+        () => {
+          asked++;
+          return { content: { body }, layout: undefined };
+        },
+        { medium: 'email', channel: 'x', scope: { a } },
+      );
+    expect((await again('Ada')).text).toContain('Dear Ada, this is a paragraph (https://a.test/Ada)');
+    await rendering.close();
+    // Without any thread.
+    expect((await again('Bob')).html).toContain('Dear Bob');
+    expect(asked).toBe(0);
+    rendering = new Rendering(silent, 30_000);
+  });
+
+  test('that loops long, within its limits, comes out as it would anywhere', async () => {
+    const body = '{% for i in (1..4000) %}{{ i }} {% endfor %}';
+    expect((await write({ body }, undefined, 'sms')).text).toBe(
+      Array.from({ length: 4_000 }, (_, i) => i + 1).join(' '),
+    );
+    await expect(write({ body: `{% for i in (1..400) %}${body}{% endfor %}` })).rejects.toThrow('yields too much text');
+  });
+});
+
+describe('what a receiver answers', () => {
+  test.each(Object.entries(shapes))('with %s is understood soon', (name, shape) => {
+    for (const size of [4_000, 65_536]) {
+      const text = shape(size);
+      const headers = { 'retry-after': text };
+      expectCheap(
+        `${name} at ${size}`,
+        costOf(() => fromStatus({ status: 500, headers, text }, ['secret'])),
+      );
+      expectCheap(
+        'retry-after',
+        costOf(() => readRetryAfter(text)),
+      );
+    }
+    finish();
+  });
+
+  test.each([
+    [
+      '<html><head><style>a { b }</style><script>c < d</script></head><body><h1>Bad  Gateway</h1>nginx</body>',
+      'Bad Gateway nginx',
+    ],
+    ['plain words', 'plain words'],
+    ['a < b', 'a < b'],
+    ['<STYLE>a</style >b', 'b'],
+    ['<script>never closed', ''],
+    ['', ''],
+  ])('%j reads %j', (text, words) => {
+    expect(fromStatus({ status: 502, headers: {}, text }).reason).toBe(words ? `502: ${words}` : '502');
+  });
+});
+
+describe('a file of members', () => {
+  test.each(Object.entries(shapes))('with %s as header or cell is understood soon', (name, shape) => {
+    for (const size of [4_000, 100_000]) {
+      const text = shape(size);
+      expectCheap(
+        `delimiter ${name}`,
+        costOf(() => findDelimiter(text)),
+      );
+      expectCheap(
+        `header ${name}`,
+        costOf(() => readHeader(['email', text])),
+      );
+      const header = readHeader(['email', 'locale', 'phone', 'custom.a', 'address.b', 'active']);
+      const { columns } = header as Extract<typeof header, { columns: unknown }>;
+      expectCheap(
+        `row ${name}`,
+        costOf(() => readRow(['a@b.test', ...Array(5).fill(text)], columns, 2)),
+      );
+      expectCheap(
+        `email ${name}`,
+        costOf(() => readRow([text], columns, 2)),
+      );
+    }
+    finish();
+  });
+
+  test('with 100,000 columns is refused at once, and says how many it has', () => {
+    const cells = Array.from({ length: 100_000 }, (_, i) => `custom.${i}`);
+    expectCheap(
+      'header',
+      costOf(() => readHeader(cells)),
+    );
+    finish();
+    expect(readHeader(cells)).toEqual({
+      mistakes: [{ row: 1, field: 'header', message: 'has 100000 columns: at most 200 are read' }],
+    });
+  });
+
+  test('with 200 custom columns is read at the pace of its cells', () => {
+    const names = Array.from({ length: 199 }, (_, i) => `custom.${i}`);
+    const header = readHeader(['email', ...names]);
+    const { columns } = header as Extract<typeof header, { columns: unknown }>;
+    const cells = ['a@b.test', ...names.map(() => '1')];
+    const few = costOf(() => Array.from({ length: 100 }, () => readRow(cells.slice(0, 51), columns, 2)));
+    expect(costOf(() => Array.from({ length: 100 }, () => readRow(cells, columns, 2)))).toBeLessThan(few * 10 + 20);
+  });
+});
+
+describe('meanwhile', () => {
+  let service: Service;
+  let tenants: Tenants;
+  let hostile: Ask;
+  let other: Ask;
+  beforeAll(async () => {
+    service = await testService({ BELFRY_ROLE: 'api' });
+    tenants = await buildTenants(service.house.deps);
+    hostile = asker(service.address, tenants.acme.keys.all);
+    other = asker(service.address, tenants.rival.keys.all);
+  });
+  afterAll(() => service.stop());
+
+  /** Sends them all at once, while another tenant asks again and again; how long the longest turn of the loop took. */
+  async function turnsDuring(requests: (() => Promise<{ status: number; text: string }>)[]) {
+    let isOver = false;
+    let longestMs = 0;
+    const turns = (async () => {
+      let last = process.threadCpuUsage();
+      while (!isOver) {
+        await new Promise(setImmediate);
+        longestMs = Math.max(longestMs, cpuMs(last));
+        last = process.threadCpuUsage();
+      }
+    })();
+    let pingMs = 0;
+    const pings = (async () => {
+      while (!isOver) {
+        const before = process.threadCpuUsage();
+        const { status } = await other({ path: `/api/o/${tenants.rival.slug}/` });
+        expect(status).toBe(200);
+        pingMs = Math.max(pingMs, cpuMs(before));
+      }
+    })();
+    const answers = await Promise.all(requests.map(request => request()));
+    isOver = true;
+    await Promise.all([turns, pings]);
+    for (const { status, text } of answers) {
+      expect([status < 500 || status === 503, status, text.slice(0, 200)]).toEqual([true, status, text.slice(0, 200)]);
+      expect(text.length).toBeLessThan(300_000);
+    }
+    return { longestMs, pingMs };
+  }
+
+  const withBody = routes.filter(route => route.body && !route.consumes);
+
+  test.each(withBody.map(route => [route.method, route.path, route] as const))(
+    '%s %s takes a bad body, another tenant is served',
+    { timeout: 60_000 },
+    async (method, path, route) => {
+      const { properties = {} } = route.body as { properties?: object };
+      const fields = Object.keys(properties);
+      const size = route.permission === 'public' ? 16_000 : 1_000_000;
+      const given = Object.values(bodies).map(write => write(size, fields.length > 0 ? fields : ['a']));
+      for (const body of given) {
+        const { longestMs, pingMs } = await turnsDuring([
+          () => hostile({ method, path: fill(path, pathValues(tenants)), body }),
+        ]);
+        expect(longestMs, body.slice(0, 40)).toBeLessThan(mostTurnMs);
+        expect(pingMs, body.slice(0, 40)).toBeLessThan(200);
+      }
+    },
+  );
+
+  test('somebody who is not signed in gets a short answer to a long body', async () => {
+    const body = bodies['unknown fields']!(1_000_000, []);
+    const answer = await hostile({ method: 'POST', path: '/api/session/', body });
+    expect(answer.status).toBe(413);
+    const shorter = bodies['unknown fields']!(16_000, []);
+    const refused = await hostile({ method: 'POST', path: '/api/session/', body: shorter });
+    expect(refused.status).toBe(400);
+    expect(Object.keys(refused.body.errors)).toHaveLength(100);
+    expect(refused.body.detail).toMatch(/^email: is required \(and at least \d+ more\)$/);
+    expect(refused.text.length).toBeLessThan(20_000);
+  });
+
+  test('previews of bad drafts hold up nobody', { timeout: 120_000 }, async () => {
+    const path = fill('/api/o/:org/p/:prj/a/:app/e/:evt/preview/', pathValues(tenants));
+    const draft = (more: object) => () => hostile({ method: 'POST', path, body: JSON.stringify(more) });
+    const context = contextOf(40_000);
+    const requests = [
+      ...Object.values(expressions).map(write => {
+        const text = write(400_000).slice(0, 4_000);
+        return draft({ message: { body: 'x' }, filter: text, users: text, context });
+      }),
+      ...['an address that is none', 'an item without an end', 'a link without an end', 'a heading and spaces'].map(
+        name => draft({ message: { body: shapes[name]!(60_000) }, channels: ['email', 'slack', 'teams', 'sms'] }),
+      ),
+      ...['a loop that writes an address', 'a loop that writes an item', 'a loop in a loop', 'many filters'].map(name =>
+        draft({ message: { subject: 'x', body: shapes[name]!(1_000) }, layout: shapes[name]!(60_000), context }),
+      ),
+    ];
+    const { longestMs, pingMs } = await turnsDuring(requests);
+    expect(longestMs).toBeLessThan(mostTurnMs);
+    expect(pingMs).toBeLessThan(200);
+  });
+
+  test('a file of bad shapes holds up nobody', { timeout: 120_000 }, async () => {
+    const path = fill('/api/o/:org/p/:prj/d/:pk/import/', pathValues(tenants));
+    const send = (body: string) => () =>
+      hostile({ method: 'POST', path, body, headers: { 'content-type': 'text/csv' } });
+    const files = {
+      columns: `email,${Array.from({ length: 100_000 }, (_, i) => `custom.${i}`).join()}\n`,
+      'a cell without an end': `email\n"${'a,\n'.repeat(1_000_000)}`,
+      commas: `email\n${','.repeat(3_000_000)}`,
+      lines: '\n'.repeat(3_000_000),
+      'bad rows': `email,custom.a\n${'x,"\n"\n'.repeat(90_000)}`,
+    };
+    for (const [name, file] of Object.entries(files)) {
+      const { longestMs, pingMs } = await turnsDuring([send(file)]);
+      expect(longestMs, name).toBeLessThan(mostTurnMs);
+      expect(pingMs, name).toBeLessThan(200);
+    }
+  });
+});
