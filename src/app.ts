@@ -52,6 +52,8 @@ const lastUseEveryMs = 30_000;
 const upkeepEveryMs = 3_600_000;
 /** Far longer than anything that the engine does without a pause. */
 const engineStalledMs = 30_000;
+/** Generous: what tenants write is bounded far below. */
+const engineHeapMb = 2_048;
 /** Of the ten seconds that a stop may take, what requests under way get. */
 const graceMs = 6_000;
 
@@ -114,6 +116,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
       : new Supervisor({
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
+          heapMb: engineHeapMb,
           settings: { url, secretKey, outboundAllow },
           log,
           onCrash: marked => countCrash(deps, marked, log),

@@ -24,6 +24,7 @@ describe('a thread', () => {
     supervisor = new Supervisor({
       entry: new URL('./support/engine-crashing.ts', import.meta.url),
       stalledMs: 60_000,
+      heapMb: 64,
       settings: { url: does, secretKey: '', outboundAllow: [] },
       log: silent,
       onCrash: async marked => void crashes.push(marked),

@@ -45,6 +45,8 @@ export interface SupervisorOptions {
   entry: URL;
   /** A thread that does not turn for so long is ended. */
   stalledMs: number;
+  /** Of its memory. Beyond it the thread ends, and nothing else with it. */
+  heapMb: number;
   settings: ThreadSettings;
   log: SupervisorLog;
   /** Processing this has ended the thread. */
@@ -52,8 +54,6 @@ export interface SupervisorOptions {
   onReport(report: ThreadReport): void;
 }
 
-/** Generous: what tenants write is bounded far below. Beyond it the thread ends, and nothing else with it. */
-const heapMb = 2_048;
 const restartMs = { first: 500, longest: 30_000 };
 /** A thread that ran for so long starts at once when it ends. */
 const soundAfterMs = 60_000;
@@ -90,12 +90,12 @@ export class Supervisor {
     const data: ThreadData = { settings: this.#options.settings, marker: this.#marker.memory };
     const thread = new Thread(this.#options.entry, {
       workerData: data,
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      resourceLimits: { maxOldGenerationSizeMb: this.#options.heapMb },
     });
     this.#thread = thread;
     this.#marker.clear();
     const launchedAt = Date.now();
-    const stopWatching = this.#watch(thread);
+    let stopWatching = () => {};
     let failure: unknown;
     let isStarted = false;
     thread.on('error', error => {
@@ -105,6 +105,7 @@ export class Supervisor {
       thread.on('message', (report: ThreadReport) => {
         if (report.kind === 'started') {
           isStarted = true;
+          stopWatching = this.#watch(thread);
           resolve();
         } else if (report.kind === 'log') this.#options.log[report.level](report.fields, report.message);
         this.#options.onReport(report);
