@@ -7,6 +7,7 @@ import { exportCommand } from './export.ts';
 import { key } from './key.ts';
 import { migrate } from './migrate.ts';
 import { plan } from './plan.ts';
+import { secret } from './secret.ts';
 import { serve } from './serve.ts';
 import { simulate } from './simulate.ts';
 import { trigger } from './trigger.ts';
@@ -19,6 +20,7 @@ export const commands: readonly Command[] = [
   exportCommand,
   key,
   account,
+  secret,
   trigger,
   simulate,
   doctor,

@@ -25,6 +25,8 @@ const catalogue = {
   'request.stale': ['stale', 'It has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
 
+  'metrics.token': ['unauthorized', 'The token of the metrics is required'],
+
   'key.missing': ['unauthorized', 'An API key is required'],
   'key.invalid': ['unauthorized', 'The API key is not valid'],
   'key.revoked': ['unauthorized', 'The API key was revoked'],
@@ -80,6 +82,7 @@ const catalogue = {
   'config.invalid': ['invalid', 'The settings have mistakes'],
   'usage.invalid': ['invalid', 'Wrong usage'],
   'secret.unreadable': ['internal', 'A stored secret cannot be decrypted'],
+  'secret.key_in_use': ['conflict', 'The old key is still in use'],
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],

@@ -6,6 +6,7 @@ import type { NewOccurrence, Stored } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
@@ -18,6 +19,8 @@ export interface Deps {
   db: Db;
   directory: Directory;
   cipher: Cipher;
+  /** What the cipher and the signatures are made with. */
+  keyring: Keyring;
   providers: Providers;
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
