@@ -29,6 +29,7 @@ import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { createInboxWriter } from './services/inbox.ts';
 import { KeyUse } from './services/keys.ts';
+import { UsageMeter } from './services/limits.ts';
 import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
@@ -97,6 +98,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
+      usage: new UsageMeter(db),
       missingVariables: new MissingVariables(),
       signIn: createSignIn(createSigner(keyring), config.oidc && new Oidc(config.oidc)),
       plans: new Plans({ db, directory, cipher, providers }),

@@ -5,6 +5,7 @@ import type { Command } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportCommand } from './export.ts';
 import { key } from './key.ts';
+import { limits } from './limits.ts';
 import { migrate } from './migrate.ts';
 import { plan } from './plan.ts';
 import { secret } from './secret.ts';
@@ -20,6 +21,7 @@ export const commands: readonly Command[] = [
   exportCommand,
   key,
   account,
+  limits,
   secret,
   trigger,
   simulate,

@@ -31,6 +31,7 @@ const catalogue = {
   'key.invalid': ['unauthorized', 'The API key is not valid'],
   'key.revoked': ['unauthorized', 'The API key was revoked'],
   'key.expired': ['unauthorized', 'The API key has expired'],
+  'key.network': ['forbidden', 'The API key may not be used from this address'],
   'key.permission': ['forbidden', 'The API key lacks a permission'],
   'key.ended': ['conflict', 'The API key works no longer'],
   'key.name_taken': ['invalid', 'A key of that name exists'],
@@ -64,6 +65,11 @@ const catalogue = {
   'key.not_found': ['not_found', 'No such key'],
   'account.not_found': ['not_found', 'No such account'],
   'invite.not_found': ['not_found', 'No such invite'],
+
+  'limit.triggers': ['rate_limited', 'The organization triggers too fast'],
+  'limit.fan_out': ['invalid', 'The trigger names more recipients than it may have'],
+  'limit.users': ['conflict', 'The organization has as many users as it may have'],
+  'limit.stored_messages': ['conflict', 'The organization keeps as many messages as it may'],
 
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],

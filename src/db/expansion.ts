@@ -16,6 +16,8 @@ export interface ClaimedOccurrence {
   context: JsonObject;
   options: JsonObject;
   cursor: Cursor | null;
+  /** How many it has already. */
+  deliveries: number;
   correlation_id: string | null;
   expires_at: Date | null;
   created_at: Date;
@@ -40,7 +42,7 @@ const claim = {
     from picked p, hurry
     where o.organization_id = p.organization_id and o.id = p.id
     returning o.organization_id, o.id, o.project_id, o.application_id, o.event_id, o.priority, o.context, o.options,
-      o.cursor, o.correlation_id, o.expires_at, o.created_at`,
+      o.cursor, o.deliveries, o.correlation_id, o.expires_at, o.created_at`,
 };
 
 export async function claimOccurrencesAcrossTenants(pool: pg.Pool, turn: Turn): Promise<ClaimedOccurrence[]> {
@@ -87,7 +89,7 @@ function advanceText(total: string, suppressed: string): string {
   return `
     deliveries = o.deliveries + ${total}, suppressed = o.suppressed + ${suppressed},
     cursor = p.cursor, owner = null, priority = case when p.cursor is null then o.priority else p.priority end,
-    reason = case when o.deliveries + ${total} = 0 then p.reason end,
+    reason = case when o.deliveries + ${total} = 0 or p.reason = 'limit.fan_out' then p.reason end,
     status = case when p.cursor is not null then 'accepted' when ${outstanding} = 0 then 'completed' else 'sending' end,
     completed_at = case when p.cursor is null and ${outstanding} = 0 then now() end`;
 }

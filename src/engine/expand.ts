@@ -5,6 +5,7 @@
  * already claimed by it, and it goes on to send them in the same breath: of a fan-out, too, nothing is claimed or read
  * twice. Measured with 100,000 recipients and a provider that does nothing: see bench/fan-out.ts.
  */
+import { roomForDeliveries } from '../core/limits.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { NewDelivery } from '../db/deliveries.ts';
 import {
@@ -147,14 +148,23 @@ async function planPage(
   const options = occurrence.options as TriggerOptions;
   const { context, cursor: from } = occurrence;
   const decided = await decidePage(engine, plan, { context, options, cursor: from, limit, makeUsers: true });
-  const { decisions, cursor, refused } = decided;
-  const fansOut = from !== null || cursor !== null;
+  const room = roomForDeliveries(
+    plan.organization.deliveries_per_trigger,
+    occurrence.deliveries,
+    decided.decisions.length,
+  );
+  const isOver = room < decided.decisions.length;
+  if (isOver)
+    engine.log.warn({ occurrence: id }, 'stopped an occurrence at the limit of deliveries a trigger may have');
+  const decisions = isOver ? decided.decisions.slice(0, room) : decided.decisions;
+  const cursor = isOver ? null : decided.cursor;
+  const fansOut = from !== null || decided.cursor !== null;
   const next = cursor && plan.notifications[cursor.notification];
   return {
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
-    reason: refused[0]?.reason ?? 'no_recipients',
+    reason: isOver ? 'limit.fan_out' : (decided.refused[0]?.reason ?? 'no_recipients'),
     deliveries: decisions.map(decision => ({
       ...toDelivery(decision, decisions.length),
       priority: priorityOf(options, decision.notification.priority, fansOut),

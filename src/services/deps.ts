@@ -11,6 +11,7 @@ import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
+import type { UsageMeter } from './limits.ts';
 import type { MissingVariables } from './missing-variables.ts';
 import type { Plans } from './plans.ts';
 import type { SignIn } from './sessions.ts';
@@ -24,6 +25,8 @@ export interface Deps {
   providers: Providers;
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
+  /** What organizations take, for their limits. */
+  usage: UsageMeter;
   signIn: SignIn;
   plans: Plans;
   /** For the messages that are sent to try something out; workers have a client of their own. */
