@@ -15,19 +15,28 @@ interface Vulnerability {
 interface Report {
   vulnerabilities?: Record<string, Vulnerability>;
   message?: string;
+  error?: { summary: string };
 }
 
-const timeoutMs = 30_000;
+/** A backstop: it is the network that is slow, and that has a shorter one below. */
+const timeoutMs = 120_000;
 
 const text = await npm(
-  ['audit', '--omit=dev', '--json'],
-  { npm_config_fetch_retries: '0', npm_config_fetch_timeout: '10000', npm_config_audit: 'true' },
+  ['audit', '--omit=dev', '--json', '--package-lock-only'],
+  {
+    npm_config_fetch_retries: '0',
+    npm_config_fetch_timeout: '10000',
+    npm_config_audit: 'true',
+    npm_config_update_notifier: 'false',
+  },
   timeoutMs,
 );
-const { vulnerabilities, message } = parse(text);
+const { vulnerabilities, message, error } = parse(text);
 
 if (!vulnerabilities) {
-  console.log(`Skipped the audit of packages: ${firstLine(message) || 'npm gave no answer in time'}.`);
+  console.log(
+    `Skipped the audit of packages: ${firstLine(message) || firstLine(error?.summary) || 'npm gave no answer in time'}.`,
+  );
 } else {
   const found = Object.values(vulnerabilities);
   for (const { name, severity, range, via } of found) {
