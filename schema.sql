@@ -10,8 +10,18 @@ CREATE TABLE organizations (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   retention_days integer NOT NULL DEFAULT 90,
+  triggers_per_second integer DEFAULT 20000,
+  deliveries_per_trigger integer DEFAULT 5000000,
+  users_limit integer DEFAULT 5000000,
+  stored_messages_limit bigint DEFAULT 200000000,
+  max_key_lifetime_days integer,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
-  CONSTRAINT organizations_slug_key UNIQUE (slug)
+  CONSTRAINT organizations_slug_key UNIQUE (slug),
+  CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
+  CONSTRAINT organizations_max_key_lifetime_days_check CHECK (max_key_lifetime_days > 0),
+  CONSTRAINT organizations_stored_messages_limit_check CHECK (stored_messages_limit > 0),
+  CONSTRAINT organizations_triggers_per_second_check CHECK (triggers_per_second > 0),
+  CONSTRAINT organizations_users_limit_check CHECK (users_limit > 0)
 );
 
 CREATE TABLE projects (
@@ -158,8 +168,10 @@ CREATE TABLE keys (
   revoked_at timestamptz,
   last_used_at timestamptz,
   created_at timestamptz NOT NULL DEFAULT now(),
+  allowed_networks text[],
   CONSTRAINT keys_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT keys_organization_id_name_key UNIQUE (organization_id, name),
+  CONSTRAINT keys_allowed_networks_check CHECK (cardinality(allowed_networks) > 0),
   CONSTRAINT keys_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
   CONSTRAINT keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT keys_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
@@ -615,7 +627,7 @@ CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS re
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_removed AFTER DELETE ON members REFERENCING OLD TABLE AS removed
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
-CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_hash, project_id, application_id, permissions, requests_per_second, expires_at, revoked_at ON keys
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_hash, project_id, application_id, permissions, requests_per_second, allowed_networks, expires_at, revoked_at ON keys
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();

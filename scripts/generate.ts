@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase } from '../src/db/pool.ts';
+import { createMetrics } from '../src/http/metrics.ts';
 import { createServer } from '../src/http/server.ts';
 import type { Deps } from '../src/services/deps.ts';
 import { readSchema, type Schema } from './schema-read.ts';
@@ -56,15 +57,20 @@ async function migratedSchema(): Promise<Schema> {
 
 /** Nothing is asked of this server but its description, so it needs nothing to work with. */
 async function describeApi(): Promise<string> {
+  const deps = {} as Deps;
   const server = await createServer({
-    deps: {} as Deps,
+    deps,
     logger: pino({ level: 'silent' }),
     withApi: true,
     baseUrl: undefined,
     trustProxy: [],
     corsOrigins: [],
-    engineCounts: { missingVariables: 0 },
-    pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+    metrics: createMetrics({
+      deps,
+      engineCounts: { missingVariables: 0 },
+      pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+    }),
+    metricsAccess: { ownPort: false, token: undefined },
   });
   await server.ready();
   const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;

@@ -1,10 +1,10 @@
 /** The only wiring: config → database → services → HTTP; start and stop. */
-import { randomBytes } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import type { Config } from './config.ts';
+import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
 import { openEmbedded } from './db/embedded.ts';
@@ -12,8 +12,10 @@ import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
 import { Supervisor } from './engine/supervisor.ts';
+import { createMetrics, createMetricsServer } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
+import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
@@ -21,6 +23,7 @@ import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
+import { UsageMeter } from './services/limits.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { Rendering } from './services/rendering.ts';
@@ -34,7 +37,6 @@ export interface House {
   deps: Deps;
   database: Database;
   url: string;
-  secretKey: string;
   embedded: boolean;
   close(): Promise<void>;
 }
@@ -42,6 +44,8 @@ export interface House {
 export interface Service {
   /** Where it listens. */
   address: string;
+  /** Where metrics have a port of their own. */
+  metricsAddress: string | undefined;
   house: House;
   /** Stops accepting, finishes what is under way, lets the database go. */
   stop(): Promise<void>;
@@ -81,23 +85,25 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
     const { db } = database;
     const directory = new Directory(db);
-    const secretKey = config.secretKey ?? (await loadSecretKey(config.dataDir));
-    const cipher = createCipher(secretKey);
+    const keyring = await openKeyring(config);
+    const cipher = createCipher(keyring);
     const deps: Deps = {
       db,
       directory,
       cipher,
+      keyring,
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
-      signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
+      usage: new UsageMeter(db),
+      signIn: createSignIn(createSigner(keyring), config.oidc && new Oidc(config.oidc)),
       plans: new Plans({ db, directory, cipher, providers, rendering }),
       rendering,
       pool: database.pool,
       outbound,
       actor: commandLine,
     };
-    return { deps, database, url, secretKey, embedded: embedded !== undefined, close };
+    return { deps, database, url, embedded: embedded !== undefined, close };
   } catch (error) {
     await close();
     throw error;
@@ -106,10 +112,10 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
 
 export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {
   const house = await openHouse(config, log, true);
-  const { deps, database, url, secretKey } = house;
+  const { deps, database, url } = house;
   const { directory } = deps;
   const engineCounts = { missingVariables: 0 };
-  const { outboundAllow } = config;
+  const { secretKey, previousSecretKeys, dataDir, outboundAllow } = config;
   const engine =
     config.role === 'api'
       ? undefined
@@ -117,7 +123,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
-          settings: { url, secretKey, outboundAllow },
+          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, outboundAllow },
           log,
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {
@@ -143,13 +149,8 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
     setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
   ];
-  const server = await createServer({
+  const metrics = createMetrics({
     deps,
-    logger: log,
-    withApi: config.role !== 'worker',
-    baseUrl: config.baseUrl,
-    trustProxy: config.trustProxy,
-    corsOrigins: config.corsOrigins,
     engineCounts,
     pool: () => ({
       total: database.pool.totalCount,
@@ -157,12 +158,25 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
       waiting: database.pool.waitingCount,
     }),
   });
+  const { token, port: metricsPort } = config.metrics;
+  const metricsServer = metricsPort === undefined ? undefined : createMetricsServer(metrics, token);
+  const server = await createServer({
+    deps,
+    logger: log,
+    withApi: config.role !== 'worker',
+    baseUrl: config.baseUrl,
+    trustProxy: config.trustProxy,
+    corsOrigins: config.corsOrigins,
+    metrics,
+    metricsAccess: { ownPort: metricsServer !== undefined, token },
+  });
 
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
     await server.close();
     clearTimeout(impatience);
+    metricsServer?.close().closeAllConnections();
     await deps.occurrences.drain();
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
     await engine?.stop(graceMs);
@@ -173,16 +187,35 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
   try {
     await listener.start();
     await engine?.start();
+    const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
+    if (!metricsServer && !token && !isLoopback(config.host)) {
+      log.warn(
+        'whoever reaches this address can read /metrics: set METRICS_TOKEN, or METRICS_PORT for a port of its own',
+      );
+    }
     const address = await server.listen({
       host: config.host,
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
-    return { address, house, stop };
+    return { address, metricsAddress, house, stop };
   } catch (error) {
     await stop();
-    throw explainListen(error, config);
+    throw explainListen(error, 'PORT', config);
   }
+}
+
+async function listenForMetrics(server: Server, { metrics }: Config, log: FastifyBaseLogger): Promise<string> {
+  const { host, port = 0 } = metrics;
+  try {
+    await once(server.listen({ host, port }), 'listening');
+  } catch (error) {
+    throw explainListen(error, 'METRICS_PORT', { host, port });
+  }
+  const { address, port: chosen, family } = server.address() as AddressInfo;
+  const where = `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}/metrics`;
+  log.info(`metrics are at ${where}`);
+  return where;
 }
 
 /** A server and its database are often started together: the database may be given time to come up. */
@@ -203,18 +236,6 @@ async function migratePatiently(database: Database, log: FastifyBaseLogger, pati
   }
 }
 
-/** Generated at the first start; whoever has the file can read the channels' credentials. */
-async function loadSecretKey(dataDir: string): Promise<string> {
-  const file = path.join(dataDir, 'secret.key');
-  await mkdir(dataDir, { recursive: true });
-  try {
-    await writeFile(file, `${randomBytes(32).toString('base64url')}\n`, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  return (await readFile(file, 'utf8')).trim();
-}
-
 async function run(log: FastifyBaseLogger, what: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
@@ -223,18 +244,24 @@ async function run(log: FastifyBaseLogger, what: string, work: () => Promise<voi
   }
 }
 
-function explainListen(error: unknown, { host, port }: Config): unknown {
+function explainListen(
+  error: unknown,
+  setting: 'PORT' | 'METRICS_PORT',
+  { host, port }: { host: string; port: number },
+) {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
       return new AppError(
         'config.invalid',
-        `port ${port} on ${host} is taken: stop what uses it, or set PORT to another`,
+        `port ${port} on ${host} is taken: stop what uses it, or set ${setting} to another`,
       );
     case 'EACCES':
-      return new AppError('config.invalid', `port ${port} needs privileges: set PORT to 1024 or above`);
+      return new AppError('config.invalid', `port ${port} needs privileges: set ${setting} to 1024 or above`);
     case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new AppError('config.invalid', `HOST ${host} is not an address of this machine`);
+    case 'ENOTFOUND': {
+      const name = setting.replace('PORT', 'HOST');
+      return new AppError('config.invalid', `${name} ${host} is not an address of this machine`);
+    }
     default:
       return error;
   }

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { AppError, type FieldErrors } from './core/errors.ts';
+import { isNetwork } from './lib/networks.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
 export type Role = (typeof roles)[number];
@@ -20,6 +21,8 @@ export interface Config {
   readonly dataDir: string;
   /** Undefined: generated once and kept in the data folder. */
   readonly secretKey: string | undefined;
+  /** Keys of before, which are still read and believed but no longer used. */
+  readonly previousSecretKeys: readonly string[];
   readonly role: Role;
   /** An identity provider that people may sign in by. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string; name: string } | undefined;
@@ -28,6 +31,8 @@ export interface Config {
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
+  /** Without a port of their own, metrics are at `/metrics` beside the API; without a token, whoever gets there reads them. */
+  readonly metrics: { host: string; port: number | undefined; token: string | undefined };
   /** A server and key for the command line to speak to, instead of a database. */
   readonly url: string | undefined;
   readonly key: string | undefined;
@@ -43,6 +48,7 @@ export const settings = {
   DATABASE_URL: '',
   BELFRY_DATA_DIR: './data',
   BELFRY_SECRET_KEY: '',
+  BELFRY_SECRET_KEY_PREVIOUS: '',
   BELFRY_ROLE: 'all',
   OIDC_ISSUER: '',
   OIDC_CLIENT_ID: '',
@@ -50,6 +56,9 @@ export const settings = {
   OIDC_NAME: 'SSO',
   BELFRY_OUTBOUND_ALLOW: '',
   LOG_LEVEL: 'info',
+  METRICS_HOST: '127.0.0.1',
+  METRICS_PORT: '',
+  METRICS_TOKEN: '',
   BELFRY_URL: '',
   BELFRY_KEY: '',
 } as const;
@@ -57,8 +66,10 @@ export const settings = {
 type Name = keyof typeof settings;
 
 const shortestSecret = 32;
+const shortestToken = 16;
 
-export function loadConfig(env: Record<string, string | undefined>): Config {
+/** `toServe`: the program is going to listen, and needs what only a server needs. */
+export function loadConfig(env: Record<string, string | undefined>, { toServe = false } = {}): Config {
   const problems: FieldErrors = {};
   const complain = (name: string, message: string) => {
     problems[name] = [...(problems[name] ?? []), message];
@@ -89,17 +100,31 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     }
     return value.replace(/\/+$/, '');
   };
+  const split = (name: Name, separator: RegExp) => read(name).split(separator).filter(Boolean);
   const list = (name: Name, valid: (entry: string) => boolean, form: string): string[] => {
-    const entries = read(name)
-      .split(/[\s,]+/)
-      .filter(Boolean);
+    const entries = split(name, /[\s,]+/);
     for (const entry of entries) if (!valid(entry)) complain(name, `"${entry}" is not ${form}`);
     return entries;
   };
 
+  const readPort = (name: Name): number | undefined => {
+    const text = read(name);
+    if (text === '') return undefined;
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < 0 || value > 65535) complain(name, 'must be a number from 0 to 65535');
+    return value;
+  };
+
   const host = read('HOST');
-  const port = Number(read('PORT'));
-  if (!Number.isInteger(port) || port < 0 || port > 65535) complain('PORT', 'must be a number from 0 to 65535');
+  const port = readPort('PORT')!;
+  const baseUrl = url('BASE_URL', ['http:', 'https:']);
+  if (toServe && baseUrl === undefined && !isLoopback(host)) {
+    complain(
+      'BASE_URL',
+      `is required because HOST=${host} is open to other machines: set it to the address by which people and programs ` +
+        'reach Belfry, such as https://notify.example.com. Links are made from it, and nobody can make them lead elsewhere',
+    );
+  }
 
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const secretKey = read('BELFRY_SECRET_KEY') || undefined;
@@ -108,6 +133,29 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   }
   if (secretKey && secretKey.length < shortestSecret) {
     complain('BELFRY_SECRET_KEY', `must have at least ${shortestSecret} characters`);
+  }
+  // By commas alone: a passphrase may have spaces. A secret is never repeated in a message.
+  const previousSecretKeys = split('BELFRY_SECRET_KEY_PREVIOUS', /\s*,\s*/);
+  if (previousSecretKeys.some(key => key.length < shortestSecret)) {
+    complain('BELFRY_SECRET_KEY_PREVIOUS', `must have at least ${shortestSecret} characters each, separated by commas`);
+  }
+  if (previousSecretKeys.length > 0 && !secretKey) {
+    complain('BELFRY_SECRET_KEY_PREVIOUS', 'is of no use without BELFRY_SECRET_KEY: set that to the new key');
+  }
+
+  const token = read('METRICS_TOKEN') || undefined;
+  if (token && token.length < shortestToken) {
+    complain(
+      'METRICS_TOKEN',
+      `must have at least ${shortestToken} characters: generate one with \`openssl rand -hex 32\``,
+    );
+  }
+  const metrics = { host: read('METRICS_HOST'), port: readPort('METRICS_PORT'), token };
+  if (metrics.port !== undefined && metrics.port !== 0 && metrics.port === port) {
+    complain(
+      'METRICS_PORT',
+      'must be another one than PORT: leave it empty to have metrics at /metrics beside the API',
+    );
   }
 
   const issuer = url('OIDC_ISSUER', ['https:', 'http:']);
@@ -127,16 +175,18 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   const config: Config = {
     host,
     port,
-    baseUrl: url('BASE_URL', ['http:', 'https:']),
+    baseUrl,
     databaseUrl,
     dataDir: read('BELFRY_DATA_DIR'),
     secretKey,
+    previousSecretKeys,
     role: oneOf('BELFRY_ROLE', roles),
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
     logLevel: oneOf('LOG_LEVEL', logLevels),
+    metrics,
     url: url('BELFRY_URL', ['http:', 'https:']),
     key: read('BELFRY_KEY') || undefined,
   };
@@ -148,19 +198,11 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   return Object.freeze(config);
 }
 
-function isNetwork(text: string): boolean {
-  const [address = '', bits] = text.split('/');
-  const family = isIP(address);
-  if (family === 0) return false;
-  if (bits === undefined) return true;
-  return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
-}
-
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   if (host === 'localhost') return true;
   const local = new BlockList();
   local.addSubnet('127.0.0.0', 8, 'ipv4');

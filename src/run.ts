@@ -33,7 +33,10 @@ const terminal: Terminal = {
       await house.close();
     }
   },
-  serve: async config => (await import('./serve.ts')).serve(config),
+  serve: async role => {
+    const config = loadConfig(process.env, { toServe: true });
+    await (await import('./serve.ts')).serve(role ? { ...config, role } : config);
+  },
 };
 
 export async function run([name = 'help', ...args]: string[]): Promise<number> {

@@ -32,7 +32,7 @@ export async function serve(config: Config): Promise<void> {
   });
   const stopped = signalled();
   const service = await startService(config, log);
-  if (service.house.embedded) await welcome(service);
+  if (service.house.embedded) await welcome(service, config.baseUrl ?? service.address);
   giveBackMemory();
 
   const signal = await stopped;
@@ -63,7 +63,7 @@ function signalled(): Promise<NodeJS.Signals> {
 }
 
 /** On an empty embedded database: something to try, and how. */
-async function welcome({ address, house }: Service): Promise<void> {
+async function welcome({ house }: Service, address: string): Promise<void> {
   const demo = await createDemo(house.deps);
   if (!demo) return;
   const url = `${address}${demo.triggerPath}`;

@@ -125,3 +125,53 @@ describe('an owner', () => {
     expect(asked.filter(path => /\/(c|channel)\//.test(path))).toEqual(['/api/o/demo/channel/']);
   });
 });
+
+test('limits are seen by everybody with what is used, and changed by an admin of the instance', async () => {
+  const { page } = await enter('viewer');
+  await page.goto('/o/demo/settings');
+  const { body } = await ask({ path: '/api/o/demo/limits/' });
+  await page.getByText(`${body.used.users} of 5,000,000`).waitFor();
+  await page.getByText('Set by whoever runs this installation.').waitFor();
+  expect(await page.getByRole('button', { name: 'Change limits' }).count()).toBe(0);
+
+  const visitor = await visit(browser, service.address);
+  visitors.push(visitor);
+  const { page: own } = visitor;
+  await signIn(own, demo.signIn);
+  await own.goto('/o/demo/settings');
+  await own.getByRole('button', { name: 'Change limits' }).click();
+  await own.getByLabel('People').fill('100');
+  await own.getByLabel('Stored messages').fill('');
+  await own.getByRole('button', { name: 'Save limits' }).click();
+  await own.getByText(`${body.used.users} of 100`).waitFor();
+  await own.getByText(/, no limit$/).waitFor();
+  expect((await ask({ path: '/api/o/demo/limits/' })).body).toMatchObject({ users: 100, stored_messages: null });
+});
+
+test('an owner makes a key that works from one address only, within the days that keys may live', async () => {
+  const { page } = await enter('owner');
+  await page.goto('/o/demo/settings');
+  await page.getByLabel('Days that an API key may live').fill('60');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.goto('/o/demo/keys');
+  await page
+    .getByRole('button', { name: /^(New|Create) key/ })
+    .first()
+    .click();
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Name').fill('narrow');
+  await form.getByLabel('Allowed addresses').fill('198.51.100.7');
+  await form.getByLabel('Allowed addresses').press('Enter');
+  await form.getByRole('button', { name: 'Create key' }).click();
+  await form.getByText(/live for 60 days at most/).waitFor();
+  await form.getByLabel('Expires').click();
+  await page.getByRole('option', { name: 'In 30 days' }).click();
+  await form.getByRole('button', { name: 'Create key' }).click();
+  await page
+    .getByText(/bf_[0-9A-Za-z]{12}_/)
+    .first()
+    .waitFor();
+  const keys = (await ask({ path: '/api/o/demo/k/' })).body as { name: string; allowed_networks: string[] | null }[];
+  expect(keys.find(({ name }) => name === 'narrow')!.allowed_networks).toEqual(['198.51.100.7']);
+});

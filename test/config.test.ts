@@ -9,9 +9,9 @@ const secret = 's'.repeat(32);
 const postgres = 'postgres://belfry@db.example/belfry';
 
 /** The problems that an environment has, by the name of the setting. */
-function problemsOf(env: Record<string, string>): Record<string, string[]> {
+function problemsOf(env: Record<string, string>, how?: { toServe: boolean }): Record<string, string[]> {
   try {
-    loadConfig(env);
+    loadConfig(env, how);
   } catch (error) {
     if (error instanceof AppError && error.code === 'config.invalid') return error.details.fields ?? {};
     throw error;
@@ -44,6 +44,8 @@ describe('an empty environment', () => {
         corsOrigins: [],
         logLevel: 'info',
         oidc: undefined,
+        previousSecretKeys: [],
+        metrics: { host: '127.0.0.1', port: undefined, token: undefined },
       }),
     );
   });
@@ -71,6 +73,10 @@ describe('settings', () => {
       TRUST_PROXY: '10.0.0.1 10.1.0.0/16',
       CORS_ORIGINS: 'https://a.example,https://b.example:8443',
       LOG_LEVEL: 'DEBUG',
+      BELFRY_SECRET_KEY_PREVIOUS: `${'a b '.repeat(8)}c , ${'d'.repeat(32)}`,
+      METRICS_HOST: '0.0.0.0',
+      METRICS_PORT: '9100',
+      METRICS_TOKEN: 't'.repeat(16),
     });
     expect(config).toMatchObject({
       host: '0.0.0.0',
@@ -83,6 +89,8 @@ describe('settings', () => {
       trustProxy: ['10.0.0.1', '10.1.0.0/16'],
       corsOrigins: ['https://a.example', 'https://b.example:8443'],
       logLevel: 'debug',
+      previousSecretKeys: [`${'a b '.repeat(8)}c`, 'd'.repeat(32)],
+      metrics: { host: '0.0.0.0', port: 9100, token: 't'.repeat(16) },
     });
   });
 
@@ -111,6 +119,10 @@ describe('settings', () => {
     ['CORS_ORIGINS', 'https://a.example/path'],
     ['LOG_LEVEL', 'loud'],
     ['BELFRY_URL', 'belfry.example'],
+    ['METRICS_PORT', 'many'],
+    ['METRICS_PORT', '65536'],
+    ['METRICS_PORT', '8000'],
+    ['METRICS_TOKEN', 'fifteen letters'],
   ])('%s may not be %s', (name, value) => {
     expect(Object.keys(problemsOf({ [name]: value }))).toEqual([name]);
   });
@@ -120,6 +132,38 @@ describe('settings', () => {
       'DATABASE_URL',
     ]);
     expect(Object.keys(problemsOf({ DATABASE_URL: postgres }))).toEqual(['BELFRY_SECRET_KEY']);
+  });
+
+  test('keys of before are as long as any, need the current one beside them, and are not repeated', () => {
+    const BELFRY_SECRET_KEY = secret;
+    const problems = problemsOf({ BELFRY_SECRET_KEY, BELFRY_SECRET_KEY_PREVIOUS: `${secret},hush hush` });
+    expect(problems).toEqual({ BELFRY_SECRET_KEY_PREVIOUS: [expect.stringContaining('at least 32 characters')] });
+    expect(JSON.stringify(problems)).not.toContain('hush');
+    expect(problemsOf({ BELFRY_SECRET_KEY_PREVIOUS: secret })).toEqual({
+      BELFRY_SECRET_KEY_PREVIOUS: [expect.stringContaining('BELFRY_SECRET_KEY')],
+    });
+  });
+
+  test.each([
+    ['127.0.0.1', true],
+    ['localhost', true],
+    ['::1', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['192.168.0.5', false],
+    ['belfry.example', false],
+  ])('a server on HOST %s may do without BASE_URL: %s', (HOST, may) => {
+    const told = { BASE_URL: [expect.stringMatching(/required because HOST=.*https:\/\/notify\.example\.com/)] };
+    expect(problemsOf({ HOST }, { toServe: true })).toEqual(may ? {} : told);
+    expect(problemsOf({ HOST, BASE_URL: 'https://notify.example.com' }, { toServe: true })).toEqual({});
+    expect(problemsOf({ HOST })).toEqual({});
+  });
+
+  test('a missing BASE_URL is told along with everything else', () => {
+    expect(Object.keys(problemsOf({ HOST: '0.0.0.0', PORT: 'x' }, { toServe: true })).sort()).toEqual([
+      'BASE_URL',
+      'PORT',
+    ]);
   });
 
   test('an identity provider needs an address that nobody can listen to, an id and a secret', () => {

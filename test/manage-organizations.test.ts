@@ -23,6 +23,7 @@ test('its settings are shown and changed, and what is not given stays', async ()
     slug: 'acme',
     name: 'The acme company',
     retention_days: 90,
+    max_key_lifetime_days: null,
     created_at: expect.any(String),
   });
   const changed = await ask({ method: 'PATCH', path, body: { retention_days: 30 } });
@@ -33,13 +34,16 @@ test('its settings are shown and changed, and what is not given stays', async ()
   expect((await ask({ path })).body.name).toBe('Acme');
 });
 
-test.each([{ retention_days: 0 }, { retention_days: null }, { name: '' }, { slug: 'other' }])(
-  'refuses %j by its field',
-  async body => {
-    const answer = await ask({ method: 'PATCH', path, body });
-    expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, Object.keys(body)]);
-  },
-);
+test.each([
+  { retention_days: 0 },
+  { retention_days: null },
+  { max_key_lifetime_days: 0 },
+  { name: '' },
+  { slug: 'other' },
+])('refuses %j by its field', async body => {
+  const answer = await ask({ method: 'PATCH', path, body });
+  expect([answer.status, Object.keys(answer.body.errors)]).toEqual([400, Object.keys(body)]);
+});
 
 test('of two changes with the same tag, one is made and the other refused', async () => {
   const headers = { 'if-match': (await ask({ path: `${path}settings/` })).headers.etag! };

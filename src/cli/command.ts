@@ -1,5 +1,5 @@
 /** A command of the command line, and what it is given. */
-import type { Config } from '../config.ts';
+import type { Config, Role } from '../config.ts';
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
 
@@ -14,8 +14,8 @@ export interface Terminal {
   interactive: boolean;
   /** Opens the database (starting the embedded one when nobody else has) for as long as the work takes. */
   withDeps<T>(work: (deps: Deps) => Promise<T>): Promise<T>;
-  /** Runs the service until it is told to stop. */
-  serve(config: Config): Promise<void>;
+  /** Runs the service, in another role than configured if one is given, until it is told to stop. */
+  serve(role: Role | undefined): Promise<void>;
 }
 
 export interface Command {

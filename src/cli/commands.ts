@@ -5,8 +5,10 @@ import type { Command } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportCommand } from './export.ts';
 import { key } from './key.ts';
+import { limits } from './limits.ts';
 import { migrate } from './migrate.ts';
 import { plan } from './plan.ts';
+import { secret } from './secret.ts';
 import { serve } from './serve.ts';
 import { simulate } from './simulate.ts';
 import { trigger } from './trigger.ts';
@@ -19,6 +21,8 @@ export const commands: readonly Command[] = [
   exportCommand,
   key,
   account,
+  limits,
+  secret,
   trigger,
   simulate,
   doctor,

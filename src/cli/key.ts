@@ -15,6 +15,7 @@ export const key: Command = {
         [--project P] [--application A]   narrow it to a project or an application
         [--expires D]                     a duration (90d) or a time (2030-01-31T09:00:00Z)
         [--rate N]                        at most N requests a second
+        [--allow A]                       only from this address or network (10.0.0.0/8); repeat, or separate by commas
         Prints the key alone on standard output; it is shown this once.
 list    --org O [--json]
 revoke  --org O KEY                       by id or name; refused everywhere within a second
@@ -50,6 +51,7 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
       permission: { type: 'string', multiple: true },
       expires: { type: 'string' },
       rate: { type: 'string' },
+      allow: { type: 'string', multiple: true },
       json: { type: 'boolean' },
     },
   });
@@ -61,8 +63,10 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
     permissions: (values.permission ?? []).flatMap(text => text.split(',')).filter(Boolean),
     expires_at: values.expires ? parseExpiry(values.expires, Date.now()) : null,
     requests_per_second: values.rate ? parseRate(values.rate) : null,
+    allowed_networks: values.allow ? values.allow.flatMap(text => text.split(',')).filter(Boolean) : null,
   };
   if (input.permissions.length === 0) throw wrongUsage('--permission is missing: give at least one, or * for all');
+  if (input.allowed_networks?.length === 0) throw wrongUsage('--allow must name an address or a network');
   if (input.application && !input.project) throw wrongUsage('--application needs --project too');
 
   const remote = remoteOf(terminal.config);

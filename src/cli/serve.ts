@@ -14,8 +14,7 @@ export const serve: Command = {
     const { values } = parseArgs({ args, options: { role: { type: 'string' } } });
     const role = values.role as Role | undefined;
     if (role && !roles.includes(role)) throw wrongUsage(`--role must be one of ${roles.join(', ')}`);
-    const { config } = terminal;
-    await terminal.serve(role ? { ...config, role } : config);
+    await terminal.serve(role);
     return 0;
   },
 };

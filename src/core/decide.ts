@@ -10,6 +10,7 @@ export const reasons = {
   'event.missing': 'the event has been deleted',
   'event.paused': 'the event or its application is paused',
   'channel.paused': 'the channel is paused',
+  'limit.fan_out': 'the trigger has reached more recipients than the organization may with one',
   no_recipients: 'no notification found anybody to tell',
   'notification.inactive': 'the notification is switched off',
   'notification.environ': 'the notification is for other environments',

@@ -176,7 +176,7 @@ export function diff(
     organization,
     current,
     desired,
-    current ? compareFields(current, { name: desired.name, retention_days: desired.retention_days }) : [],
+    current ? compareFields(current, organizationFields(desired)) : [],
   );
   channels(place, desired.slug, current?.channels, desired.channels);
   layouts(place, desired.slug, current?.layouts, desired.layouts);
@@ -208,6 +208,10 @@ export function toChange({ action, noun, path, fields }: Step): Change {
 /** Whether the message has to be given a new version. */
 export function saysOtherwise(before: NotificationState | undefined, after: NotificationState): boolean {
   return !before || canonicalJson(before.content) !== canonicalJson(after.content);
+}
+
+function organizationFields({ name, retention_days, max_key_lifetime_days }: OrganizationState) {
+  return { name, retention_days, max_key_lifetime_days };
 }
 
 function userFields({ first_name, last_name, locked, locale, custom_fields }: UserState) {

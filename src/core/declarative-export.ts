@@ -25,7 +25,7 @@ const usualRetention = 90;
 
 /** Everything but secrets: `open` leaves out of a provider what must not be shown. */
 export function toDocument(
-  { slug, name, retention_days = usualRetention, channels = [], layouts, users = [], projects = [] }: OrganizationState,
+  organization: OrganizationState,
   open: (provider: ProviderState) => ProviderState,
 ): OrganizationDocument {
   const channel = (state: ChannelState): ChannelEntry => {
@@ -56,10 +56,13 @@ export function toDocument(
       })),
     };
   };
+  const { retention_days = usualRetention, max_key_lifetime_days = null } = organization;
+  const { slug, name, channels = [], layouts, users = [], projects = [] } = organization;
   return {
     slug,
     name,
     ...(retention_days !== usualRetention && { retention_days }),
+    ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
     users: users.map(toUserEntry),

@@ -113,6 +113,7 @@ export interface OrganizationState extends Row {
   slug: string;
   name: string;
   retention_days?: number;
+  max_key_lifetime_days?: number | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
   users?: UserState[];
@@ -152,6 +153,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     slug: document.slug,
     name: document.name,
     retention_days: document.retention_days,
+    max_key_lifetime_days: document.max_key_lifetime_days,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     users: document.users?.map(toUser),

@@ -217,6 +217,15 @@ export const OrganizationDocument = Type.Object(
     retention_days: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 3_650, description: `How long history is kept. ${section} At first: 90.` }),
     ),
+    max_key_lifetime_days: Type.Optional(
+      // Without a union: its mistakes are told once.
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: 3_650,
+        description: `How long a key that is created from now on may live. ${section} Null, and at first: for ever.`,
+      }),
+    ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
     layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
     users: Type.Optional(Type.Array(UserEntry, { description: section })),

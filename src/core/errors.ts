@@ -26,10 +26,13 @@ const catalogue = {
   'request.stale': ['stale', 'It has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
 
+  'metrics.token': ['unauthorized', 'The token of the metrics is required'],
+
   'key.missing': ['unauthorized', 'An API key is required'],
   'key.invalid': ['unauthorized', 'The API key is not valid'],
   'key.revoked': ['unauthorized', 'The API key was revoked'],
   'key.expired': ['unauthorized', 'The API key has expired'],
+  'key.network': ['forbidden', 'The API key may not be used from this address'],
   'key.permission': ['forbidden', 'The API key lacks a permission'],
   'key.ended': ['conflict', 'The API key works no longer'],
   'key.name_taken': ['invalid', 'A key of that name exists'],
@@ -64,6 +67,11 @@ const catalogue = {
   'account.not_found': ['not_found', 'No such account'],
   'invite.not_found': ['not_found', 'No such invite'],
 
+  'limit.triggers': ['rate_limited', 'The organization triggers too fast'],
+  'limit.fan_out': ['invalid', 'The trigger names more recipients than it may have'],
+  'limit.users': ['conflict', 'The organization has as many users as it may have'],
+  'limit.stored_messages': ['conflict', 'The organization keeps as many messages as it may'],
+
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
   'account.last_owner': ['conflict', 'An organization keeps its last owner'],
@@ -81,6 +89,7 @@ const catalogue = {
   'config.invalid': ['invalid', 'The settings have mistakes'],
   'usage.invalid': ['invalid', 'Wrong usage'],
   'secret.unreadable': ['internal', 'A stored secret cannot be decrypted'],
+  'secret.key_in_use': ['conflict', 'The old key is still in use'],
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],

@@ -31,7 +31,7 @@ export const permissions = [
 ] as const;
 
 /** Of admin accounts alone: a key belongs to one organization, and so does a role. */
-export const instancePermissions = ['organization:create'] as const;
+export const instancePermissions = ['limit:write', 'organization:create'] as const;
 
 export type KeyPermission = (typeof permissions)[number];
 export type Permission = KeyPermission | (typeof instancePermissions)[number];

@@ -186,3 +186,41 @@ export async function countChannelOutcomes(
     group by channel_id`.execute(db);
   return new Map(rows.map(({ channel_id, ...outcomes }) => [channel_id, outcomes]));
 }
+
+export interface SealedChannel {
+  organization_id: number;
+  organization: string;
+  id: number;
+  project_id: number | null;
+  project: string | null;
+  slug: string;
+  secrets: Buffer;
+}
+
+/** Of everybody, those that keep secrets, in the order of their ids. */
+export async function listSealedChannelsAcrossTenants(db: Db, page: PageRequest): Promise<SealedChannel[]> {
+  const { rows } = await sql<SealedChannel>`
+    select c.organization_id, o.slug as organization, c.id, c.project_id, p.slug as project, c.slug, c.secrets
+    from channels c
+    join organizations o on o.id = c.organization_id
+    left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+    where c.secrets is not null and c.id > ${page.after} order by c.id limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+/** False when somebody else has changed them, or deleted the channel, since they were read. */
+export async function replaceSecrets(
+  db: Db,
+  organizationId: number,
+  id: number,
+  { from, to }: { from: Buffer; to: Buffer },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('channels')
+    .set({ secrets: to })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('secrets', '=', from)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}

@@ -10,6 +10,8 @@ export interface Key {
   application_id: number | null;
   permissions: string[];
   requests_per_second: number | null;
+  /** In CIDR notation; null: from everywhere. */
+  allowed_networks: string[] | null;
   expires_at: Date | null;
   revoked_at: Date | null;
 }
@@ -27,6 +29,7 @@ export async function findKeyAcrossTenants(db: Db, id: string): Promise<Key | un
       'application_id',
       'permissions',
       'requests_per_second',
+      'allowed_networks',
       'expires_at',
       'revoked_at',
     ])
@@ -70,6 +73,7 @@ export async function findKeyForUpdate(db: Db, organizationId: number, id: strin
 export interface KeyChanges {
   name?: string;
   requests_per_second?: number | null;
+  allowed_networks?: string[] | null;
   expires_at?: Date | null;
 }
 
@@ -104,6 +108,7 @@ function selectKeys(db: Db, organizationId: number) {
       'a.slug as application',
       'k.permissions',
       'k.requests_per_second',
+      'k.allowed_networks',
       'k.created_at',
       'k.expires_at',
       'k.revoked_at',

@@ -5,9 +5,11 @@ import { statisticsTables } from './stats-sums.ts';
 
 export interface Organization extends Named {
   retention_days: number;
+  /** Null: keys may live for ever. */
+  max_key_lifetime_days: number | null;
 }
 
-const columns = ['id', 'slug', 'name', 'retention_days'] as const;
+const columns = ['id', 'slug', 'name', 'retention_days', 'max_key_lifetime_days'] as const;
 
 export async function listOrganizationsAcrossTenants(db: Db): Promise<Organization[]> {
   return db.selectFrom('organizations').select(columns).orderBy('id').execute();
@@ -25,6 +27,7 @@ export interface OrganizationFields {
   name: string;
   /** Absent: as it is, or the usual ones. */
   retention_days?: number;
+  max_key_lifetime_days?: number | null;
 }
 
 export async function createOrganizationAcrossTenants(

@@ -1,5 +1,7 @@
 /** What the slugs of a path name: an organization, and below it a project, an application, an event. */
 import { sql } from 'kysely';
+import type { OrganizationLimits } from '../core/limits.ts';
+import { limitsOf } from './organization-limits.ts';
 import type { Db } from './pool.ts';
 
 export interface Named {
@@ -8,8 +10,12 @@ export interface Named {
   name: string;
 }
 
+export interface PlacedOrganization extends Named {
+  limits: OrganizationLimits;
+}
+
 export interface Place {
-  organization: Named;
+  organization: PlacedOrganization;
   project?: Named;
   application?: Named;
   event?: PlacedEvent;
@@ -36,7 +42,7 @@ export interface Within {
 }
 
 interface Row {
-  organization: Named;
+  organization: PlacedOrganization;
   project: Named | null;
   application: Named | null;
   event: PlacedEvent | null;
@@ -46,7 +52,7 @@ interface Row {
 export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slugs): Promise<Place | undefined> {
   const { rows } = await sql<Row>`
     select
-      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name) as organization,
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'limits', ${limitsOf('o')}) as organization,
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null

@@ -10,7 +10,7 @@ export interface EventRow {
   paused: boolean;
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
-  organization: { id: number; slug: string; name: string };
+  organization: { id: number; slug: string; name: string; deliveries_per_trigger: number | null };
   notifications: NotificationRow[];
 }
 
@@ -32,7 +32,8 @@ export async function findEventPlan(db: Db, organizationId: number, eventId: num
     select e.id, e.slug, e.name, e.paused_at is not null or a.paused_at is not null as paused,
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
-      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name) as organization,
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
+        'deliveries_per_trigger', o.deliveries_per_trigger) as organization,
       coalesce((
         select jsonb_agg(to_jsonb(n) || jsonb_build_object(
           'version', (

@@ -224,6 +224,7 @@ export interface Keys {
   revoked_at: Date | null;
   last_used_at: Date | null;
   created_at: Generated<Date>;
+  allowed_networks: string[] | null;
 }
 
 export interface LatencyDayStats {
@@ -348,6 +349,11 @@ export interface Organizations {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   retention_days: Generated<number>;
+  triggers_per_second: Generated<number | null>;
+  deliveries_per_trigger: Generated<number | null>;
+  users_limit: Generated<number | null>;
+  stored_messages_limit: Generated<number | null>;
+  max_key_lifetime_days: number | null;
 }
 
 export interface Projects {

@@ -14,6 +14,7 @@
  * once: nothing is claimed or read twice. Measured with 100,000 recipients and a provider that does nothing: see
  * bench/fan-out.ts; with one recipient each: bench/everyday.ts.
  */
+import { roomForDeliveries } from '../core/limits.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { NewDelivery } from '../db/deliveries.ts';
 import {
@@ -222,14 +223,23 @@ async function decideOne(
   const mark = () => engine.marker.set(organization_id, id);
   const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit, mark });
   engine.marker.clear();
-  const { decisions, cursor, refused } = decided;
-  const fansOut = from !== null || cursor !== null;
+  const room = roomForDeliveries(
+    plan.organization.deliveries_per_trigger,
+    occurrence.deliveries,
+    decided.decisions.length,
+  );
+  const isOver = room < decided.decisions.length;
+  if (isOver)
+    engine.log.warn({ occurrence: id }, 'stopped an occurrence at the limit of deliveries a trigger may have');
+  const decisions = isOver ? decided.decisions.slice(0, room) : decided.decisions;
+  const cursor = isOver ? null : decided.cursor;
+  const fansOut = from !== null || decided.cursor !== null;
   const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
   return {
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
-    reason: refused[0]?.reason ?? 'no_recipients',
+    reason: isOver ? 'limit.fan_out' : (decided.refused[0]?.reason ?? 'no_recipients'),
     deliveries: decisions.map(decision => ({
       ...toDelivery(decision),
       priority: priorityOf(options, decision.notification.priority, fansOut),

@@ -12,11 +12,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
+import type { KeySource } from '../lib/keyring.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {
   url: string;
-  secretKey: string;
+  keys: KeySource;
   outboundAllow: readonly string[];
 }
 

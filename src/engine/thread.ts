@@ -5,6 +5,7 @@ import { Listener } from '../db/listen.ts';
 import { byIndexAlone, type Database, openDatabase } from '../db/pool.ts';
 import { createCipher } from '../lib/cipher.ts';
 import { describeError } from '../lib/describe-error.ts';
+import { openKeyring } from '../lib/keyring.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { providers } from '../providers/index.ts';
 import { Directory } from '../services/directory.ts';
@@ -59,7 +60,7 @@ const slots = new Slots(settings.url, error => {
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
-const cipher = createCipher(settings.secretKey);
+const cipher = createCipher(await openKeyring(settings.keys));
 const worker = new Worker(
   {
     db,

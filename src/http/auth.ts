@@ -7,7 +7,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
 import { allows, type Permission } from '../core/permissions.ts';
-import { permissionsOf } from '../core/roles.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { findMember } from '../services/accounts.ts';
 import type { Deps } from '../services/deps.ts';
@@ -20,7 +19,7 @@ import { authenticate, type Key } from '../services/keys.ts';
 import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
 import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
-import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
+import { findSession, instancePermissionsOf, permissionsIn, roleIn, type Session } from '../services/sessions.ts';
 import { findAddress, findUser } from '../services/users.ts';
 import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
 import type { Caller, Found, Route } from './route.ts';
@@ -77,7 +76,7 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
       requireCsrfToken(deps, request, session);
       return admitPerson(deps, session, permission, params);
     }
-    const authenticated = authenticate(deps, presentedKey(request), now);
+    const authenticated = authenticate(deps, presentedKey(request), request.ip, now);
     const key = authenticated instanceof Promise ? await authenticated : authenticated;
     limit(key, reply, now);
     if (!allows(key.permissions, permission)) {
@@ -121,7 +120,7 @@ async function admitPerson(
   const place = isStorable(org) ? await deps.directory.findPlace({ org }) : undefined;
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
-  const caller = callerWith(permissionsOf(role), place.organization.id);
+  const caller = callerWith(permissionsIn(session, role), place.organization.id);
   return { session, caller, found: await find(deps, caller.reach as Reach, params) };
 }
 

@@ -24,7 +24,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
   const { fields, retryAfterSeconds, allow, uses } = known.details;
-  if (status === 401) reply.header('www-authenticate', 'Key');
+  if (status === 401) reply.header('www-authenticate', known.code === 'metrics.token' ? 'Bearer' : 'Key');
   if (allow) reply.header('allow', allow.join(', '));
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
   return reply

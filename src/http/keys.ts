@@ -54,7 +54,9 @@ export const keyRoutes: Route[] = [
     permission: 'key:write',
     id: 'createKey',
     summary: 'Create key',
-    description: 'The key itself is in this answer and nowhere else. Nobody can grant a permission that they lack.',
+    description:
+      'The key itself is in this answer and nowhere else. Nobody can grant a permission that they lack. `expires_at` is ' +
+      'required where the settings of the organization say how long keys may live.',
     tag,
     status: 201,
     body: NewKey,

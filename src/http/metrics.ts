@@ -1,16 +1,32 @@
-/** What Prometheus reads: requests by route and status, their time, the connection pool, the event loop. */
+/**
+ * What Prometheus reads: requests by route and status, their time, the connection pool, the event loop. Beside the API or
+ * on a port of their own, and behind a token if there is one. No caller can add to the labels: routes are those of the
+ * table, and what is none of them, or comes with a method that no route takes, is counted under one name.
+ */
+import { hash, timingSafeEqual } from 'node:crypto';
+import { createServer, type Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
 
-interface Sources {
+export interface MetricsSources {
   deps: Deps;
   /** What the engine of this process has told. */
   engineCounts: { missingVariables: number };
+  /** Gauges of the connection pool, read when somebody looks. */
   pool: () => { total: number; idle: number; waiting: number };
 }
 
-export function registerMetrics(app: FastifyInstance, { deps, engineCounts, pool }: Sources): void {
+export interface Metrics {
+  /** One request that was answered. */
+  observe(method: string, route: string | undefined, status: number, seconds: number): void;
+  read(): Promise<{ type: string; text: string }>;
+}
+
+const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Metrics {
   const registry = new Registry();
   // A coarser clock than the default: an idle process should sleep.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
@@ -58,13 +74,58 @@ export function registerMetrics(app: FastifyInstance, { deps, engineCounts, pool
     },
   });
 
-  app.addHook('onResponse', async (request, reply) => {
-    const route = request.routeOptions.url ?? 'none';
-    requests.inc({ method: request.method, route, status: reply.statusCode });
-    seconds.observe({ method: request.method, route }, reply.elapsedTime / 1_000);
+  return {
+    observe(given, route = 'none', status, elapsed) {
+      const method = methods.has(given) ? given : 'other';
+      requests.inc({ method, route, status });
+      seconds.observe({ method, route }, elapsed);
+    },
+    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+  };
+}
+
+export interface MetricsAccess {
+  /** Whether they are read there, and not beside the API. */
+  ownPort: boolean;
+  token: string | undefined;
+}
+
+export function registerMetrics(app: FastifyInstance, metrics: Metrics, { ownPort, token }: MetricsAccess): void {
+  app.addHook('onResponse', async (request, reply) =>
+    metrics.observe(request.method, request.routeOptions.url, reply.statusCode, reply.elapsedTime / 1_000),
+  );
+  if (ownPort) return;
+  app.get('/metrics', { schema: { hide: true } }, async (request, reply) => {
+    if (!isAllowed(request.headers.authorization, token)) {
+      throw new AppError('metrics.token', 'send the token in the header Authorization: Bearer <METRICS_TOKEN>');
+    }
+    const { type, text } = await metrics.read();
+    return reply.type(type).send(text);
   });
-  app.get('/metrics', { schema: { hide: true } }, async (_request, reply) => {
-    const text = await registry.metrics();
-    return reply.type(registry.contentType).send(text);
+}
+
+/** A server with nothing but `/metrics`, which the caller lets listen. */
+export function createMetricsServer(metrics: Metrics, token: string | undefined): Server {
+  return createServer({ requestTimeout: 10_000 }, (request, response) => {
+    const end = (status: number, text: string, headers: Record<string, string> = {}) =>
+      response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(text);
+    if (request.url?.split('?')[0] !== '/metrics') return end(404, 'There is nothing but /metrics here.\n');
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      return end(405, 'GET is all that /metrics takes.\n', { allow: 'GET, HEAD' });
+    }
+    if (!isAllowed(request.headers.authorization, token)) {
+      return end(401, 'Send the header Authorization: Bearer <METRICS_TOKEN>.\n', { 'www-authenticate': 'Bearer' });
+    }
+    return metrics.read().then(
+      ({ type, text }) => end(200, text, { 'content-type': type }),
+      () => end(500, 'The metrics could not be read.\n'),
+    );
   });
+}
+
+/** Compared as hashes: how long it takes tells nothing of the token. */
+function isAllowed(authorization: string | undefined, token: string | undefined): boolean {
+  if (token === undefined) return true;
+  const [, given = ''] = /^bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+  return timingSafeEqual(hash('sha256', given, 'buffer'), hash('sha256', token, 'buffer'));
 }

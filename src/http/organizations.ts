@@ -29,13 +29,16 @@ const OrganizationSettings = Type.Object(
     slug: Type.String(),
     name: Type.String(),
     retention_days: Type.Integer({ description: 'How long history is kept.' }),
+    max_key_lifetime_days: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'How long a key that is created from now on may live. Null: for ever.',
+    }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'OrganizationSettings' },
 );
-const { name, retention_days } = OrganizationDocument.properties;
+const { name, retention_days, max_key_lifetime_days } = OrganizationDocument.properties;
 const OrganizationChanges = Type.Object(
-  { name: Type.Optional(name), retention_days },
+  { name: Type.Optional(name), retention_days, max_key_lifetime_days },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 

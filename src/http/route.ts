@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { invalid } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
+import type { OrganizationLimits } from '../core/limits.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
 import type { NamedMember } from '../services/distribution-lists.ts';
@@ -17,7 +18,7 @@ interface Named {
 
 /** Everything that a path can name, found before the handler runs. */
 export interface Found {
-  organization: Named;
+  organization: Named & { limits: OrganizationLimits };
   project: Named;
   application: Named;
   event: Named & { active: boolean; priority: number };

@@ -13,6 +13,7 @@ import { instanceRoutes } from './instance.ts';
 import { inviteRoutes } from './invites.ts';
 import { keyRoutes } from './keys.ts';
 import { layoutRoutes } from './layouts.ts';
+import { limitRoutes } from './limits.ts';
 import { listFileRoutes } from './list-files.ts';
 import { messageRoutes } from './messages.ts';
 import { notificationRoutes } from './notifications.ts';
@@ -36,6 +37,7 @@ export const routes: readonly Route[] = [
   ...inviteRoutes,
   ...instanceRoutes,
   ...organizationRoutes,
+  ...limitRoutes,
   ...placeRoutes,
   ...singleChannelRoutes,
   ...userRoutes,

@@ -11,6 +11,7 @@ export const Key = Type.Object(
     application: maybeText,
     permissions: Type.Array(Type.String()),
     requests_per_second: Type.Union([Type.Integer(), Type.Null()]),
+    allowed_networks: Type.Union([Type.Array(Type.String()), Type.Null()], { description: 'Null: from everywhere.' }),
     created_at: moment,
     expires_at: maybeMoment,
     revoked_at: maybeMoment,
@@ -27,6 +28,12 @@ export const NewKey = Type.Object(
     permissions: Type.Array(Type.String(), { minItems: 1, maxItems: 100 }),
     expires_at: Type.Optional(maybeMoment),
     requests_per_second: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 1_000_000 }), Type.Null()])),
+    allowed_networks: Type.Optional(
+      Type.Union([Type.Array(Type.String({ maxLength: 43 }), { minItems: 1, maxItems: 100 }), Type.Null()], {
+        description:
+          'Addresses and networks from which the key may be used, such as 203.0.113.7 or 10.0.0.0/8. Null: from everywhere.',
+      }),
+    ),
   },
   { $id: 'NewKey', ...closed },
 );
@@ -40,6 +47,7 @@ export const KeyUpdate = Type.Object(
   {
     name: Type.Optional(NewKey.properties.name),
     requests_per_second: NewKey.properties.requests_per_second,
+    allowed_networks: NewKey.properties.allowed_networks,
     expires_at: NewKey.properties.expires_at,
   },
   { $id: 'KeyUpdate', ...closed },

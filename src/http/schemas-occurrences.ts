@@ -8,7 +8,9 @@ const occurrenceFields = {
   identifier: Type.String({ format: 'uuid' }),
   event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
   status: Type.Enum([...occurrenceStatuses]),
-  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it came to nothing, if it did.' }),
+  reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why it came to nothing, or stopped before everybody was reached.',
+  }),
   created_at: moment,
   completed_at: maybeMoment,
   correlation_id: maybeText,

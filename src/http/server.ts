@@ -17,7 +17,7 @@ import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
 import { readStretch, sendList } from './lists.ts';
-import { registerMetrics } from './metrics.ts';
+import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
 import type { Call, Caller, Found, Route } from './route.ts';
@@ -43,9 +43,8 @@ export interface ServerOptions {
   baseUrl: string | undefined;
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
-  engineCounts: { missingVariables: number };
-  /** Gauges of the connection pool, read when somebody looks. */
-  pool: () => { total: number; idle: number; waiting: number };
+  metrics: Metrics;
+  metricsAccess: MetricsAccess;
 }
 
 /** Long enough for a percent-encoded email of 254 characters, each of several bytes. */
@@ -109,7 +108,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (path.includes('//')) throw nothingAt(path);
   });
   logRequests(app);
-  registerMetrics(app, options);
+  registerMetrics(app, options.metrics, options.metricsAccess);
   if (corsOrigins.length > 0) {
     const exposedHeaders = ['Link', 'Retry-After', 'X-Request-Id'];
     const allowedMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];

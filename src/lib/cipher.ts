@@ -1,35 +1,88 @@
-/** AES-256-GCM under a key derived from a passphrase. A sealed value is a version byte, 12 of nonce, 16 of tag, text. */
+/**
+ * AES-256-GCM under a key derived from a passphrase. A sealed value is a version byte, 8 bytes that name the key, 12 of
+ * nonce, 16 of tag, text. Those of version 1 do not name their key: each one there is, is tried.
+ */
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createKeyring, type Keyring } from './keyring.ts';
 
-const version = 1;
+const nameless = 1;
+const named = 2;
+const idLength = 8;
 const nonceLength = 12;
 const tagLength = 16;
 
 export interface Cipher {
   seal(text: string, purpose: string): Buffer;
-  /** Throws when the key or the purpose is another one, or a bit has changed. */
+  /** Throws when no key fits, the purpose is another one, or a bit has changed. */
   open(sealed: Buffer, purpose: string): string;
+  /** Whether it is sealed as one would seal it now: under the current key, by its name. */
+  isCurrent(sealed: Buffer): boolean;
+}
+
+interface DerivedKey {
+  id: Buffer;
+  key: Buffer;
 }
 
 /** The purpose is authenticated: what was sealed for one place cannot be moved to another. */
-export function createCipher(passphrase: string): Cipher {
-  const key = Buffer.from(hkdfSync('sha256', passphrase, '', 'belfry credentials', 32));
+export function createCipher(keys: Keyring | string): Cipher {
+  const keyring = typeof keys === 'string' ? createKeyring(keys) : keys;
+  const derived = new Map<string, DerivedKey>();
+  const derive = (passphrase: string): DerivedKey => {
+    const known = derived.get(passphrase);
+    if (known) return known;
+    const part = (info: string, length: number) => Buffer.from(hkdfSync('sha256', passphrase, '', info, length));
+    const made = { id: part('belfry key id', idLength), key: part('belfry credentials', 32) };
+    derived.set(passphrase, made);
+    return made;
+  };
+  const current = () => derive(keyring.passphrases()[0]);
+  const openWithAny = (sealed: Buffer, purpose: string): string | undefined => {
+    const version = sealed[0];
+    if (version !== nameless && version !== named) throw new Error('sealed by another version');
+    const begin = version === named ? 1 + idLength : 1;
+    const candidates = keyring.passphrases().map(derive);
+    for (const { id, key } of candidates) {
+      if (version === named && !sealed.subarray(1, begin).equals(id)) continue;
+      const text = decrypt(sealed.subarray(begin), key, purpose);
+      if (text !== undefined) return text;
+    }
+    return undefined;
+  };
+
   return {
     seal(text, purpose) {
+      keyring.refresh();
+      const { id, key } = current();
       const nonce = randomBytes(nonceLength);
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(purpose));
       const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.of(version), nonce, cipher.getAuthTag(), body]);
+      return Buffer.concat([Buffer.of(named), id, nonce, cipher.getAuthTag(), body]);
     },
     open(sealed, purpose) {
-      if (sealed[0] !== version) throw new Error('sealed by another version');
-      const nonce = sealed.subarray(1, 1 + nonceLength);
-      const tag = sealed.subarray(1 + nonceLength, 1 + nonceLength + tagLength);
-      const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagLength })
-        .setAAD(Buffer.from(purpose))
-        .setAuthTag(tag);
-      const body = sealed.subarray(1 + nonceLength + tagLength);
-      return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+      let text = openWithAny(sealed, purpose);
+      if (text === undefined) {
+        keyring.refresh();
+        text = openWithAny(sealed, purpose);
+      }
+      if (text === undefined) throw new Error('sealed under another key, for another purpose, or damaged');
+      return text;
     },
+    isCurrent: sealed => sealed[0] === named && sealed.subarray(1, 1 + idLength).equals(current().id),
   };
+}
+
+function decrypt(sealed: Buffer, key: Buffer, purpose: string): string | undefined {
+  const nonce = sealed.subarray(0, nonceLength);
+  const tag = sealed.subarray(nonceLength, nonceLength + tagLength);
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagLength })
+      .setAAD(Buffer.from(purpose))
+      .setAuthTag(tag);
+    return Buffer.concat([decipher.update(sealed.subarray(nonceLength + tagLength)), decipher.final()]).toString(
+      'utf8',
+    );
+  } catch {
+    return undefined;
+  }
 }

@@ -1,20 +1,36 @@
 /** HMAC-SHA-256 under a key derived from a passphrase: texts that only this installation can have made. */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createKeyring, type Keyring } from './keyring.ts';
 
 export interface Signer {
   sign(text: string, purpose: string): string;
+  /** Also by a key of before: a link that was sent keeps working when the key is changed. */
   isSigned(signature: string, text: string, purpose: string): boolean;
 }
 
-export function createSigner(passphrase: string): Signer {
-  const key = Buffer.from(hkdfSync('sha256', passphrase, '', 'belfry signatures', 32));
-  const sign = (text: string, purpose: string) =>
-    createHmac('sha256', key).update(`${purpose}\n${text}`).digest('base64url');
-  return {
-    sign,
-    isSigned(signature, text, purpose) {
-      const [given, right] = [Buffer.from(signature), Buffer.from(sign(text, purpose))];
+export function createSigner(keys: Keyring | string): Signer {
+  const keyring = typeof keys === 'string' ? createKeyring(keys) : keys;
+  const derived = new Map<string, Buffer>();
+  const derive = (passphrase: string): Buffer => {
+    const key = derived.get(passphrase) ?? Buffer.from(hkdfSync('sha256', passphrase, '', 'belfry signatures', 32));
+    derived.set(passphrase, key);
+    return key;
+  };
+  const signWith = (passphrase: string, text: string, purpose: string) =>
+    createHmac('sha256', derive(passphrase)).update(`${purpose}\n${text}`).digest('base64url');
+  const isSignedByAny = (signature: string, text: string, purpose: string) =>
+    keyring.passphrases().some(passphrase => {
+      const [given, right] = [Buffer.from(signature), Buffer.from(signWith(passphrase, text, purpose))];
       return given.length === right.length && timingSafeEqual(given, right);
+    });
+  return {
+    sign: (text, purpose) => signWith(keyring.passphrases()[0], text, purpose),
+    isSigned(signature, text, purpose) {
+      if (isSignedByAny(signature, text, purpose)) return true;
+      // Another process may have signed it with a key that has just been made.
+      if (!keyring.file) return false;
+      keyring.refresh();
+      return isSignedByAny(signature, text, purpose);
     },
   };
 }

@@ -43,7 +43,7 @@ export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
 
 export async function readOrganization(
   db: Db,
-  { id, slug, name, retention_days }: Organization,
+  { id, slug, name, retention_days, max_key_lifetime_days }: Organization,
   wanted: Wanted,
   openSecrets: OpenSecrets = () => [],
 ): Promise<OrganizationState> {
@@ -54,6 +54,7 @@ export async function readOrganization(
     slug,
     name,
     retention_days,
+    max_key_lifetime_days,
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
     users: wanted.users ? await readUsers(db, id) : undefined,

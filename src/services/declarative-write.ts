@@ -152,9 +152,10 @@ const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: numbe
 };
 
 async function writeOrganization(db: Db, { action, place, state }: StepOf<'organization'>): Promise<void> {
-  const { slug, name, retention_days } = state;
-  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug, name, retention_days });
-  else await updateOrganization(db, place.id!, { name, retention_days });
+  const { slug, name, retention_days, max_key_lifetime_days } = state;
+  const fields = { name, retention_days, max_key_lifetime_days };
+  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug, ...fields });
+  else await updateOrganization(db, place.id!, fields);
 }
 
 /** Null where it is the organization's own. */

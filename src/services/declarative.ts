@@ -108,6 +108,10 @@ async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: Appl
     by: deps.actor.name,
   });
   await recordSteps(deps, trx, steps);
+  const newcomers = steps.filter(({ noun, action }) => noun === 'user' && action === 'create');
+  for (const [organizationId, own] of Map.groupBy(newcomers, step => step.organization.id!)) {
+    await deps.usage.admitUsers(trx, organizationId, own.length, Date.now());
+  }
   return steps;
 }
 

@@ -6,10 +6,12 @@ import type { NewOccurrence, Stored } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
+import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
+import type { UsageMeter } from './limits.ts';
 import type { Plans } from './plans.ts';
 import type { Rendering } from './rendering.ts';
 import type { SignIn } from './sessions.ts';
@@ -18,9 +20,13 @@ export interface Deps {
   db: Db;
   directory: Directory;
   cipher: Cipher;
+  /** What the cipher and the signatures are made with. */
+  keyring: Keyring;
   providers: Providers;
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
+  /** What organizations take, for their limits. */
+  usage: UsageMeter;
   signIn: SignIn;
   plans: Plans;
   rendering: Rendering;

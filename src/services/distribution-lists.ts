@@ -54,6 +54,7 @@ export async function addRecipients(
   return deps.db.transaction().execute(async trx => {
     if (usernames.length > manyRecipients) await expectGrowth(trx);
     const created = await createMissingUsers(trx, organizationId, [...people.values()]);
+    await deps.usage.admitUsers(trx, organizationId, created, Date.now());
     await addMissingEmails(trx, organizationId, usernames);
     const added = await members.addMissingMembers(trx, organizationId, list.id, usernames);
     const counts = { added, existing: usernames.length - added, created_users: created };

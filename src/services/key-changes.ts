@@ -9,6 +9,7 @@ import * as keys from '../db/keys.ts';
 import { violatedConstraint } from '../db/pool.ts';
 import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
+import { latestExpiry, mistakesOfExpiry, mistakesOfNetworks, requireRules } from './key-rules.ts';
 
 export type { KeyView } from '../db/keys.ts';
 
@@ -41,6 +42,16 @@ export async function updateKey(
     requireAll(granter, await lock(trx, organizationId, id), 'cannot change it');
     const current = await getKey({ db: trx }, organizationId, id);
     check(current);
+    const mistakes = mistakesOfNetworks(changes.allowed_networks);
+    const { expires_at } = changes;
+    // Ending as before or sooner is always right, also for a key from before the rule.
+    const isLater =
+      (expires_at?.getTime() ?? Number.POSITIVE_INFINITY) > (current.expires_at?.getTime() ?? Number.POSITIVE_INFINITY);
+    if (expires_at !== undefined && isLater) {
+      const rules = await requireRules(trx, organizationId);
+      Object.assign(mistakes, mistakesOfExpiry(rules, expires_at, current.created_at.getTime()));
+    }
+    if (Object.keys(mistakes).length > 0) throw invalid(mistakes);
     await named(changes.name, () => keys.updateKey(trx, organizationId, id, changes));
     const updated = await getKey({ db: trx }, organizationId, id);
     const changed = differences({ ...current, last_used_at: null }, { ...updated, last_used_at: null });
@@ -86,9 +97,12 @@ export async function rotateKey(
     const formerName = old.name.slice(0, limits.name - until.length) + until;
     await named(formerName, () => keys.updateKey(trx, organizationId, id, { name: formerName, expires_at: ends }));
     const made = generateKey();
-    // As long a life as the old one was given.
+    // As long a life as the old one was given, if keys may still live so long.
     const life = old.expires_at && old.expires_at.getTime() - created_at.getTime();
-    const { name, permissions, project_id, application_id, requests_per_second } = old;
+    const latest = latestExpiry(await requireRules(trx, organizationId), now);
+    const expiries = [...(life === null ? [] : [now + life]), ...(latest ? [latest.getTime()] : [])];
+    const expires_at = expiries.length === 0 ? null : new Date(Math.min(...expiries));
+    const { name, permissions, project_id, application_id, requests_per_second, allowed_networks } = old;
     await keys.createKey(trx, organizationId, {
       id: made.id,
       name,
@@ -97,9 +111,15 @@ export async function rotateKey(
       application_id,
       permissions,
       requests_per_second,
-      expires_at: life === null ? null : new Date(now + life),
+      allowed_networks,
+      expires_at,
     });
-    const after = { id: made.id, previous: id, previous_expires_at: ends.toISOString() };
+    const after = {
+      id: made.id,
+      expires_at: expires_at?.toISOString() ?? null,
+      previous: id,
+      previous_expires_at: ends.toISOString(),
+    };
     await record(deps, trx, organizationId, { action: 'rotate', noun: 'key', path: name, before: { id }, after });
     return { id: made.id, name, key: made.key, previous: { id, expires_at: ends } };
   });

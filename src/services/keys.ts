@@ -4,8 +4,10 @@ import { generateKey, parseKey, sameSecret } from '../core/keys.ts';
 import { allows, everything, isPermission, permissions } from '../core/permissions.ts';
 import * as keys from '../db/keys.ts';
 import type { Db } from '../db/pool.ts';
+import { createNetworkCheck } from '../lib/networks.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
+import { mistakesOfExpiry, mistakesOfNetworks, requireRules } from './key-rules.ts';
 
 export type { Key } from '../db/keys.ts';
 export { listKeys } from '../db/keys.ts';
@@ -26,8 +28,21 @@ export class KeyUse {
   }
 }
 
-/** The key that this text is, or the error that tells why it is none. Answers at once when the key is known. */
-export function authenticate(deps: Deps, text: string, now: number): keys.Key | Promise<keys.Key> {
+/** Made once for each key as it was read, and gone with it. */
+const networkChecks = new WeakMap<keys.Key, (address: string) => boolean>();
+
+function mayComeFrom(key: keys.Key, address: string): boolean {
+  if (key.allowed_networks === null) return true;
+  const check = networkChecks.get(key) ?? createNetworkCheck(key.allowed_networks);
+  networkChecks.set(key, check);
+  return check(address);
+}
+
+/**
+ * The key that this text is, or the error that tells why it is none, or none for this address. Answers at once when the
+ * key is known.
+ */
+export function authenticate(deps: Deps, text: string, address: string, now: number): keys.Key | Promise<keys.Key> {
   const given = parseKey(text);
   if (!given) throw new AppError('key.invalid', 'this is not an API key of this server');
   const check = (key: keys.Key | undefined): keys.Key => {
@@ -37,6 +52,9 @@ export function authenticate(deps: Deps, text: string, now: number): keys.Key | 
     if (key.revoked_at) throw new AppError('key.revoked', `the API key ${key.name} was revoked: use another one`);
     if (key.expires_at && key.expires_at.getTime() <= now) {
       throw new AppError('key.expired', `the API key ${key.name} has expired: create a new one`);
+    }
+    if (!mayComeFrom(key, address)) {
+      throw new AppError('key.network', `the API key ${key.name} may not be used from ${address}`);
     }
     deps.keyUse.note(key.id, now);
     return key;
@@ -53,6 +71,7 @@ export interface KeyInput {
   permissions: string[];
   expires_at?: Date | null;
   requests_per_second?: number | null;
+  allowed_networks?: string[] | null;
 }
 
 /** Returns the key itself, which is shown this once and stored nowhere. Nobody can give what they do not have. */
@@ -61,6 +80,7 @@ export async function createKey(
   organizationSlug: string,
   input: KeyInput,
   granter: readonly string[] = [everything],
+  now = Date.now(),
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
   const place = await deps.directory.findPlace({ org: organizationSlug, prj: project, app: application });
@@ -76,12 +96,19 @@ export async function createKey(
   if (unknown.length > 0)
     errors.permissions = [`unknown: ${unknown.join(', ')} (there are *, ${permissions.join(', ')})`];
   else if (beyond.length > 0) errors.permissions = [`you lack ${beyond.join(', ')} and cannot grant it`];
+  const { name, requests_per_second = null, allowed_networks = null, expires_at = null } = input;
+  const organizationId = place.organization.id;
+  const rules = await requireRules(deps.db, organizationId);
+  Object.assign(errors, mistakesOfNetworks(allowed_networks), mistakesOfExpiry(rules, expires_at, now));
   if (Object.keys(errors).length > 0) throw invalid(errors);
 
   const { id, key, secretHash } = generateKey();
-  const { name, requests_per_second = null, expires_at = null } = input;
-  const granted = { permissions: [...new Set(input.permissions)], requests_per_second, expires_at };
-  const organizationId = place.organization.id;
+  const granted = {
+    permissions: [...new Set(input.permissions)],
+    requests_per_second,
+    allowed_networks: allowed_networks && [...new Set(allowed_networks)],
+    expires_at,
+  };
   await deps.db.transaction().execute(async trx => {
     const created = await keys.createKey(trx, organizationId, {
       id,

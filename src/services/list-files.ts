@@ -71,6 +71,7 @@ export async function importList(
         const part = await importMembers(trx, organizationId, list.id, people.slice(i, i + rowsAtOnce));
         for (const field of Object.keys(total) as (keyof Imported)[]) total[field] += part[field];
       }
+      await deps.usage.admitUsers(trx, organizationId, total.created_users, Date.now());
       if (dryRun) throw undone;
       const after = { rows: file.rows, ...total, skipped: file.errorsTotal };
       const path = `${project.slug}/${list.name}`;

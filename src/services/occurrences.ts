@@ -40,7 +40,7 @@ export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence,
  * the one batched statement that stores.
  */
 export async function triggerEvent(
-  { directory, occurrences }: Deps,
+  { directory, occurrences, usage }: Deps,
   place: Required<Place>,
   trigger: Trigger,
 ): Promise<string> {
@@ -50,6 +50,7 @@ export async function triggerEvent(
     throw new AppError('event.inactive', `the event ${event.slug} is not active: activate it before triggering it`);
   }
   const now = Date.now();
+  usage.admitTrigger(organization, options.recipients?.length ?? 0, now);
   const channels = options.channels ? await directory.listUsableChannels(organization.id, project.id) : [];
   const timing = planTrigger(options, channels, now, event.priority);
 

@@ -1,5 +1,4 @@
 /** Organizations themselves, and reading what they are made of. */
-import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import { getOrganization as findOrganization } from '../db/organizations.ts';
 import type { Place, Slugs } from '../db/places.ts';
@@ -33,6 +32,7 @@ export interface OrganizationSettings {
   slug: string;
   name: string;
   retention_days: number;
+  max_key_lifetime_days: number | null;
   created_at: string;
 }
 
@@ -43,14 +43,14 @@ export async function getSettings({ db }: Deps, organizationId: number): Promise
 export async function updateOrganization(
   deps: Deps,
   { org }: Slugs,
-  changes: { name?: string; retention_days?: number },
+  changes: { name?: string; retention_days?: number; max_key_lifetime_days?: number | null },
   check: Check<OrganizationSettings>,
 ): Promise<OrganizationSettings> {
   return change(deps, { org }, async trx => {
     const { organization } = await requirePlace(trx, { org });
     const { created_at, ...current } = await readSettings(trx, organization.id);
     check({ ...current, created_at });
-    await putEntry(deps, trx, { org }, undefined, mergeEntry(current, changes) as typeof current);
+    await putEntry(deps, trx, { org }, undefined, { ...current, ...changes });
     return readSettings(trx, organization.id);
   });
 }
@@ -58,6 +58,6 @@ export async function updateOrganization(
 async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
   const row = await findOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
-  const { slug, name, retention_days, created_at } = row;
-  return { slug, name, retention_days, created_at: created_at.toISOString() };
+  const { slug, name, retention_days, max_key_lifetime_days, created_at } = row;
+  return { slug, name, retention_days, max_key_lifetime_days, created_at: created_at.toISOString() };
 }

@@ -88,6 +88,11 @@ export function roleIn({ account, roles }: sessions.Session, organizationId: num
   return account.admin ? roleOfAdmin : roles[organizationId];
 }
 
+/** What a person with that role may do in an organization: admins also what no role allows. */
+export function permissionsIn({ account }: Pick<sessions.Session, 'account'>, role: Role): readonly string[] {
+  return [...permissionsOf(role), ...(account.admin ? instancePermissions : [])];
+}
+
 /** What a person may do outside any organization. */
 export function instancePermissionsOf({ account }: Pick<sessions.Session, 'account'>): readonly string[] {
   return ['organization:read', 'system:ping', ...(account.admin ? instancePermissions : [])];

@@ -44,6 +44,7 @@ export async function createUser(deps: Deps, organizationId: number, input: User
         fields: { email: ['belongs to a user of this organization already'] },
       });
     }
+    await deps.usage.admitUsers(trx, organizationId, 1, Date.now());
     await addresses.addAddress(trx, organizationId, id, { name: 'email', value: user.email });
     await record(deps, trx, organizationId, {
       action: 'create',

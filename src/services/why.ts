@@ -143,7 +143,8 @@ async function explainOne(
         : 'recipient.not_yet';
     return { deliveries: [], answer: absent(name, reason) };
   }
-  return { deliveries: [], answer: absent(name, 'recipient.since') };
+  const reason = occurrence.reason === 'limit.fan_out' ? 'limit.fan_out' : 'recipient.since';
+  return { deliveries: [], answer: absent(name, reason) };
 }
 
 type Selected = { person: Person } | { reason: Reason; about?: string };

@@ -132,7 +132,15 @@ export default function OccurrencePage() {
           <Stack gap="sm">
             <CountsBar counts={counts} height={8} />
             {total > 0 && <CountsLegend counts={counts} />}
-            {total === 0 && status === 'completed' && (
+            {data.reason === 'limit.fan_out' && (
+              <Alert color="yellow" variant="light" p="xs">
+                <Text size="sm" c="var(--mantine-color-text)">
+                  Stopped after {count(total)} deliveries: that is as many as one trigger may have in this organization.
+                  The other recipients were not told. See the limits in the settings.
+                </Text>
+              </Alert>
+            )}
+            {total === 0 && status === 'completed' && data.reason !== 'limit.fan_out' && (
               <Alert color="gray" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
                   Nobody was told: no notification of the event found a recipient. Ask below why somebody was not.

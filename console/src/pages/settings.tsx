@@ -16,6 +16,7 @@ import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to, useOrg } from '../places.ts';
 import { sessionQuery, useRefusal } from '../session.tsx';
+import { Limits } from './settings/limits.tsx';
 
 export default function Settings() {
   const org = useOrg();
@@ -53,6 +54,9 @@ export default function Settings() {
               refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
             />
           </Section>
+          <Section title="Limits">
+            <Limits />
+          </Section>
           <Danger name={data.value.name} />
         </Stack>
       )}
@@ -71,13 +75,18 @@ function Form({ settings, etag, refill }: FormProps) {
   const refusal = useRefusal()('organization:write');
   const [name, setName] = useState(settings.name);
   const [days, setDays] = useState<number | string>(settings.retention_days);
+  const [keyDays, setKeyDays] = useState<number | string>(settings.max_key_lifetime_days ?? '');
   const [tag] = useState(etag);
   const save = useAction({
     run: () =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
-          body: { name, retention_days: Number(days) },
+          body: {
+            name,
+            retention_days: Number(days),
+            max_key_lifetime_days: keyDays === '' ? null : Number(keyDays),
+          },
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
@@ -120,7 +129,20 @@ function Form({ settings, etag, refill }: FormProps) {
               What is older than {days} days goes with the next clean-up, and cannot be had back.
             </Text>
           )}
-          <FormFailure error={save.error} shown={['name', 'retention_days']} reload={refill} />
+          <NumberInput
+            label="Days that an API key may live"
+            description="Keys that are created or rotated from now on have to expire within them."
+            placeholder="For ever"
+            value={keyDays}
+            error={errors.max_key_lifetime_days}
+            onChange={setKeyDays}
+            min={1}
+            max={3650}
+            allowDecimal={false}
+            clampBehavior="none"
+            maw={240}
+          />
+          <FormFailure error={save.error} shown={['name', 'retention_days', 'max_key_lifetime_days']} reload={refill} />
         </Stack>
       </Fieldset>
       <FormButtons>

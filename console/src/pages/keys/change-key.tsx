@@ -1,5 +1,5 @@
 /** What can be changed of a key that exists, and its replacement by a new one. */
-import { Button, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Button, NumberInput, Select, Stack, TagsInput, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { Key } from '../../api-types.ts';
@@ -20,12 +20,18 @@ export function EditKey({ of: before, onClose }: ChangeProps) {
   const [name, setName] = useState(before.name);
   const [expiresAt, setExpiresAt] = useState(before.expires_at);
   const [rate, setRate] = useState(before.requests_per_second);
+  const [networks, setNetworks] = useState(before.allowed_networks ?? []);
   const save = useAction({
     run: () =>
       take(
         api.PATCH('/api/o/{org}/k/{key}/', {
           params: { path: { org, key: before.id } },
-          body: { name, expires_at: expiresAt, requests_per_second: rate },
+          body: {
+            name,
+            expires_at: expiresAt,
+            requests_per_second: rate,
+            allowed_networks: networks.length > 0 ? networks : null,
+          },
         }),
       ),
     done: 'Saved.',
@@ -61,7 +67,20 @@ export function EditKey({ of: before, onClose }: ChangeProps) {
           error={errors.requests_per_second}
           onChange={value => setRate(value === '' ? null : Number(value))}
         />
-        <FormFailure error={save.error} shown={['name', 'expires_at', 'requests_per_second']} reload={onClose} />
+        <TagsInput
+          label="Allowed addresses"
+          description="Addresses and networks it may be used from, such as 203.0.113.7 or 10.0.0.0/8."
+          placeholder={networks.length === 0 ? 'Anywhere' : ''}
+          value={networks}
+          error={Object.entries(errors).find(([field]) => field.startsWith('allowed_networks'))?.[1]}
+          onChange={setNetworks}
+          splitChars={[',', ' ']}
+        />
+        <FormFailure
+          error={save.error}
+          shown={['name', 'expires_at', 'requests_per_second', 'allowed_networks']}
+          reload={onClose}
+        />
         <FormButtons>
           <Button variant="default" onClick={onClose}>
             Cancel

@@ -1,4 +1,4 @@
-import { Button, NumberInput, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
+import { Button, NumberInput, Select, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
@@ -11,7 +11,15 @@ import { Expiry } from './expiry.tsx';
 import { PermissionPicker } from './permission-picker.tsx';
 import { ShowKey } from './show-key.tsx';
 
-const fields = ['name', 'permissions', 'project', 'application', 'expires_at', 'requests_per_second'];
+const fields = [
+  'name',
+  'permissions',
+  'project',
+  'application',
+  'expires_at',
+  'requests_per_second',
+  'allowed_networks',
+];
 
 export function NewKey({ onClose }: { onClose: () => void }) {
   const org = useOrg();
@@ -25,6 +33,7 @@ export function NewKey({ onClose }: { onClose: () => void }) {
   const [application, setApplication] = useState<string | null>(null);
   const [expiresAt, setExpiresAt] = useState<string | null>(null);
   const [rate, setRate] = useState<number | null>(null);
+  const [networks, setNetworks] = useState<string[]>([]);
   const applications = useQuery({
     queryKey: [org, 'applications', project],
     enabled: project !== null,
@@ -41,6 +50,7 @@ export function NewKey({ onClose }: { onClose: () => void }) {
             permissions,
             expires_at: expiresAt,
             requests_per_second: rate,
+            allowed_networks: networks.length > 0 ? networks : null,
             ...(project && { project }),
             ...(project && application && { application }),
           },
@@ -113,6 +123,15 @@ export function NewKey({ onClose }: { onClose: () => void }) {
           value={rate ?? ''}
           error={errors.requests_per_second}
           onChange={value => setRate(value === '' ? null : Number(value))}
+        />
+        <TagsInput
+          label="Allowed addresses"
+          description="Addresses and networks it may be used from, such as 203.0.113.7 or 10.0.0.0/8."
+          placeholder={networks.length === 0 ? 'Anywhere' : ''}
+          value={networks}
+          error={Object.entries(errors).find(([field]) => field.startsWith('allowed_networks'))?.[1]}
+          onChange={setNetworks}
+          splitChars={[',', ' ']}
         />
         <FormFailure error={create.error} shown={fields} />
         <FormButtons>
