@@ -21,11 +21,13 @@ import { createCipher } from './lib/cipher.ts';
 import { Oidc } from './lib/oidc.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
+import { smtp } from './providers/email/smtp.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { createInboxWriter } from './services/inbox.ts';
 import { KeyUse } from './services/keys.ts';
+import { Mailer } from './services/mail.ts';
 import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
@@ -70,7 +72,9 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     onError: error => log.warn({ err: error }, 'a database connection broke'),
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
+  const mailer = openMailer(config, log);
   const close = async () => {
+    await mailer?.close();
     await outbound.close();
     await database.close();
     await embedded?.release();
@@ -91,6 +95,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       keyUse: new KeyUse(),
       missingVariables: new MissingVariables(),
       signIn: createSignIn(createSigner(secretKey), config.oidc && new Oidc(config.oidc)),
+      mailer,
       plans: new Plans({ db, directory, cipher, providers }),
       pool: database.pool,
       outbound,
@@ -101,6 +106,13 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     await close();
     throw error;
   }
+}
+
+/** The operator's own mail server may stand anywhere, also in a private network. */
+function openMailer({ mail }: Config, log: FastifyBaseLogger): Mailer | undefined {
+  if (!mail) return undefined;
+  const outbound = createOutbound({ allow: ['0.0.0.0/0', '::/0'] });
+  return new Mailer(smtp.open(mail, { outbound }), log);
 }
 
 export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {

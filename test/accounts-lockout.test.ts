@@ -29,7 +29,7 @@ const attempt = (email: string, given: string, from = '192.0.2.1') =>
 async function wait(): Promise<void> {
   const { db } = service.house.deps;
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ locked_until: new Date(Date.now() - 1) })
     .execute();
 }
@@ -78,7 +78,7 @@ test('wrong passwords of long ago are forgotten', async () => {
   const { db } = service.house.deps;
   for (let i = 0; i < 4; i++) await attempt(email, 'wrong password');
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ since: new Date(Date.now() - 16 * 60_000) })
     .execute();
   for (let i = 0; i < 4; i++) expectProblem(await attempt(email, 'wrong password'), 401, 'session.refused');
@@ -164,7 +164,7 @@ test('upkeep removes sessions, invites and failures whose time is over', async (
   await db.insertInto('invites').values(invites).execute();
   await attempt('late@people.test', 'wrong password');
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ since: new Date(Date.now() - 16 * 60_000), locked_until: null })
     .execute();
   await keepUp(deps, Date.now());
@@ -172,5 +172,5 @@ test('upkeep removes sessions, invites and failures whose time is over', async (
     hashes[2],
   ]);
   expect(await db.selectFrom('invites').select('email').execute()).toEqual([{ email: 'b@people.test' }]);
-  expect(await db.selectFrom('sign_in_attempts').selectAll().execute()).toEqual([]);
+  expect(await db.selectFrom('sign_in_limits').selectAll().execute()).toEqual([]);
 });

@@ -44,6 +44,8 @@ describe('an invite', () => {
       role: 'editor',
       expires_at: expect.any(String),
       link: expect.stringMatching(`^${service.address}/invite/[\\w-]{43}$`),
+      mailed: false,
+      mail_failure: null,
     });
     const inDays = (Date.parse(answer.body.expires_at) - Date.now()) / 86_400_000;
     expect(inDays).toBeGreaterThan(6.9);

@@ -9,10 +9,14 @@ export interface Named {
 }
 
 export interface Place {
-  organization: Named;
+  organization: PlacedOrganization;
   project?: Named;
   application?: Named;
   event?: PlacedEvent;
+}
+
+export interface PlacedOrganization extends Named {
+  two_factor_required: boolean;
 }
 
 export interface PlacedEvent extends Named {
@@ -36,7 +40,7 @@ export interface Within {
 }
 
 interface Row {
-  organization: Named;
+  organization: PlacedOrganization;
   project: Named | null;
   application: Named | null;
   event: PlacedEvent | null;
@@ -46,7 +50,8 @@ interface Row {
 export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slugs): Promise<Place | undefined> {
   const { rows } = await sql<Row>`
     select
-      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name) as organization,
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
+        'two_factor_required', o.two_factor_required) as organization,
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null

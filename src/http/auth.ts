@@ -20,7 +20,7 @@ import { authenticate, type Key } from '../services/keys.ts';
 import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
 import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
-import { findSession, instancePermissionsOf, roleIn, type Session } from '../services/sessions.ts';
+import { findSession, instancePermissionsOf, isTwoFactor, roleIn, type Session } from '../services/sessions.ts';
 import { findAddress, findUser } from '../services/users.ts';
 import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
 import type { Caller, Found, Route } from './route.ts';
@@ -122,6 +122,12 @@ async function admitPerson(
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
   const caller = callerWith(permissionsOf(role), place.organization.id);
+  if (place.organization.two_factor_required && !isTwoFactor(session)) {
+    throw new AppError(
+      'session.two_factor_required',
+      `${org} requires two-factor authentication: set up an authenticator app or a passkey for your account`,
+    );
+  }
   return { session, caller, found: await find(deps, caller.reach as Reach, params) };
 }
 

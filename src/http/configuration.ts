@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { OrganizationDocument } from '../core/declarative.ts';
 import { AppError, invalid } from '../core/errors.ts';
+import { recordRead } from '../services/audit.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../services/declarative.ts';
 import type { Deps } from '../services/deps.ts';
 import { plain, type Route } from './route.ts';
@@ -71,6 +72,7 @@ export const configurationRoutes: Route[] = [
     status: 200,
     answer: OrganizationDocument,
     handle: async ({ deps, organization }) => {
+      await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
       const { organizations } = await exportConfiguration(deps, [organization.slug]);
       return organizations[0]!;
     },

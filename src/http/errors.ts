@@ -22,7 +22,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const known = toAppError(error, request.routeOptions?.config?.consumes ?? 'application/json');
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
-  const { fields, retryAfterSeconds, allow, uses } = known.details;
+  const { fields, retryAfterSeconds, allow, uses, secondFactor } = known.details;
   reply.header('x-request-id', request.id); // no hook has run when the path could not even be read
   if (status === 401) reply.header('www-authenticate', 'Key');
   if (allow) reply.header('allow', allow.join(', '));
@@ -39,6 +39,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       code: known.code,
       errors: fields,
       uses,
+      second_factor: secondFactor,
       request_id: request.id,
     });
 }

@@ -12,6 +12,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { AppError, invalid } from '../core/errors.ts';
+import { recordRead } from '../services/audit.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
@@ -179,12 +180,26 @@ function addRoute(
           row: unknown,
         ) => string;
         const asked = { ...call, query: request.query as never };
+        if (route.personal) await recordWholeRead(route.personal, call, request);
         return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize));
       }
       reply.code(route.status);
       return route.handle({ ...call, body: request.body as never, query: request.query as never });
     },
   });
+}
+
+/** Of the people of an organization, or of a list. A page is no whole, and HEAD reads nothing. */
+async function recordWholeRead(
+  noun: 'account' | 'user' | 'list',
+  call: Call & Found,
+  request: FastifyRequest,
+): Promise<void> {
+  const { limit, search } = request.query as { limit?: number; search?: string };
+  if (limit !== undefined || request.method === 'HEAD') return;
+  const { deps, organization, project, list } = call;
+  const path = list ? `${project.slug}/${list.name}` : '';
+  await recordRead(deps, organization.id, { action: 'read', noun, path, ...(search && { after: { search } }) });
 }
 
 /** On a public route. */

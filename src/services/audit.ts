@@ -1,10 +1,18 @@
 /** The audit log. Every use case that changes something records it, in the transaction of the change. */
 import type { Json } from '../core/json.ts';
-import { addAuditEntries, type NewAuditEntry } from '../db/audit.ts';
+import {
+  type AuditEntry,
+  type AuditFilter,
+  addAuditEntries,
+  listAuditEntries,
+  type NewAuditEntry,
+} from '../db/audit.ts';
 import type { Db } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
 
-export { listAuditEntries } from '../db/audit.ts';
+export { type AuditEntry, type AuditFilter, listAuditEntries } from '../db/audit.ts';
+
+const entriesAtOnce = 1_000;
 
 /** `db` is the transaction of the change: what did not happen leaves no trace, and what happened always does. */
 export async function record(
@@ -14,6 +22,30 @@ export async function record(
   ...entries: NewAuditEntry[]
 ): Promise<void> {
   await addAuditEntries(db, organizationId, actor, entries);
+}
+
+/** That many people's data, or the log itself, was read as a whole: once for each reading, before its first row. */
+export async function recordRead(
+  deps: Deps,
+  organizationId: number,
+  entry: NewAuditEntry & { action: 'read' | 'export' },
+): Promise<void> {
+  await record(deps, deps.db, organizationId, entry);
+}
+
+/** The newest first, some at a time: memory stays flat for any length. The export itself is its first entry. */
+export async function* exportAudit(
+  deps: Deps,
+  organizationId: number,
+  filter: AuditFilter,
+): AsyncGenerator<AuditEntry[]> {
+  let after = 0;
+  for (;;) {
+    const entries = await listAuditEntries(deps.db, organizationId, filter, { after, limit: entriesAtOnce });
+    if (entries.length === 0) return;
+    yield entries;
+    after = entries.at(-1)!.id;
+  }
 }
 
 type Values = Record<string, unknown>;

@@ -10,6 +10,7 @@ import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
+import type { Mailer } from './mail.ts';
 import type { MissingVariables } from './missing-variables.ts';
 import type { Plans } from './plans.ts';
 import type { SignIn } from './sessions.ts';
@@ -22,6 +23,8 @@ export interface Deps {
   occurrences: Batcher<NewOccurrence, Stored>;
   keyUse: KeyUse;
   signIn: SignIn;
+  /** For Belfry's own mails, if there is a mail server for them. */
+  mailer: Mailer | undefined;
   plans: Plans;
   /** For the messages that are sent to try something out; workers have a client of their own. */
   outbound: Outbound;

@@ -1,11 +1,13 @@
 /** Organizations themselves, and reading what they are made of. */
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
-import { getOrganization as findOrganization } from '../db/organizations.ts';
+import { getOrganization as findOrganization, setTwoFactorRequired } from '../db/organizations.ts';
 import type { Place, Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
+import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import { type Check, change, putEntry, requirePlace } from './entries.ts';
+import { isTwoFactor, type Session } from './sessions.ts';
 
 export { listApplications } from '../db/applications.ts';
 export { listChannels } from '../db/channels.ts';
@@ -33,6 +35,7 @@ export interface OrganizationSettings {
   slug: string;
   name: string;
   retention_days: number;
+  two_factor_required: boolean;
   created_at: string;
 }
 
@@ -48,16 +51,48 @@ export async function updateOrganization(
 ): Promise<OrganizationSettings> {
   return change(deps, { org }, async trx => {
     const { organization } = await requirePlace(trx, { org });
-    const { created_at, ...current } = await readSettings(trx, organization.id);
-    check({ ...current, created_at });
+    const settings = await readSettings(trx, organization.id);
+    check(settings);
+    const { slug, name, retention_days } = settings;
+    const current = { slug, name, retention_days };
     await putEntry(deps, trx, { org }, undefined, mergeEntry(current, changes) as typeof current);
     return readSettings(trx, organization.id);
   });
 }
 
+/** Whoever asks for it has it themselves: nobody locks themselves out. */
+export async function requireTwoFactor(
+  deps: Deps,
+  organizationId: number,
+  required: boolean,
+  session: Session | undefined,
+  check: Check<OrganizationSettings>,
+): Promise<OrganizationSettings> {
+  if (required && session && !isTwoFactor(session)) {
+    const told = 'set up an authenticator app or a passkey for your own account before you require it of others';
+    throw new AppError('account.two_factor_missing', told);
+  }
+  const settings = await deps.db.transaction().execute(async trx => {
+    const before = await readSettings(trx, organizationId);
+    check(before);
+    if (before.two_factor_required === required) return before;
+    await setTwoFactorRequired(trx, organizationId, required);
+    await record(deps, trx, organizationId, {
+      action: 'update',
+      noun: 'organization',
+      path: before.slug,
+      before: { two_factor_required: !required },
+      after: { two_factor_required: required },
+    });
+    return { ...before, two_factor_required: required };
+  });
+  deps.directory.forget(organizationId);
+  return settings;
+}
+
 async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
   const row = await findOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
-  const { slug, name, retention_days, created_at } = row;
-  return { slug, name, retention_days, created_at: created_at.toISOString() };
+  const { slug, name, retention_days, two_factor_required, created_at } = row;
+  return { slug, name, retention_days, two_factor_required, created_at: created_at.toISOString() };
 }

@@ -18,6 +18,8 @@ export class Browser {
   readonly #address: string;
   cookie = '';
   csrf = '';
+  /** What tells this device from strangers. */
+  device = '';
 
   constructor(address: string) {
     this.#address = address;
@@ -25,13 +27,14 @@ export class Browser {
 
   async ask({ headers = {}, ...asked }: Asked): Promise<Answer> {
     const own = {
-      ...(this.cookie && { cookie: this.cookie }),
+      ...((this.cookie || this.device) && { cookie: [this.cookie, this.device].filter(Boolean).join('; ') }),
       ...(this.csrf && { 'x-csrf-token': this.csrf }),
     };
     const answer = await ask(this.#address, { ...asked, headers: { ...own, ...headers } });
-    const [set] = ([answer.headers['set-cookie']] as (string | string[] | undefined)[]).flat();
-    const session = set && /^(belfry_session=[^;]*)/.exec(set)?.[1];
-    if (session) this.cookie = session;
+    for (const set of ([answer.headers['set-cookie'] ?? []] as (string | string[])[]).flat()) {
+      this.cookie = /^(belfry_session=[^;]*)/.exec(set)?.[1] ?? this.cookie;
+      this.device = /^(belfry_device_\d+=[^;]*)/.exec(set)?.[1] ?? this.device;
+    }
     if (answer.body?.csrf_token) this.csrf = answer.body.csrf_token;
     return answer;
   }
