@@ -169,6 +169,7 @@ describe('members', () => {
       role: 'admin',
       created_at: expect.any(String),
       last_seen_at: expect.any(String),
+      two_factor: false,
     });
     expect(text).not.toContain(other.email);
   });

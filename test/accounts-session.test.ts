@@ -27,7 +27,10 @@ const person = (input = {}) => signedIn(service.address, service.house.deps, inp
 
 test('the ways to sign in are told to anybody', async () => {
   const { status, body } = await ask(service.address, { path: '/api/session/options/' });
-  expect([status, body]).toEqual([200, { password: true, oidc: null, password_reset: false, version: expect.any(String) }]);
+  expect([status, body]).toEqual([
+    200,
+    { password: true, oidc: null, password_reset: false, version: expect.any(String) },
+  ]);
 });
 
 test('email and password open a session that says who it is and what they may do', async () => {

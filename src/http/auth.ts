@@ -121,13 +121,13 @@ async function admitPerson(
   const place = isStorable(org) ? await deps.directory.findPlace({ org }) : undefined;
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
-  const caller = callerWith(permissionsOf(role), place.organization.id);
   if (place.organization.two_factor_required && !isTwoFactor(session)) {
     throw new AppError(
       'session.two_factor_required',
       `${org} requires two-factor authentication: set up an authenticator app or a passkey for your account`,
     );
   }
+  const caller = callerWith(permissionsOf(role), place.organization.id);
   return { session, caller, found: await find(deps, caller.reach as Reach, params) };
 }
 

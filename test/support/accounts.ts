@@ -1,4 +1,5 @@
 /** People for tests: accounts with a role, and a browser that keeps its cookie. */
+import { sha256 } from '../../src/core/tokens.ts';
 import { type AccountInput, createAccount } from '../../src/services/accounts.ts';
 import type { Deps } from '../../src/services/deps.ts';
 import { type Answer, type Asked, ask } from './api.ts';
@@ -11,6 +12,15 @@ export async function newAccount(deps: Deps, input: Partial<AccountInput> = {}) 
   const email = `person-${++count}@people.test`;
   const { id } = await createAccount(deps, { email, name: 'A person', password, ...input });
   return { id, email: input.email ?? email };
+}
+
+/** As if many strangers had guessed the password, each from a network of its own. */
+export async function guessedFromAnywhere({ db }: Deps, email: string, attempts: number): Promise<void> {
+  const scope = 'password from anywhere';
+  await db
+    .insertInto('sign_in_limits')
+    .values({ email_hash: sha256(email), scope, attempts })
+    .execute();
 }
 
 /** What a browser does: keeps the cookie, and sends the CSRF token that it was told. */
