@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import { exportAudit, listAuditEntries, recordRead, type AuditEntry as StoredEntry } from '../services/audit.ts';
+import { describeEntry, exportAudit, listAuditEntries, recordRead } from '../services/audit.ts';
 import { list, plain, type Route } from './route.ts';
 
 const AuditEntry = Type.Object(
@@ -36,14 +36,6 @@ function toFilter({ since, until, ...query }: Static<typeof AuditFilter>) {
   return { ...query, since: since ? new Date(since) : undefined, until: until ? new Date(until) : undefined };
 }
 
-function show({ actor_kind, actor_id, actor_name, at, ...entry }: StoredEntry) {
-  return { ...entry, at: at.toISOString(), actor: { kind: actor_kind as 'key', id: actor_id, name: actor_name } };
-}
-
-async function* toLines(pages: AsyncIterable<StoredEntry[]>): AsyncGenerator<string> {
-  for await (const entries of pages) yield entries.map(entry => `${JSON.stringify(show(entry))}\n`).join('');
-}
-
 const tag = 'Audit';
 
 export const auditRoutes: Route[] = [
@@ -57,7 +49,7 @@ export const auditRoutes: Route[] = [
     query: AuditFilter,
     item: AuditEntry,
     list: async ({ deps, organization, query }, page) =>
-      (await listAuditEntries(deps.db, organization.id, toFilter(query), page)).map(show),
+      (await listAuditEntries(deps.db, organization.id, toFilter(query), page)).map(describeEntry),
   }),
   plain({
     method: 'GET',
@@ -79,7 +71,7 @@ export const auditRoutes: Route[] = [
         .type('application/x-ndjson; charset=utf-8')
         .header('content-disposition', `attachment; filename="${name}"`)
         .serializer((text: string) => text);
-      const lines = isHead ? [] : toLines(exportAudit(deps, organization.id, toFilter(query)));
+      const lines = isHead ? [] : exportAudit(deps, organization.id, toFilter(query));
       return reply.send(Readable.from(lines, { objectMode: false })) as never;
     },
   }),

@@ -1,4 +1,5 @@
 /** The audit log. Every use case that changes something records it, in the transaction of the change. */
+import type { Actor } from '../core/actor.ts';
 import type { Json } from '../core/json.ts';
 import {
   type AuditEntry,
@@ -10,7 +11,7 @@ import {
 import type { Db } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
 
-export { type AuditEntry, type AuditFilter, listAuditEntries } from '../db/audit.ts';
+export { type AuditFilter, listAuditEntries } from '../db/audit.ts';
 
 const entriesAtOnce = 1_000;
 
@@ -33,17 +34,23 @@ export async function recordRead(
   await record(deps, deps.db, organizationId, entry);
 }
 
-/** The newest first, some at a time: memory stays flat for any length. The export itself is its first entry. */
+/** As callers see it. */
+export function describeEntry({ actor_kind, actor_id, actor_name, at, ...entry }: AuditEntry) {
+  const kind = actor_kind as Actor['kind'];
+  return { ...entry, at: at.toISOString(), actor: { kind, id: actor_id, name: actor_name } };
+}
+
+/** JSON lines, the newest first, some at a time: memory stays flat for any length. */
 export async function* exportAudit(
-  deps: Deps,
+  { db }: Pick<Deps, 'db'>,
   organizationId: number,
   filter: AuditFilter,
-): AsyncGenerator<AuditEntry[]> {
+): AsyncGenerator<string> {
   let after = 0;
   for (;;) {
-    const entries = await listAuditEntries(deps.db, organizationId, filter, { after, limit: entriesAtOnce });
+    const entries = await listAuditEntries(db, organizationId, filter, { after, limit: entriesAtOnce });
     if (entries.length === 0) return;
-    yield entries;
+    yield entries.map(entry => `${JSON.stringify(describeEntry(entry))}\n`).join('');
     after = entries.at(-1)!.id;
   }
 }

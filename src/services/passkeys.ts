@@ -27,6 +27,8 @@ const registration = 'registering a passkey';
 const mostPasskeys = 25;
 /** Those that the specification knows; browsers may send others, which are of no use to them later. */
 const knownTransports = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const;
+/** EdDSA, ES256 and RS256: between them, every authenticator there is. Those after quanta are experiments in Node.js. */
+const algorithms = [-8, -7, -257];
 type Transport = (typeof knownTransports)[number];
 
 /** The address of the console, as the browser sees it: a passkey belongs to it. */
@@ -71,6 +73,7 @@ export async function beginRegistration(
     userID: Uint8Array.from(Buffer.from(deps.signIn.signer.sign(String(id), 'passkey user'), 'base64url')),
     attestationType: 'none',
     excludeCredentials: known.map(describe),
+    supportedAlgorithmIDs: algorithms,
     authenticatorSelection: { residentKey: 'preferred', userVerification: 'preferred' },
     timeout: ceremonySeconds * 1_000,
   });
@@ -95,6 +98,7 @@ export async function finishRegistration(
     expectedOrigin: site.origin,
     expectedRPID: requireName(site),
     requireUserVerification: false,
+    supportedAlgorithmIDs: algorithms,
   }).catch(error => {
     throw new AppError('passkey.invalid', `the browser's answer is not valid: ${(error as Error).message}`);
   });
