@@ -1,7 +1,7 @@
 /** Signing in as people do, in a real browser with an authenticator of its own: passkeys, codes, resets, sessions. */
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../scripts/console.ts';
 import type { Service } from '../src/app.ts';
 import { createAccount } from '../src/services/accounts.ts';
@@ -12,6 +12,9 @@ import { axeViolations, openBrowser, signIn, type Visit, visit } from './support
 import { testService } from './support/database.ts';
 import { openSmtpPeer, type SmtpPeer } from './support/smtp.ts';
 import { codeOf } from './support/totp.ts';
+
+// Each of these is a journey of a minute on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
 
 let service: Service;
 let mailing: Service;
@@ -51,6 +54,7 @@ async function newPerson(role: 'owner' | 'viewer' = 'owner', of = service) {
 /** With a device that has a fingerprint reader, and a finger on it. */
 async function openVisit(of = service): Promise<Visit> {
   const visitor = await visit(browser, addressOf(of));
+  visitor.context.setDefaultTimeout(60_000);
   const devtools = await visitor.context.newCDPSession(visitor.page);
   await devtools.send('WebAuthn.enable');
   await devtools.send('WebAuthn.addVirtualAuthenticator', {
@@ -112,7 +116,7 @@ test('a passkey is added, signs in without a password, and is the second factor 
   await page.goto('/o/demo/account');
   await button(page, 'Add passkey').click();
   await saveCodes(page);
-  await page.getByText('Passkey added.').waitFor();
+  await page.getByRole('list', { name: 'Your passkeys' }).getByText('Chrome on Linux').waitFor();
   expect(await axeViolations(page)).toEqual([]);
 
   await signOut(page);
@@ -156,49 +160,42 @@ test('a passkey is added, signs in without a password, and is the second factor 
   await visitor.close();
 });
 
-describe('the answer of a passkey', () => {
-  test('opens one session: what somebody recorded opens nothing, nor does another account’s', async () => {
-    const person = await newPerson();
-    const other = await newPerson();
-    const visitor = await openVisit();
-    const { page } = visitor;
-    await signIn(page, person);
-    await page.goto('/o/demo/account');
-    await button(page, 'Add passkey').click();
-    await saveCodes(page);
-    await signOut(page);
-    const [sent] = await Promise.all([
-      page.waitForRequest(request => request.method() === 'POST' && request.url().endsWith('/api/session/passkey/')),
-      button(page, 'Sign in with a passkey').click(),
-    ]);
-    await page.waitForURL(/\/o\/demo/);
-    const body = sent.postDataJSON();
-    const headers = { host: new URL(addressOf(service)).host };
-    const client = new Client(service.address);
-    const replay = await client.ask({ method: 'POST', path: '/api/session/passkey/', body, headers });
-    expect([replay.status, replay.body.code]).toEqual([401, 'session.expired']);
+test('the answer of a passkey opens one session: what somebody recorded opens nothing', async () => {
+  const person = await newPerson();
+  const visitor = await openVisit();
+  const { page } = visitor;
+  await signIn(page, person);
+  await page.goto('/o/demo/account');
+  await button(page, 'Add passkey').click();
+  await saveCodes(page);
+  await signOut(page);
+  const [sent] = await Promise.all([
+    page.waitForRequest(request => request.method() === 'POST' && request.url().endsWith('/api/session/passkey/')),
+    button(page, 'Sign in with a passkey').click(),
+  ]);
+  await page.waitForURL(/\/o\/demo/);
+  const body = sent.postDataJSON();
+  const client = new Client(service.address);
+  const ask = async (path: string, given?: object, host = new URL(addressOf(service)).host) => {
+    const answer = await client.ask({ method: 'POST', path, body: given, headers: { host } });
+    return { ...answer, told: [answer.status, answer.body.code] };
+  };
+  expect((await ask('/api/session/passkey/', body)).told).toEqual([401, 'passkey.refused']);
+  // Many authenticators do not count: then the challenge is what works once.
+  await service.house.deps.db.updateTable('passkeys').set({ counter: 0 }).execute();
+  expect((await ask('/api/session/passkey/', body)).told).toEqual([401, 'session.expired']);
+  // The token of another sign-in has another challenge, and another host is another site.
+  const begun = await ask('/api/session/passkey/options/');
+  const moved = { ...body, token: begun.body.token };
+  expect((await ask('/api/session/passkey/', moved)).told).toEqual([401, 'passkey.refused']);
+  expect((await ask('/api/session/passkey/', body, 'evil.test')).told).toEqual([401, 'passkey.refused']);
+  expect((await ask('/api/session/passkey/', { ...body, token: 'made up' })).told).toEqual([401, 'session.expired']);
 
-    // The token of another sign-in has another challenge.
-    const begun = await client.ask({ method: 'POST', path: '/api/session/passkey/options/', headers });
-    const moved = { ...body, token: begun.body.token };
-    const refused = await client.ask({ method: 'POST', path: '/api/session/passkey/', body: moved, headers });
-    expect([refused.status, refused.body.code]).toEqual([401, 'passkey.refused']);
-    const elsewhere = { host: 'evil.test' };
-    const foreign = await client.ask({
-      method: 'POST',
-      path: '/api/session/passkey/',
-      body: moved,
-      headers: elsewhere,
-    });
-    expect([foreign.status, foreign.body.code]).toEqual([401, 'passkey.refused']);
-
-    // At a bare address there are none, and the answer says what to do.
-    const bare = await client.ask({ method: 'POST', path: '/api/session/passkey/options/' });
-    expect([bare.status, bare.body.code]).toEqual([409, 'passkey.unavailable']);
-    expect(bare.body.detail).toContain(addressOf(service));
-    expect(other.email).not.toBe(person.email);
-    await visitor.close();
-  });
+  // At a bare address there are none, and the answer says what to do.
+  const bare = await client.ask({ method: 'POST', path: '/api/session/passkey/options/' });
+  expect([bare.status, bare.body.code]).toEqual([409, 'passkey.unavailable']);
+  expect(bare.body.detail).toContain(addressOf(service));
+  await visitor.close();
 });
 
 test('an authenticator app is set up, asked for, and replaced by a recovery code when the phone is lost', async () => {
@@ -248,7 +245,7 @@ test('while strangers guess, whoever has an authenticator app signs in with pass
   const { secret } = await addApp(visitor.page);
   await visitor.close();
   await guessedFromAnywhere(service.house.deps, person.email, 49);
-  const elsewhere = await visit(browser, addressOf(service));
+  const elsewhere = await openVisit();
   const { page } = elsewhere;
   await fillSignIn(page, { ...person, password: 'not the password' });
   await page.getByRole('alert').waitFor();
@@ -279,7 +276,7 @@ test('an owner requires two-factor authentication, and a member is led to set it
   await member.page.getByRole('heading', { name: 'People' }).waitFor();
 
   await page.goto('/o/demo/settings');
-  await page.getByText('Require two-factor authentication').click();
+  await page.getByRole('switch', { name: 'Require two-factor authentication' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Require it' }).click();
   await page.getByText('Two-factor authentication is now required.').waitFor();
   await page.goto('/o/demo/team');
@@ -299,7 +296,7 @@ test('an owner requires two-factor authentication, and a member is led to set it
   await member.close();
 
   await page.goto('/o/demo/settings');
-  await page.getByText('Require two-factor authentication').click();
+  await page.getByRole('switch', { name: 'Require two-factor authentication' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Stop requiring it' }).click();
   await page.getByText('Two-factor authentication is no longer required.').waitFor();
   await visitor.close();
@@ -321,11 +318,11 @@ test('a forgotten password is reset by mail', async () => {
   });
   const [, token] = /belfry\.acme\.test\/reset-password\/([\w-]{43})/.exec(mail.raw.replaceAll('=\r\n', ''))!;
   await page.goto(`/reset-password/${token}`);
-  await page.getByLabel('New password').first().fill('short');
+  await page.getByLabel('New password', { exact: true }).fill('short');
   await button(page, 'Change password').click();
   await page.getByText(/is too short/).waitFor();
   expect(await axeViolations(page)).toEqual([]);
-  await page.getByLabel('New password').first().fill('a new, longer one');
+  await page.getByLabel('New password', { exact: true }).fill('a new, longer one');
   await button(page, 'Change password').click();
   await page.getByRole('heading', { name: 'Password changed' }).waitFor();
   await page.goto(`/reset-password/${token}`);

@@ -1,5 +1,5 @@
 /** The second step of signing in: a passkey, a code from the app, or a recovery code. */
-import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -61,6 +61,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
           Use a passkey
         </Button>
       )}
+      {passkey && methods.totp && !isRecovery && <Divider label="or" />}
       {withCode && (
         <form
           aria-label="Two-factor authentication"

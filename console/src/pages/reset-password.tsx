@@ -59,7 +59,7 @@ export default function ResetPassword() {
   return (
     <Front title="Choose a new password" lead={`For ${pending.data.email}`}>
       <form
-        aria-label="New password"
+        aria-label="Choose a new password"
         onSubmit={event => {
           event.preventDefault();
           reset.mutate();

@@ -1,5 +1,5 @@
 /** How you sign in besides your password: an authenticator app, passkeys, and recovery codes for when both are lost. */
-import { ActionIcon, Button, Group, Stack, Text, TextInput, Tooltip } from '@mantine/core';
+import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Tooltip } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { IconDeviceMobile, IconFingerprint, IconLifebuoy, IconPencil, IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -89,7 +89,7 @@ function Method({ icon, title, state, actions, children }: MethodProps) {
         </Group>
         <Group gap="xs">{actions}</Group>
       </Group>
-      {children}
+      {children && <Box pl={30}>{children}</Box>}
     </Stack>
   );
 }
@@ -236,9 +236,7 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
     <Method
       icon={<IconFingerprint size={18} stroke={1.6} />}
       title="Passkeys"
-      state={
-        obstacle ?? 'Sign in with your fingerprint, face, PIN or security key, with your password or instead of it.'
-      }
+      state={obstacle ?? 'Your fingerprint, face, PIN or security key. Also signs you in without a password.'}
       actions={
         <Button
           variant="default"
