@@ -160,9 +160,7 @@ describe('a password reset', () => {
   test('is mailed to one address a few times, and asked for from one network a few times more', async () => {
     const { email } = await newAccount(service.house.deps);
     for (let i = 0; i < 6; i++) expect((await request(email)).status).toBe(200);
-    const after = await newAccount(service.house.deps);
-    await request(after.email);
-    await eventually(() => expect(smtp.mails.map(({ to }) => to[0])).toContain(after.email));
+    await service.house.deps.mailer!.drain();
     expect(smtp.mails.filter(({ to }) => to[0] === email)).toHaveLength(3);
     const headers = { 'x-forwarded-for': '198.51.100.9' };
     for (let i = 0; i < 20; i++) expect((await request('nobody@people.test', headers)).status).toBe(200);

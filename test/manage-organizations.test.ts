@@ -23,6 +23,7 @@ test('its settings are shown and changed, and what is not given stays', async ()
     slug: 'acme',
     name: 'The acme company',
     retention_days: 90,
+    two_factor_required: false,
     created_at: expect.any(String),
   });
   const changed = await ask({ method: 'PATCH', path, body: { retention_days: 30 } });

@@ -74,8 +74,13 @@ export class Mailer {
     void sending.finally(() => this.#inFlight.delete(sending));
   }
 
-  async close(): Promise<void> {
+  /** Waits for what was to be sent later. */
+  async drain(): Promise<void> {
     await Promise.all(this.#inFlight);
+  }
+
+  async close(): Promise<void> {
+    await this.drain();
     await this.#sender.close();
   }
 }
