@@ -130,6 +130,7 @@ describe('the audit log', () => {
     await key()({ method: 'HEAD', path: '/api/o/acme/u/' });
     await key()({ method: 'HEAD', path: '/api/o/acme/audit/export/' });
     await ask(service.address, { path: '/api/o/acme/u/', key: tenants.acme.keys.without['user:read'] });
+    expectProblem(await key()({ path: '/api/o/acme/account/?cursor=nonsense' }), 400, 'request.invalid', ['cursor']);
     expect((await newest())[0]).toEqual(before);
   });
 

@@ -72,8 +72,8 @@ export const configurationRoutes: Route[] = [
     status: 200,
     answer: OrganizationDocument,
     handle: async ({ deps, organization }) => {
-      await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
       const { organizations } = await exportConfiguration(deps, [organization.slug]);
+      await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
       return organizations[0]!;
     },
   }),

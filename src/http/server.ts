@@ -21,7 +21,7 @@ import { readStretch, sendList } from './lists.ts';
 import { registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
-import type { Call, Caller, Found, Route } from './route.ts';
+import type { Call, Caller, Found, ListRoute, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { registerService } from './service.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody } from './validation.ts';
@@ -180,8 +180,9 @@ function addRoute(
           row: unknown,
         ) => string;
         const asked = { ...call, query: request.query as never };
-        if (route.personal) await recordWholeRead(route.personal, call, request);
-        return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize));
+        const { personal } = route;
+        const record = personal && (() => recordWholeRead(personal, call, request));
+        return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize), record);
       }
       reply.code(route.status);
       return route.handle({ ...call, body: request.body as never, query: request.query as never });
@@ -189,15 +190,13 @@ function addRoute(
   });
 }
 
-/** Of the people of an organization, or of a list. A page is no whole, and HEAD reads nothing. */
+/** Of the people of an organization, or of a list. */
 async function recordWholeRead(
-  noun: 'account' | 'user' | 'list',
-  call: Call & Found,
+  noun: NonNullable<ListRoute['personal']>,
+  { deps, organization, project, list }: Call & Found,
   request: FastifyRequest,
 ): Promise<void> {
-  const { limit, search } = request.query as { limit?: number; search?: string };
-  if (limit !== undefined || request.method === 'HEAD') return;
-  const { deps, organization, project, list } = call;
+  const { search } = request.query as { search?: string };
   const path = list ? `${project.slug}/${list.name}` : '';
   await recordRead(deps, organization.id, { action: 'read', noun, path, ...(search && { after: { search } }) });
 }
