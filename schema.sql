@@ -10,6 +10,7 @@ CREATE TABLE organizations (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   retention_days integer NOT NULL DEFAULT 90,
+  two_factor_required boolean NOT NULL DEFAULT false,
   triggers_per_second integer DEFAULT 20000,
   deliveries_per_trigger integer DEFAULT 5000000,
   users_limit integer DEFAULT 5000000,
@@ -412,6 +413,9 @@ CREATE TABLE accounts (
   oidc_subject text,
   created_at timestamptz NOT NULL DEFAULT now(),
   last_seen_at timestamptz,
+  totp_secret bytea,
+  totp_added_at timestamptz,
+  totp_last_step bigint,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_email_key UNIQUE (email),
   CONSTRAINT accounts_oidc_issuer_oidc_subject_key UNIQUE (oidc_issuer, oidc_subject)
@@ -436,7 +440,11 @@ CREATE TABLE sessions (
   expires_at timestamptz NOT NULL,
   user_agent text,
   origin text,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  method text NOT NULL DEFAULT 'password',
+  confirmed_at timestamptz NOT NULL DEFAULT now(),
   CONSTRAINT sessions_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT sessions_id_key UNIQUE (id),
   CONSTRAINT sessions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
 );
 CREATE INDEX sessions_by_account ON sessions (account_id);
@@ -548,6 +556,53 @@ CREATE TABLE latency_day_stats (
   CONSTRAINT latency_day_stats_pkey PRIMARY KEY (organization_id, day, bucket)
 );
 
+CREATE TABLE passkeys (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  account_id bigint NOT NULL,
+  credential_id bytea NOT NULL,
+  public_key bytea NOT NULL,
+  counter bigint NOT NULL,
+  transports text[] NOT NULL,
+  name text NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  last_used_at timestamptz,
+  CONSTRAINT passkeys_pkey PRIMARY KEY (id),
+  CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id),
+  CONSTRAINT passkeys_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+CREATE INDEX passkeys_by_account ON passkeys (account_id);
+
+CREATE TABLE recovery_codes (
+  account_id bigint NOT NULL,
+  code_hash bytea NOT NULL,
+  CONSTRAINT recovery_codes_pkey PRIMARY KEY (account_id, code_hash),
+  CONSTRAINT recovery_codes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+
+CREATE TABLE password_resets (
+  token_hash bytea NOT NULL,
+  account_id bigint NOT NULL,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT password_resets_pkey PRIMARY KEY (token_hash),
+  CONSTRAINT password_resets_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
+);
+CREATE INDEX password_resets_by_account ON password_resets (account_id);
+
+CREATE TABLE used_challenges (
+  challenge_hash bytea NOT NULL,
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT used_challenges_pkey PRIMARY KEY (challenge_hash)
+);
+
+CREATE TABLE sign_in_limits (
+  email_hash bytea NOT NULL,
+  scope text NOT NULL,
+  attempts integer NOT NULL,
+  since timestamptz NOT NULL DEFAULT now(),
+  locked_until timestamptz,
+  CONSTRAINT sign_in_limits_pkey PRIMARY KEY (email_hash, scope)
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -635,9 +690,11 @@ CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();
-CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin ON accounts
+CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin, totp_secret ON accounts
   FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER announce_account AFTER INSERT OR DELETE OR UPDATE ON memberships
   FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER announce_account AFTER DELETE ON sessions
+  FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER announce_account AFTER INSERT OR DELETE ON passkeys
   FOR EACH ROW EXECUTE FUNCTION announce_account();

@@ -19,11 +19,13 @@ import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
+import { smtp } from './providers/email/smtp.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
 import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
 import { UsageMeter } from './services/limits.ts';
+import { Mailer } from './services/mail.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { Rendering } from './services/rendering.ts';
@@ -74,8 +76,10 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
   const rendering = new Rendering(log);
+  const mailer = openMailer(config, log);
   const close = async () => {
     await rendering.close();
+    await mailer?.close();
     await outbound.close();
     await database.close();
     await embedded?.release();
@@ -97,6 +101,7 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
       signIn: createSignIn(createSigner(keyring), config.oidc && new Oidc(config.oidc)),
+      mailer,
       plans: new Plans({ db, directory, cipher, providers, rendering }),
       rendering,
       pool: database.pool,
@@ -108,6 +113,13 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
     await close();
     throw error;
   }
+}
+
+/** The operator's own mail server may stand anywhere, also in a private network. */
+function openMailer({ mail }: Config, log: FastifyBaseLogger): Mailer | undefined {
+  if (!mail) return undefined;
+  const outbound = createOutbound({ allow: ['0.0.0.0/0', '::/0'] });
+  return new Mailer(smtp.open(mail, { outbound }), log);
 }
 
 export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {

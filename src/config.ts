@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { AppError, type FieldErrors } from './core/errors.ts';
+import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { isNetwork } from './lib/networks.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
@@ -26,6 +27,8 @@ export interface Config {
   readonly role: Role;
   /** An identity provider that people may sign in by. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string; name: string } | undefined;
+  /** The mail server for invites and password resets. */
+  readonly mail: MailSettings | undefined;
   /** Private networks that channels may reach; empty: none, loopback included. */
   readonly outboundAllow: readonly string[];
   readonly trustProxy: readonly string[];
@@ -54,6 +57,7 @@ export const settings = {
   OIDC_CLIENT_ID: '',
   OIDC_CLIENT_SECRET: '',
   OIDC_NAME: 'SSO',
+  BELFRY_MAIL_URL: '',
   BELFRY_OUTBOUND_ALLOW: '',
   LOG_LEVEL: 'info',
   METRICS_HOST: '127.0.0.1',
@@ -172,6 +176,14 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     }
   }
 
+  const mailUrl = read('BELFRY_MAIL_URL');
+  const mail = mailUrl === '' ? undefined : readMailUrl(mailUrl);
+  if (mail && 'mistakes' in mail) for (const mistake of mail.mistakes) complain('BELFRY_MAIL_URL', mistake);
+  if (mail && !baseUrl) {
+    // Else whoever asks for a reset could choose the host that the link in the mail leads to.
+    complain('BASE_URL', 'is required with BELFRY_MAIL_URL: links in mails lead there');
+  }
+
   const config: Config = {
     host,
     port,
@@ -182,6 +194,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     previousSecretKeys,
     role: oneOf('BELFRY_ROLE', roles),
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
+    mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),

@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
+import { createKey } from '../src/services/keys.ts';
 import { Browser } from './support/accounts.ts';
 import { eventually, expectProblem } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
 import { belfry } from './support/process.ts';
 import { buildTenants } from './support/tenants.ts';
+import { enroll } from './support/totp.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
 const NODE_COMPILE_CACHE = path.join(tmpdir(), 'belfry-test-compiled');
@@ -55,6 +57,46 @@ test('an account is created, listed, gets a new password and is removed while th
   expect(JSON.parse((await account(['list', '--json'])).stdout)).not.toContainEqual(expect.objectContaining({ email }));
 });
 
+test('somebody who has lost every second factor signs in with the password again', async () => {
+  const email = 'lost@people.test';
+  const { stdout } = await account(['create', '--email', email]);
+  const browser = new Browser(service.address);
+  await browser.signIn(email, stdout.trim());
+  await enroll(browser);
+  expect((await account(['list'])).stdout).toMatch(/^lost@people\.test .* on *$/m);
+  const reset = await account(['reset-two-factor', '--email', email]);
+  expect([reset.code, reset.stdout]).toEqual([0, `Removed the second factors of ${email}.\n`]);
+  expect((await new Browser(service.address).signIn(email, stdout.trim())).status).toBe(200);
+  expect((await account(['list'])).stdout).toMatch(/^lost@people\.test .* off *$/m);
+});
+
+test('the audit log comes as JSON lines, from the database and from a server, and says that it was exported', async () => {
+  const env = {
+    DATABASE_URL: database.url,
+    BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
+    NODE_COMPILE_CACHE,
+  };
+  const { key } = await createKey(service.house.deps, 'acme', { name: 'auditor', permissions: ['audit:read'] });
+  const remote = { ...env, BELFRY_URL: service.address, BELFRY_KEY: key };
+  const linesOf = ({ stdout }: { stdout: string }) =>
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line));
+  const own = linesOf(await belfry(['audit', 'acme', '--noun', 'audit'], env));
+  expect(own).toMatchObject([{ action: 'export', noun: 'audit', actor: { kind: 'command' } }]);
+  const theirs = linesOf(await belfry(['audit', 'acme', '--noun', 'audit', '--since', '2020-01-01'], remote));
+  expect(theirs).toMatchObject([{ actor: { kind: 'key', name: 'auditor' } }, { actor: { kind: 'command' } }]);
+  for (const [args, words] of [
+    [[], 'name the organization'],
+    [['acme', '--since', 'yesterday'], '--since must be a time'],
+  ] as const) {
+    const refused = await belfry(['audit', ...args], env);
+    expect([refused.code, refused.stdout]).toEqual([2, '']);
+    expect(refused.stderr).toContain(words);
+  }
+});
+
 test('a member is created with a password from standard input', async () => {
   const email = 'member@people.test';
   const args = ['create', '--email', email, '--org', 'acme', '--role', 'editor', '--password-stdin'];
@@ -65,7 +107,7 @@ test('a member is created with a password from standard input', async () => {
 });
 
 test.each([
-  [[], 2, 'say account create, list, reset-password or remove'],
+  [[], 2, 'say account create, list, reset-password, reset-two-factor or remove'],
   [['create'], 2, '--email is missing'],
   [['create', '--email', 'x@people.test', '--org', 'acme'], 2, '--org and --role go together'],
   [['create', '--email', 'x@people.test', '--org', 'acme', '--role', 'king'], 2, '--role must be one of'],

@@ -1,12 +1,12 @@
 /** Guessing passwords: slow, soon refused, and it tells nothing about who has an account. */
 import { argon2Sync } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { costs, Passwords, TooManyPasswords } from '../src/lib/passwords.ts';
 import { resetPassword } from '../src/services/accounts.ts';
 import { sessionLife } from '../src/services/sessions.ts';
 import { keepUp } from '../src/services/upkeep.ts';
-import { Browser, newAccount, password } from './support/accounts.ts';
+import { Browser, guessedFromAnywhere, newAccount, password } from './support/accounts.ts';
 import { expectProblem } from './support/api.ts';
 import { testService } from './support/database.ts';
 
@@ -29,7 +29,7 @@ const attempt = (email: string, given: string, from = '192.0.2.1') =>
 async function wait(): Promise<void> {
   const { db } = service.house.deps;
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ locked_until: new Date(Date.now() - 1) })
     .execute();
 }
@@ -78,7 +78,7 @@ test('wrong passwords of long ago are forgotten', async () => {
   const { db } = service.house.deps;
   for (let i = 0; i < 4; i++) await attempt(email, 'wrong password');
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ since: new Date(Date.now() - 16 * 60_000) })
     .execute();
   for (let i = 0; i < 4; i++) expectProblem(await attempt(email, 'wrong password'), 401, 'session.refused');
@@ -90,6 +90,57 @@ test('the operator opens a locked account with a new password', async () => {
   const fresh = await resetPassword(service.house.deps, email);
   expect(fresh).toMatch(/^[a-z]{4}(-[a-z]{4}){4}$/);
   expect((await attempt(email, fresh)).status).toBe(200);
+});
+
+describe('somebody else’s guesses', () => {
+  test('lock their own network, and not the owner on another one', async () => {
+    const { email } = await newAccount(service.house.deps);
+    for (let i = 0; i < 6; i++) await attempt(email, 'wrong password', '198.51.100.1');
+    expectProblem(await attempt(email, password, '198.51.100.1'), 429, 'session.locked');
+    expect((await attempt(email, password, '198.51.100.2')).status).toBe(200);
+  });
+
+  test('from very many networks lock strangers out, but not a device that has signed in before', async () => {
+    const { email } = await newAccount(service.house.deps);
+    const known = new Browser(service.address);
+    expect((await known.signIn(email)).status).toBe(200);
+    await guessedFromAnywhere(service.house.deps, email, 49);
+    expectProblem(await attempt(email, 'wrong password', '203.0.113.199'), 401, 'session.refused');
+    expectProblem(await attempt(email, password, '203.0.113.200'), 429, 'session.locked');
+    expect((await known.signIn(email)).status).toBe(200);
+  });
+
+  test('from a network that is refused altogether do not stop a device that has signed in before', async () => {
+    const { email } = await newAccount(service.house.deps);
+    const headers = { 'x-forwarded-for': '192.0.2.77' };
+    const known = new Browser(service.address);
+    const signIn = () => known.ask({ method: 'POST', path: '/api/session/', body: { email, password }, headers });
+    expect((await signIn()).status).toBe(200);
+    for (let i = 0; i < 100; i++) service.house.deps.signIn.failures.note('192.0.2.77', Date.now());
+    expectProblem(await attempt(email, password, '192.0.2.77'), 429, 'session.locked');
+    expect((await signIn()).status).toBe(200);
+  });
+});
+
+test('a device that has signed in before is limited by itself, and its cookie is of one account', async () => {
+  const { deps } = service.house;
+  const [{ email }, other] = [await newAccount(deps), await newAccount(deps)];
+  const known = new Browser(service.address);
+  await known.signIn(email);
+  expect(known.device).toMatch(/^belfry_device_\d+=[\w-]{22}\.[\w-]{43}$/);
+  for (let i = 0; i < 5; i++) expectProblem(await known.signIn(email, 'wrong password'), 401, 'session.refused');
+  expectProblem(await known.signIn(email), 429, 'session.locked');
+  // Neither a made-up cookie nor somebody else's makes a stranger known.
+  const from = '198.51.100.40';
+  for (let i = 0; i < 5; i++) await attempt(other.email, 'wrong password', from);
+  const [, signed] = known.device.split('=');
+  for (const value of [signed, `${'x'.repeat(22)}.${'y'.repeat(43)}`, 'nonsense', '']) {
+    const cookie = `belfry_device_${other.id}=${value}`;
+    const body = { email: other.email, password };
+    const headers = { 'x-forwarded-for': from, cookie };
+    const answer = await new Browser(service.address).ask({ method: 'POST', path: '/api/session/', body, headers });
+    expectProblem(answer, 429, 'session.locked');
+  }
 });
 
 test('a network address that fails a hundred times is refused, and others are not', async () => {
@@ -164,7 +215,7 @@ test('upkeep removes sessions, invites and failures whose time is over', async (
   await db.insertInto('invites').values(invites).execute();
   await attempt('late@people.test', 'wrong password');
   await db
-    .updateTable('sign_in_attempts')
+    .updateTable('sign_in_limits')
     .set({ since: new Date(Date.now() - 16 * 60_000), locked_until: null })
     .execute();
   await keepUp(deps, Date.now());
@@ -172,5 +223,5 @@ test('upkeep removes sessions, invites and failures whose time is over', async (
     hashes[2],
   ]);
   expect(await db.selectFrom('invites').select('email').execute()).toEqual([{ email: 'b@people.test' }]);
-  expect(await db.selectFrom('sign_in_attempts').selectAll().execute()).toEqual([]);
+  expect(await db.selectFrom('sign_in_limits').selectAll().execute()).toEqual([]);
 });

@@ -44,6 +44,8 @@ describe('an invite', () => {
       role: 'editor',
       expires_at: expect.any(String),
       link: expect.stringMatching(`^${service.address}/invite/[\\w-]{43}$`),
+      mailed: false,
+      mail_failure: null,
     });
     const inDays = (Date.parse(answer.body.expires_at) - Date.now()) / 86_400_000;
     expect(inDays).toBeGreaterThan(6.9);
@@ -167,6 +169,7 @@ describe('members', () => {
       role: 'admin',
       created_at: expect.any(String),
       last_seen_at: expect.any(String),
+      two_factor: false,
     });
     expect(text).not.toContain(other.email);
   });

@@ -46,7 +46,7 @@ test('what each role may do', () => {
   expect(added('admin', 'editor')).toEqual(
     expect.arrayContaining(['account:write', 'audit:read', 'channel:write', 'key:write', 'organization:write']),
   );
-  expect(added('owner', 'admin')).toEqual(['organization:delete']);
+  expect(added('owner', 'admin')).toEqual(['organization:delete', 'security:write']);
 });
 
 const inOrganization = keyRoutes.filter(route => route.path.includes(':org'));

@@ -27,7 +27,10 @@ const person = (input = {}) => signedIn(service.address, service.house.deps, inp
 
 test('the ways to sign in are told to anybody', async () => {
   const { status, body } = await ask(service.address, { path: '/api/session/options/' });
-  expect([status, body]).toEqual([200, { password: true, oidc: null, version: expect.any(String) }]);
+  expect([status, body]).toEqual([
+    200,
+    { password: true, oidc: null, password_reset: false, version: expect.any(String) },
+  ]);
 });
 
 test('email and password open a session that says who it is and what they may do', async () => {
@@ -35,9 +38,15 @@ test('email and password open a session that says who it is and what they may do
   const browser = new Browser(service.address);
   const answer = await browser.signIn(email.toUpperCase());
   const session = {
-    account: { id, email, name: 'Ann', admin: false },
+    account: { id, email, name: 'Ann', admin: false, two_factor: false },
     organizations: [
-      { slug: 'acme', name: 'The acme company', role: 'viewer', permissions: expect.arrayContaining(['user:read']) },
+      {
+        slug: 'acme',
+        name: 'The acme company',
+        role: 'viewer',
+        permissions: expect.arrayContaining(['user:read']),
+        two_factor_required: false,
+      },
     ],
     csrf_token: expect.stringMatching(/^[\w-]{43}$/),
   };

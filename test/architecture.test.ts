@@ -158,6 +158,31 @@ const acrossTenants: Record<string, string> = {
   listInvitesForAcrossTenants: 'whoever invited the owner of an email',
   listReachedAcrossTenants: 'the organizations of one person',
   takeAttemptAcrossTenants: 'about an email, whoever it belongs to',
+  clearTotpAcrossTenants: 'of a person, whichever organizations they are a member of',
+  confirmSessionAcrossTenants: 'a person proves who they are',
+  createPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  createResetAcrossTenants: 'a person may be a member of several organizations',
+  deleteOldChallengesAcrossTenants: 'upkeep',
+  deleteOldResetsAcrossTenants: 'upkeep',
+  deletePasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  endSessionAcrossTenants: 'a person ends one of their own sessions',
+  findPasskeyAcrossTenants: 'a passkey is presented before anyone knows whose it is',
+  findResetAcrossTenants: 'the link of a password reset names nobody',
+  getConfirmationAcrossTenants: 'a person proves who they are',
+  getTwoFactorAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listPasskeysAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listSessionsAcrossTenants: 'of a person, whichever organizations they are a member of',
+  lockAccountAcrossTenants: 'a person may be a member of several organizations',
+  renamePasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  replaceRecoveryCodesAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listSealedTotpAcrossTenants: 'whoever has an authenticator app, for a new secret key',
+  replaceTotpAcrossTenants: 'a person may be a member of several organizations',
+  setTotpAcrossTenants: 'of a person, whichever organizations they are a member of',
+  takeChallengeAcrossTenants: 'about a challenge, whoever answered it',
+  takeRecoveryCodeAcrossTenants: 'of a person, whichever organizations they are a member of',
+  takeResetAcrossTenants: 'a person may be a member of several organizations',
+  takeTotpStepAcrossTenants: 'of a person, whichever organizations they are a member of',
+  touchPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
   touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
   updateAccountAcrossTenants: 'a person may be a member of several organizations',
   describeServerAcrossTenants: 'about the database itself',
@@ -225,9 +250,20 @@ describe('the schema', () => {
 
   /**
    * What belongs to no tenant: the tenants themselves, the processes that serve them, and the people who work with one
-   * or several of them, with their sessions and their failures to sign in.
+   * or several of them, with their sessions, their ways to sign in and their failures to do so.
    */
-  const withoutTenant = ['organizations', 'workers', 'accounts', 'sessions', 'sign_in_attempts'];
+  const withoutTenant = [
+    'organizations',
+    'workers',
+    'accounts',
+    'sessions',
+    'sign_in_attempts',
+    'sign_in_limits',
+    'passkeys',
+    'recovery_codes',
+    'password_resets',
+    'used_challenges',
+  ];
 
   test('every table is a tenant’s, or one of a few that are nobody’s', async () => {
     const { rows } = await sql<{ name: string }>`

@@ -181,6 +181,48 @@ describe('settings', () => {
     expect(problemsOf({ OIDC_ISSUER: 'http://127.0.0.1:9000', ...rest })).toEqual({});
   });
 
+  test('a mail server is one address, with the sender in it', () => {
+    const BASE_URL = 'https://notify.example.com';
+    const mailOf = (BELFRY_MAIL_URL: string) => loadConfig({ BASE_URL, BELFRY_MAIL_URL }).mail;
+    expect(mailOf('smtp://jo%40x.test:p%3Aw@mail.x.test:2525?from=Belfry%20<no-reply@x.test>')).toEqual({
+      host: 'mail.x.test',
+      port: 2525,
+      secure: false,
+      user: 'jo@x.test',
+      password: 'p:w',
+      from: 'Belfry <no-reply@x.test>',
+    });
+    expect(mailOf('smtps://[::1]?from=b@x.test&starttls=never')).toEqual({
+      host: '::1',
+      secure: true,
+      starttls: 'never',
+      from: 'b@x.test',
+    });
+    expect(loadConfig({}).mail).toBeUndefined();
+    const file = fileWith('smtp://mail.x.test?from=b@x.test\n');
+    expect(loadConfig({ BASE_URL, BELFRY_MAIL_URL_FILE: file }).mail).toMatchObject({ host: 'mail.x.test' });
+  });
+
+  test.each([
+    ['mail.x.test', 'must be an address such as smtp://'],
+    ['https://mail.x.test?from=b@x.test', 'must be an address such as smtp://'],
+    ['smtp://?from=b@x.test', 'must be an address such as smtp://'],
+    ['smtp://mail.x.test', 'lacks the sender'],
+    ['smtp://mail.x.test?from=nobody', 'is not an email address'],
+    ['smtp://mail.x.test/path?from=b@x.test', 'has a path'],
+    ['smtp://mail.x.test?from=b@x.test&form=b@x.test', 'has the parameter "form"'],
+    ['smtp://mail.x.test?from=b@x.test&starttls=maybe', 'starttls=maybe'],
+    ['smtp://user@mail.x.test?from=b@x.test', 'give both or none'],
+    ['smtp://user:100%@mail.x.test?from=b@x.test', 'write % as %25'],
+  ])('BELFRY_MAIL_URL may not be %s', (BELFRY_MAIL_URL, words) => {
+    const problems = problemsOf({ BASE_URL: 'https://notify.example.com', BELFRY_MAIL_URL });
+    expect(problems).toEqual({ BELFRY_MAIL_URL: [expect.stringContaining(words)] });
+  });
+
+  test('mails need to know where their links lead', () => {
+    expect(Object.keys(problemsOf({ BELFRY_MAIL_URL: 'smtp://mail.x.test?from=b@x.test' }))).toEqual(['BASE_URL']);
+  });
+
   test('that are wrong are all told at once', () => {
     const problems = { PORT: 'x', BELFRY_ROLE: 'x', LOG_LEVEL: 'x', CORS_ORIGINS: 'x y', DATABASE_URL: 'x' };
     expect(Object.keys(problemsOf(problems)).sort()).toEqual(

@@ -40,7 +40,7 @@ async function fingerprintQuery(): Promise<string> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_class
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-      and relname <> 'sign_in_attempts' order by 1`.execute(service.house.deps.db);
+      and relname <> 'sign_in_limits' order by 1`.execute(service.house.deps.db);
   return rows
     .map(
       ({ name }) => `select '${name}' as name, count(*) as rows,

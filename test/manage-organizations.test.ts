@@ -24,6 +24,7 @@ test('its settings are shown and changed, and what is not given stays', async ()
     name: 'The acme company',
     retention_days: 90,
     max_key_lifetime_days: null,
+    two_factor_required: false,
     created_at: expect.any(String),
   });
   const changed = await ask({ method: 'PATCH', path, body: { retention_days: 30 } });

@@ -10,6 +10,7 @@ import { createSigner } from '../src/lib/signer.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { Plans } from '../src/services/plans.ts';
 import { forgetPreviousKeys, reencryptSecrets, rotateSecretKey } from '../src/services/secrets.ts';
+import { openTotpSecret, sealTotpSecret } from '../src/services/two-factor.ts';
 import { testDatabase } from './support/database.ts';
 import { exampleOrganization, webhookSecret } from './support/declarative.ts';
 import { belfry, root } from './support/process.ts';
@@ -271,11 +272,38 @@ describe('rotating', () => {
   });
 });
 
+test('authenticator apps keep working when the key is changed', async () => {
+  const house = await testDatabase();
+  try {
+    const before = createCipher(oldKey);
+    const made = await runSql<{ id: number }>(
+      house.url,
+      "insert into accounts (email) values ('ann@x.test') returning id::int",
+    );
+    const id = made[0]!.id;
+    await runSql(house.url, 'update accounts set totp_secret = $2 where id = $1', [
+      id,
+      sealTotpSecret(before, 'JBSWY3DPEHPK3PXP', id),
+    ]);
+    const cipher = createCipher(createKeyring(newKey, [oldKey]));
+    expect(await reencryptSecrets({ db: house.deps.db, cipher })).toMatchObject({ reencrypted: 1, unreadable: [] });
+    const rows = await runSql<{ totp_secret: Buffer }>(house.url, 'select totp_secret from accounts');
+    expect(openTotpSecret(createCipher(newKey), rows[0]!.totp_secret, id)).toBe('JBSWY3DPEHPK3PXP');
+  } finally {
+    await house.close();
+  }
+});
+
 test('nothing else is kept encrypted that a rotation would miss', () => {
   const sealing = readdirSync(path.join(root, 'src'), { recursive: true, encoding: 'utf8' })
     .filter(file => file.endsWith('.ts') && /\.seal\(/.test(readFileSync(path.join(root, 'src', file), 'utf8')))
     .sort();
-  // The first is walked through by services/secrets.ts, the second lives for minutes in a cookie. Whoever adds a third
-  // lets services/secrets.ts encrypt it anew.
-  expect(sealing).toEqual(['services/channel-secrets.ts', 'services/oidc.ts']);
+  // The first and the last are walked through by services/secrets.ts, the others live for minutes in a browser. Whoever
+  // adds another lets services/secrets.ts encrypt it anew.
+  expect(sealing).toEqual([
+    'services/channel-secrets.ts',
+    'services/oidc.ts',
+    'services/sealed-state.ts',
+    'services/two-factor.ts',
+  ]);
 });

@@ -32,6 +32,11 @@ export class Unreachable extends Error {
   override name = 'Unreachable';
 }
 
+/** Somebody changed their mind: nothing to tell them. */
+export class Cancelled extends Error {
+  override name = 'Cancelled';
+}
+
 let csrfToken = '';
 let onSignedOut: () => void = () => {};
 
@@ -53,7 +58,10 @@ const session: Middleware = {
     if (response.ok) return;
     const problem = await readProblem(response);
     const retryAfter = Number(response.headers.get('retry-after')) || undefined;
-    if (response.status === 401 && !/^\/api\/(session|invite)\//.test(schemaPath)) onSignedOut();
+    const { code } = problem;
+    // Or the organization began to require a second factor: the session knows, and the frame asks for it.
+    if (code === 'session.missing' ? schemaPath !== '/api/session/' : code === 'session.two_factor_required')
+      onSignedOut();
     throw new ApiError(response.status, problem, retryAfter);
   },
   onError({ error }) {

@@ -8,20 +8,25 @@ import { AccountMenu } from './components/account-menu.tsx';
 import { Page } from './components/page.tsx';
 import { SchemeToggle } from './components/scheme-toggle.tsx';
 import { useShortcuts } from './components/shortcuts.tsx';
-
+import { Waiting } from './components/states.tsx';
 import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.tsx';
 import { entryAt, navigation } from './nav.ts';
 import { lastOrganization, to, useOrg, useProject } from './places.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
 
 const Palette = lazy(() => import('./components/palette.tsx'));
+const TwoFactor = lazy(async () => ({ default: (await import('./pages/account/two-factor.tsx')).TwoFactor }));
 const mod = /Mac|iPhone|iPad/.test(navigator.userAgent) ? '⌘' : 'Ctrl';
 
 export default function Frame() {
   const [opened, { toggle, close }] = useDisclosure();
   const { pathname } = useLocation();
   const org = useOrg();
-  const organization = useOrganization();
+  const { account } = useSession();
+  const own = useOrganization();
+  const locked = own?.two_factor_required && !account.two_factor;
+  // Nothing of an organization is asked for before its door is open.
+  const organization = locked ? undefined : own;
   // Loaded when it is first wanted, and then kept.
   const [palette, setPalette] = useState(0);
   const search = () => setPalette(count => count + 1);
@@ -80,7 +85,8 @@ export default function Frame() {
       </AppShell.Navbar>
       <AppShell.Main id="main" tabIndex={-1} style={{ outline: 'none' }}>
         <Box p={{ base: 'md', md: 'lg' }} pb={64}>
-          {organization || !org ? <Outlet /> : <NoAccess org={org} />}
+          {locked && <RequiredTwoFactor name={own.name} />}
+          {!locked && (organization || !org ? <Outlet /> : <NoAccess org={org} />)}
         </Box>
       </AppShell.Main>
       <ScrollRestoration getKey={location => location.pathname} />
@@ -151,6 +157,22 @@ function SearchButton({ search }: { search: () => void }) {
         </ActionIcon>
       </Tooltip>
     </>
+  );
+}
+
+/** Where an organization requires what the account does not have yet. */
+function RequiredTwoFactor({ name }: { name: string }) {
+  return (
+    <Page
+      title="Set up two-factor authentication"
+      description={`${name} requires two-factor authentication. Add an authenticator app or a passkey to continue.`}
+    >
+      <Box maw={640}>
+        <Suspense fallback={<Waiting />}>
+          <TwoFactor />
+        </Suspense>
+      </Box>
+    </Page>
   );
 }
 

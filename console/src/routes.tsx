@@ -44,6 +44,8 @@ export const router = createBrowserRouter([
     HydrateFallback: Waiting,
     children: [
       { path: '/sign-in', lazy: page(() => import('./pages/sign-in.tsx')) },
+      { path: '/forgot-password', lazy: page(() => import('./pages/forgot-password.tsx')) },
+      { path: '/reset-password/:token', lazy: page(() => import('./pages/reset-password.tsx')) },
       { path: '/invite/:token', lazy: page(() => import('./pages/invite.tsx')) },
       {
         element: (

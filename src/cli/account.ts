@@ -1,12 +1,18 @@
 import { parseArgs } from 'node:util';
 import { type Role, roles } from '../core/roles.ts';
-import { createAccount, listAccountsAcrossTenants, removeAccount, resetPassword } from '../services/accounts.ts';
+import {
+  createAccount,
+  listAccountsAcrossTenants,
+  removeAccount,
+  resetPassword,
+  resetTwoFactor,
+} from '../services/accounts.ts';
 import { type Command, type Terminal, wrongUsage } from './command.ts';
 import { formatTable } from './format.ts';
 
 export const account: Command = {
   name: 'account',
-  usage: 'create --email E | list | reset-password --email E | remove --email E',
+  usage: 'create --email E | list | reset-password --email E | reset-two-factor --email E | remove --email E',
   summary: 'Creates, lists and removes the accounts of people who sign in.',
   details: `create          --email E [--name N] [--password-stdin]
                 [--admin]                reaches every organization and may create them
@@ -15,6 +21,9 @@ export const account: Command = {
 list            [--json]
 reset-password  --email E [--password-stdin]
                 Prints a new password and ends all sessions of the account.
+reset-two-factor --email E
+                For somebody who has lost phone, passkeys and recovery codes: removes them all and ends all
+                sessions, so that the password alone signs in again.
 remove          --email E                from every organization, for good
 
 Works on the database, also while a server runs. People invite each other in the console.`,
@@ -22,6 +31,7 @@ Works on the database, also while a server runs. People invite each other in the
     'belfry account create --email jane@acme.test --admin',
     'belfry account create --email joe@acme.test --org acme --role editor',
     'belfry account reset-password --email jane@acme.test',
+    'belfry account reset-two-factor --email jane@acme.test',
   ],
   async run([action, ...args], terminal) {
     // Accounts are of the whole instance, and a key of one organization.
@@ -33,10 +43,14 @@ Works on the database, also while a server runs. People invite each other in the
         return list(args, terminal);
       case 'reset-password':
         return reset(args, terminal);
+      case 'reset-two-factor':
+        return clearTwoFactor(args, terminal);
       case 'remove':
         return remove(args, terminal);
       default:
-        throw wrongUsage('say account create, list, reset-password or remove: see `belfry help account`');
+        throw wrongUsage(
+          'say account create, list, reset-password, reset-two-factor or remove: see `belfry help account`',
+        );
     }
   },
 };
@@ -77,12 +91,13 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   else
     terminal.print(
       formatTable([
-        ['EMAIL', 'NAME', 'ADMIN', 'LAST SEEN', 'ROLES'],
+        ['EMAIL', 'NAME', 'ADMIN', 'LAST SEEN', '2FA', 'ROLES'],
         ...rows.map(row => [
           row.email,
           row.name,
           row.admin ? 'yes' : '',
           row.last_seen_at?.toISOString().slice(0, 16).replace('T', ' ') ?? 'never',
+          row.two_factor ? 'on' : 'off',
           row.roles.join(' '),
         ]),
       ]),
@@ -99,6 +114,14 @@ async function reset(args: string[], terminal: Terminal): Promise<number> {
   const given = values['password-stdin'] ? await readPassword() : undefined;
   const password = await terminal.withDeps(deps => resetPassword(deps, email, given));
   terminal.print(given === undefined ? password : `Changed the password of ${email}.`);
+  return 0;
+}
+
+async function clearTwoFactor(args: string[], terminal: Terminal): Promise<number> {
+  const { values } = parseArgs({ args, options: { email: { type: 'string' } } });
+  const email = emailOf(values.email);
+  await terminal.withDeps(deps => resetTwoFactor(deps, email));
+  terminal.print(`Removed the second factors of ${email}.`);
   return 0;
 }
 

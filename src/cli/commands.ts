@@ -1,6 +1,7 @@
 /** Every command, in the order of the help. */
 import { account } from './account.ts';
 import { apply } from './apply.ts';
+import { audit } from './audit.ts';
 import type { Command } from './command.ts';
 import { doctor } from './doctor.ts';
 import { exportCommand } from './export.ts';
@@ -23,6 +24,7 @@ export const commands: readonly Command[] = [
   account,
   limits,
   secret,
+  audit,
   trigger,
   simulate,
   doctor,

@@ -4,6 +4,8 @@ import { AppError, type ErrorCode, errorCodes, type FieldErrors } from '../core/
 
 export interface Remote {
   request<T>(method: string, path: string, body?: unknown): Promise<T>;
+  /** A text of any length, as it comes. */
+  stream(path: string): AsyncIterable<string>;
 }
 
 const timeoutMs = 60_000;
@@ -13,7 +15,16 @@ export function remoteOf(config: Config): Remote | undefined {
   if (!config.url) return undefined;
   if (!config.key) throw new AppError('usage.invalid', 'BELFRY_URL is set but BELFRY_KEY is not: set both or neither');
   const { url, key } = config;
-  return { request: (method, path, body) => send(`${url}${path}`, key, method, body) };
+  return {
+    request: async (method, path, body) => {
+      const response = await send(`${url}${path}`, key, method, body);
+      return JSON.parse(await response.text());
+    },
+    async *stream(path) {
+      const response = await send(`${url}${path}`, key, 'GET', undefined);
+      yield* response.body!.pipeThrough(new TextDecoderStream());
+    },
+  };
 }
 
 interface Problem {
@@ -23,7 +34,7 @@ interface Problem {
   errors?: FieldErrors;
 }
 
-async function send<T>(url: string, key: string, method: string, body: unknown): Promise<T> {
+async function send(url: string, key: string, method: string, body: unknown): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, {
@@ -37,9 +48,8 @@ async function send<T>(url: string, key: string, method: string, body: unknown):
       cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
     throw new AppError('service.unavailable', `cannot reach ${url}: ${reason}`, { cause });
   }
-  const text = await response.text();
-  if (response.ok) return JSON.parse(text) as T;
-  const problem = parseProblem(text);
+  if (response.ok) return response;
+  const problem = parseProblem(await response.text());
   const code = errorCodes.find(known => known === problem.code) ?? ('service.internal' satisfies ErrorCode);
   const detail = problem.detail ?? problem.title ?? `the server answered ${response.status}`;
   throw new AppError(code, detail, { fields: problem.errors });

@@ -1,6 +1,6 @@
 /** Who changes something, as the audit log remembers it. */
 export interface Actor {
-  kind: 'key' | 'account' | 'command';
+  kind: 'key' | 'account' | 'command' | 'visitor';
   /** Of the key or account. */
   id: string | null;
   name: string;
@@ -17,3 +17,6 @@ export const commandLine: Actor = {
   origin: null,
   requestId: null,
 };
+
+/** Somebody who is not signed in. */
+export const anonymous: Actor = { ...commandLine, kind: 'visitor', name: 'anonymous' };

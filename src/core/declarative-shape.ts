@@ -46,7 +46,7 @@ function describe(error: ErrorObject): ShapeError {
 }
 
 /** No line breaks in it: this text becomes a header. */
-function isMailbox(text: string): boolean {
+export function isMailbox(text: string): boolean {
   const [, named, bare] = /^(?:(?:"[^"\p{Cc}]*"|[^<>"@\p{Cc}]*) ?<([^<>\s]+)>|([^<>\s]+))$/u.exec(text) ?? [];
   return isEmail(named ?? bare ?? '');
 }

@@ -39,8 +39,21 @@ const catalogue = {
 
   'session.missing': ['unauthorized', 'Nobody is signed in'],
   'session.refused': ['unauthorized', 'The email or the password is wrong'],
-  'session.locked': ['rate_limited', 'Too many wrong passwords'],
+  'session.locked': ['rate_limited', 'Too many wrong attempts'],
+  'session.second_factor': ['unauthorized', 'A second factor is needed'],
+  'session.code': ['unauthorized', 'The code is wrong'],
+  'session.expired': ['unauthorized', 'This took too long'],
+  'session.unconfirmed': ['forbidden', 'Confirm that it is you'],
+  'session.two_factor_required': ['forbidden', 'This organization requires two-factor authentication'],
+  'session.not_found': ['not_found', 'No such session'],
   'session.csrf': ['forbidden', 'The request does not come from the console'],
+  'passkey.refused': ['unauthorized', 'The passkey was not accepted'],
+  'passkey.invalid': ['invalid', 'The passkey cannot be added'],
+  'passkey.unavailable': ['conflict', 'Passkeys do not work at this address'],
+  'passkey.not_found': ['not_found', 'No such passkey'],
+  'reset.not_found': ['not_found', 'No such password reset'],
+  'reset.unavailable': ['conflict', 'No mail can be sent'],
+  'reset.limited': ['rate_limited', 'Too many password resets'],
   'oidc.unavailable': ['unavailable', 'The identity provider cannot be reached'],
   'oidc.failed': ['unauthorized', 'The identity provider did not sign you in'],
   'oidc.unverified': ['forbidden', 'The identity provider does not vouch for your email'],
@@ -74,6 +87,7 @@ const catalogue = {
 
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
+  'account.two_factor_missing': ['conflict', 'Set up two-factor authentication first'],
   'account.last_owner': ['conflict', 'An organization keeps its last owner'],
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
@@ -115,6 +129,8 @@ interface Details {
   retryAfterSeconds?: number;
   /** Of a deletion that was refused: what it would take along, or what needs it. */
   uses?: Record<string, unknown>;
+  /** Of a sign-in with the right password: how it goes on. */
+  secondFactor?: Record<string, unknown>;
   /** The methods that a path does take. */
   allow?: string[];
   cause?: unknown;

@@ -23,6 +23,7 @@ export const permissions = [
   'organization:delete',
   'organization:read',
   'organization:write',
+  'security:write',
   'system:ping',
   'template:read',
   'template:write',

@@ -1,7 +1,6 @@
 /** People who sign in. An account may belong to several organizations, so it is no tenant's. */
 import { sql } from 'kysely';
 import type { Role } from '../core/roles.ts';
-import { sha256 } from '../core/tokens.ts';
 import type { Db } from './pool.ts';
 
 export interface Account {
@@ -74,6 +73,7 @@ export async function listAccountsAcrossTenants(db: Db) {
       'a.admin',
       'a.created_at',
       'a.last_seen_at',
+      hasTwoFactor('a').as('two_factor'),
       sql<
         string[]
       >`array(select o.slug || ':' || m.role from memberships m join organizations o on o.id = m.organization_id
@@ -83,12 +83,20 @@ export async function listAccountsAcrossTenants(db: Db) {
     .execute();
 }
 
+/** Whether the account of this alias signs in with more than a password. */
+export const hasTwoFactor = (alias: string) => {
+  const account = sql.ref(alias);
+  return sql<boolean>`(${account}.totp_secret is not null
+    or exists (select from passkeys k where k.account_id = ${account}.id))`;
+};
+
 export interface Reached {
   id: number;
   slug: string;
   name: string;
   /** Null for an organization that only an admin of the instance reaches. */
   role: Role | null;
+  two_factor_required: boolean;
 }
 
 /** The organizations of an account, or with `all` every one, in the order of their ids. */
@@ -103,40 +111,8 @@ export async function listReachedAcrossTenants(
     .leftJoin('memberships as m', join =>
       join.onRef('m.organization_id', '=', 'o.id').on('m.account_id', '=', accountId),
     )
-    .select(['o.id', 'o.slug', 'o.name', 'm.role'])
+    .select(['o.id', 'o.slug', 'o.name', 'o.two_factor_required', 'm.role'])
     .where('o.id', '>', after);
   if (!all) query = query.where('m.role', 'is not', null);
   return (await query.orderBy('o.id').limit(limit).execute()) as Reached[];
-}
-
-/** When a guess may be made again; undefined when this one may be made, and then it is counted already. */
-export async function takeAttemptAcrossTenants(db: Db, email: string): Promise<Date | undefined> {
-  const emailHash = sha256(email);
-  // The fifth within a quarter of an hour locks as it is taken, so that guesses at the same time find it locked.
-  const taken = await sql`
-    insert into sign_in_attempts as a (email_hash, attempts) values (${emailHash}, 1)
-    on conflict (email_hash) do update set
-      attempts = case when ${isOver} then 1 else a.attempts + 1 end,
-      since = case when ${isOver} then now() else a.since end,
-      locked_until = case when ${isOver} or a.attempts < 4 then null
-        else now() + least(interval '1 minute' * 2 ^ least(a.attempts - 4, 10), interval '15 minutes') end
-    where a.locked_until is null or a.locked_until <= now()
-    returning 1`.execute(db);
-  if (taken.rows.length > 0) return undefined;
-  const row = await db
-    .selectFrom('sign_in_attempts')
-    .select('locked_until')
-    .where('email_hash', '=', emailHash)
-    .executeTakeFirst();
-  return row?.locked_until ?? new Date();
-}
-
-const isOver = sql`greatest(a.since, a.locked_until) < now() - interval '15 minutes'`;
-
-export async function forgetAttemptsAcrossTenants(db: Db, email: string): Promise<void> {
-  await db.deleteFrom('sign_in_attempts').where('email_hash', '=', sha256(email)).execute();
-}
-
-export async function deleteOldAttemptsAcrossTenants(db: Db): Promise<void> {
-  await sql`delete from sign_in_attempts a where ${isOver}`.execute(db);
 }

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Role } from '../core/roles.ts';
+import { hasTwoFactor } from './accounts.ts';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
 
@@ -23,7 +24,15 @@ const members = (db: Db, organizationId: number) =>
   db
     .selectFrom('memberships as m')
     .innerJoin('accounts as a', 'a.id', 'm.account_id')
-    .select(['a.id', 'a.email', 'a.name', 'm.role', 'm.created_at', 'a.last_seen_at'])
+    .select([
+      'a.id',
+      'a.email',
+      'a.name',
+      'm.role',
+      'm.created_at',
+      'a.last_seen_at',
+      hasTwoFactor('a').as('two_factor'),
+    ])
     .where('m.organization_id', '=', organizationId);
 
 /** False, and nothing changed, when the account is a member already. */

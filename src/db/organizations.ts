@@ -18,7 +18,7 @@ export async function listOrganizationsAcrossTenants(db: Db): Promise<Organizati
 export async function getOrganization(db: Db, organizationId: number) {
   return db
     .selectFrom('organizations')
-    .select([...columns, 'created_at'])
+    .select([...columns, 'two_factor_required', 'created_at'])
     .where('id', '=', organizationId)
     .executeTakeFirst();
 }
@@ -36,6 +36,14 @@ export async function createOrganizationAcrossTenants(
 ): Promise<number> {
   const row = await db.insertInto('organizations').values(fields).returning('id').executeTakeFirstOrThrow();
   return row.id;
+}
+
+export async function setTwoFactorRequired(db: Db, organizationId: number, required: boolean): Promise<void> {
+  await db
+    .updateTable('organizations')
+    .set({ two_factor_required: required, updated_at: sql`now()` })
+    .where('id', '=', organizationId)
+    .execute();
 }
 
 export async function updateOrganization(db: Db, organizationId: number, fields: OrganizationFields): Promise<void> {

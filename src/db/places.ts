@@ -21,6 +21,10 @@ export interface Place {
   event?: PlacedEvent;
 }
 
+export interface PlacedOrganization extends Named {
+  two_factor_required: boolean;
+}
+
 export interface PlacedEvent extends Named {
   active: boolean;
   /** The highest of its notifications', an index in `priorities`: with which a trigger that states none is expanded. */
@@ -52,7 +56,8 @@ interface Row {
 export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slugs): Promise<Place | undefined> {
   const { rows } = await sql<Row>`
     select
-      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'limits', ${limitsOf('o')}) as organization,
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'limits', ${limitsOf('o')},
+        'two_factor_required', o.two_factor_required) as organization,
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null

@@ -1,9 +1,17 @@
 import { sql } from 'kysely';
 import type { Role } from '../core/roles.ts';
+import { hasTwoFactor } from './accounts.ts';
+import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
+
+/** How somebody proved who they are. */
+export type SignInMethod = 'password' | 'passkey' | 'oidc';
 
 export interface Session {
   tokenHash: Buffer;
+  method: SignInMethod;
+  /** Whether the account has a second factor: then no session is opened without it. */
+  hasTwoFactor: boolean;
   account: { id: number; email: string; name: string; admin: boolean };
   /** By the id of the organization. */
   roles: Record<number, Role>;
@@ -23,14 +31,24 @@ export async function findSessionAcrossTenants(db: Db, tokenHash: Buffer): Promi
       'a.admin',
       's.expires_at',
       's.last_used_at',
+      's.method',
+      hasTwoFactor('a').as('two_factor'),
       sql<Record<number, Role>>`coalesce((select jsonb_object_agg(m.organization_id, m.role) from memberships m
         where m.account_id = a.id), '{}')`.as('roles'),
     ])
     .where('s.token_hash', '=', tokenHash)
     .executeTakeFirst();
   if (!row) return undefined;
-  const { id, email, name, admin, roles, expires_at, last_used_at } = row;
-  return { tokenHash, account: { id, email, name, admin }, roles, expiresAt: expires_at, lastUsedAt: last_used_at };
+  const { id, email, name, admin, roles, expires_at, last_used_at, method, two_factor } = row;
+  return {
+    tokenHash,
+    method: method as SignInMethod,
+    hasTwoFactor: two_factor,
+    account: { id, email, name, admin },
+    roles,
+    expiresAt: expires_at,
+    lastUsedAt: last_used_at,
+  };
 }
 
 export interface NewSession {
@@ -39,6 +57,7 @@ export interface NewSession {
   expires_at: Date;
   user_agent: string | null;
   origin: string | null;
+  method: SignInMethod;
 }
 
 export async function createSessionAcrossTenants(db: Db, session: NewSession): Promise<void> {
@@ -50,11 +69,58 @@ export async function deleteSessionAcrossTenants(db: Db, tokenHash: Buffer): Pro
   await db.deleteFrom('sessions').where('token_hash', '=', tokenHash).execute();
 }
 
+/** Those that have not ended. */
+export async function listSessionsAcrossTenants(
+  db: Db,
+  accountId: number,
+  { now, usedSince }: { now: Date; usedSince: Date },
+  { after, limit }: PageRequest,
+) {
+  return db
+    .selectFrom('sessions')
+    .select(['id', 'token_hash', 'created_at', 'last_used_at', 'user_agent', 'origin', 'method'])
+    .where('account_id', '=', accountId)
+    .where('expires_at', '>', now)
+    .where('last_used_at', '>', usedSince)
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+/** Undefined when the account has no such session. */
+export async function endSessionAcrossTenants(
+  db: Db,
+  accountId: number,
+  id: number,
+): Promise<{ token_hash: Buffer } | undefined> {
+  return db
+    .deleteFrom('sessions')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returning('token_hash')
+    .executeTakeFirst();
+}
+
+/** When its owner last proved who they are; read from the database, for it must not be an old answer. */
+export async function getConfirmationAcrossTenants(db: Db, tokenHash: Buffer): Promise<Date | undefined> {
+  const row = await db
+    .selectFrom('sessions')
+    .select('confirmed_at')
+    .where('token_hash', '=', tokenHash)
+    .executeTakeFirst();
+  return row?.confirmed_at;
+}
+
+export async function confirmSessionAcrossTenants(db: Db, tokenHash: Buffer): Promise<void> {
+  await db.updateTable('sessions').set({ confirmed_at: sql`now()` }).where('token_hash', '=', tokenHash).execute();
+}
+
 /** All of an account, or all but one. */
-export async function deleteSessionsAcrossTenants(db: Db, accountId: number, but?: Buffer): Promise<void> {
+export async function deleteSessionsAcrossTenants(db: Db, accountId: number, but?: Buffer): Promise<number> {
   let query = db.deleteFrom('sessions').where('account_id', '=', accountId);
   if (but) query = query.where('token_hash', '<>', but);
-  await query.execute();
+  return Number((await query.executeTakeFirst()).numDeletedRows);
 }
 
 export async function touchSessionsAcrossTenants(db: Db, used: { tokenHash: Buffer; at: Date }[]): Promise<void> {

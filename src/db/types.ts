@@ -17,6 +17,9 @@ export interface Accounts {
   oidc_subject: string | null;
   created_at: Generated<Date>;
   last_seen_at: Date | null;
+  totp_secret: Buffer | null;
+  totp_added_at: Date | null;
+  totp_last_step: number | null;
 }
 
 export interface Addresses {
@@ -349,11 +352,30 @@ export interface Organizations {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   retention_days: Generated<number>;
+  two_factor_required: Generated<boolean>;
   triggers_per_second: Generated<number | null>;
   deliveries_per_trigger: Generated<number | null>;
   users_limit: Generated<number | null>;
   stored_messages_limit: Generated<number | null>;
   max_key_lifetime_days: number | null;
+}
+
+export interface Passkeys {
+  id: Generated<number>;
+  account_id: number;
+  credential_id: Buffer;
+  public_key: Buffer;
+  counter: number;
+  transports: string[];
+  name: string;
+  created_at: Generated<Date>;
+  last_used_at: Date | null;
+}
+
+export interface PasswordResets {
+  token_hash: Buffer;
+  account_id: number;
+  expires_at: Date;
 }
 
 export interface Projects {
@@ -365,6 +387,11 @@ export interface Projects {
   updated_at: Generated<Date>;
 }
 
+export interface RecoveryCodes {
+  account_id: number;
+  code_hash: Buffer;
+}
+
 export interface Sessions {
   token_hash: Buffer;
   account_id: number;
@@ -373,10 +400,21 @@ export interface Sessions {
   expires_at: Date;
   user_agent: string | null;
   origin: string | null;
+  id: Generated<number>;
+  method: Generated<string>;
+  confirmed_at: Generated<Date>;
 }
 
 export interface SignInAttempts {
   email_hash: Buffer;
+  attempts: number;
+  since: Generated<Date>;
+  locked_until: Date | null;
+}
+
+export interface SignInLimits {
+  email_hash: Buffer;
+  scope: string;
   attempts: number;
   since: Generated<Date>;
   locked_until: Date | null;
@@ -393,6 +431,11 @@ export interface TriggerStats {
   event_id: number;
   part: number;
   count: number;
+}
+
+export interface UsedChallenges {
+  challenge_hash: Buffer;
+  expires_at: Date;
 }
 
 export interface UserHistory {
@@ -462,11 +505,16 @@ export interface Tables {
   notifications: Notifications;
   occurrences: Occurrences;
   organizations: Organizations;
+  passkeys: Passkeys;
+  password_resets: PasswordResets;
   projects: Projects;
+  recovery_codes: RecoveryCodes;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
+  sign_in_limits: SignInLimits;
   summed_stats: SummedStats;
   trigger_stats: TriggerStats;
+  used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
   wordings: Wordings;

@@ -18,6 +18,7 @@ const Account = Type.Object(
     role,
     created_at: Type.String({ format: 'date-time', description: 'Since when a member.' }),
     last_seen_at: Type.Union([moment, Type.Null()]),
+    two_factor: Type.Boolean({ description: 'Has an authenticator app or a passkey.' }),
   },
   { $id: 'Account' },
 );
@@ -68,6 +69,7 @@ export const accountRoutes: Route[] = [
     description: 'The members of the organization.',
     tag,
     item: Account,
+    personal: 'account',
     list: async ({ deps, organization }, page) =>
       (await accounts.listMembers(deps.db, organization.id, page)).map(show),
   }),
@@ -125,7 +127,8 @@ export const accountRoutes: Route[] = [
     id: 'createInvite',
     summary: 'Invite',
     description:
-      'Belfry sends nothing: pass the link on. It works once, for seven days. An earlier invite of the same email ends.',
+      'Sent by mail where a mail server is set up (`BELFRY_MAIL_URL`); else pass the link on. It works once, for seven ' +
+      'days. An earlier invite of the same email ends.',
     tag,
     status: 201,
     problems: [409],
@@ -140,13 +143,15 @@ export const accountRoutes: Route[] = [
         role,
         expires_at: moment,
         link: Type.String({ format: 'uri', description: 'Shown this once.' }),
+        mailed: Type.Boolean({ description: 'Whether the mail server took the mail.' }),
+        mail_failure: Type.Union([Type.String(), Type.Null()], { description: 'Why it did not, if there is one.' }),
       },
       { $id: 'CreatedInvite' },
     ),
     handle: async ({ deps, organization, body, caller, link }) => {
       const { id } = organization;
-      const { token, expires_at, ...invite } = await invites.createInvite(deps, id, body, caller.permissions);
-      return { ...invite, expires_at: expires_at.toISOString(), link: link(`/invite/${token}`) };
+      const { expires_at, ...invite } = await invites.createInvite(deps, id, body, caller.permissions, link);
+      return { ...invite, expires_at: expires_at.toISOString() };
     },
   }),
   plain({

@@ -1,17 +1,18 @@
-import { Type } from 'typebox';
-import { listAuditEntries } from '../services/audit.ts';
-import { list, type Route } from './route.ts';
+import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import { describeEntry, exportAudit, listAuditEntries, recordRead } from '../services/audit.ts';
+import { list, plain, type Route } from './route.ts';
 
 const AuditEntry = Type.Object(
   {
     id: Type.Integer(),
     at: Type.String({ format: 'date-time' }),
     actor: Type.Object({
-      kind: Type.Enum(['key', 'account', 'command']),
+      kind: Type.Enum(['key', 'account', 'command', 'visitor'], { description: 'A visitor is not signed in.' }),
       id: Type.Union([Type.String(), Type.Null()]),
       name: Type.String({ description: 'As it was called then.' }),
     }),
-    action: Type.String({ description: 'create, update, delete, pause, resume, revoke, …' }),
+    action: Type.String({ description: 'create, update, delete, read, export, sign in, sign in failed, …' }),
     noun: Type.String({ description: 'organization, channel, user, key, …' }),
     path: Type.String({ description: 'Slugs and names below the organization: shop/web/order-paid/receipt.' }),
     before: Type.Unknown({ description: 'Of an update, the fields that differ. Secrets are never shown.' }),
@@ -31,28 +32,47 @@ const AuditFilter = Type.Object({
   until: Type.Optional(Type.String({ format: 'date-time' })),
 });
 
+function toFilter({ since, until, ...query }: Static<typeof AuditFilter>) {
+  return { ...query, since: since ? new Date(since) : undefined, until: until ? new Date(until) : undefined };
+}
+
+const tag = 'Audit';
+
 export const auditRoutes: Route[] = [
   list({
     path: '/api/o/:org/audit/',
     permission: 'audit:read',
     id: 'listAudit',
     summary: 'List audit entries',
-    description: 'Who changed what, the newest first.',
-    tag: 'Audit',
+    description: 'Who changed what, who signed in or failed to, and who read everything at once; the newest first.',
+    tag,
     query: AuditFilter,
     item: AuditEntry,
-    list: async ({ deps, organization, query: { since, until, ...query } }, page) => {
-      const filter = {
-        ...query,
-        since: since ? new Date(since) : undefined,
-        until: until ? new Date(until) : undefined,
-      };
-      const rows = await listAuditEntries(deps.db, organization.id, filter, page);
-      return rows.map(({ actor_kind, actor_id, actor_name, at, ...entry }) => ({
-        ...entry,
-        at: at.toISOString(),
-        actor: { kind: actor_kind as 'key', id: actor_id, name: actor_name },
-      }));
+    list: async ({ deps, organization, query }, page) =>
+      (await listAuditEntries(deps.db, organization.id, toFilter(query), page)).map(describeEntry),
+  }),
+  plain({
+    method: 'GET',
+    path: '/api/o/:org/audit/export/',
+    permission: 'audit:read',
+    id: 'exportAudit',
+    summary: 'Export audit entries',
+    description: 'All that match, the newest first: a file of JSON lines, each an entry as the list shows it.',
+    tag,
+    status: 200,
+    query: AuditFilter,
+    produces: 'application/x-ndjson',
+    answer: Type.String(),
+    handle: async ({ deps, organization, query, request, reply }) => {
+      const isHead = request.method === 'HEAD';
+      if (!isHead) await recordRead(deps, organization.id, { action: 'export', noun: 'audit', path: '', after: query });
+      const name = `${organization.slug}-audit-${new Date().toISOString().slice(0, 10)}.jsonl`;
+      reply
+        .type('application/x-ndjson; charset=utf-8')
+        .header('content-disposition', `attachment; filename="${name}"`)
+        .serializer((text: string) => text);
+      const lines = isHead ? [] : exportAudit(deps, organization.id, toFilter(query));
+      return reply.send(Readable.from(lines, { objectMode: false })) as never;
     },
   }),
 ];

@@ -19,7 +19,14 @@ import { authenticate, type Key } from '../services/keys.ts';
 import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
 import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
-import { findSession, instancePermissionsOf, permissionsIn, roleIn, type Session } from '../services/sessions.ts';
+import {
+  findSession,
+  instancePermissionsOf,
+  isTwoFactor,
+  permissionsIn,
+  roleIn,
+  type Session,
+} from '../services/sessions.ts';
 import { findAddress, findUser } from '../services/users.ts';
 import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
 import type { Caller, Found, Route } from './route.ts';
@@ -120,6 +127,12 @@ async function admitPerson(
   const place = isStorable(org) ? await deps.directory.findPlace({ org }) : undefined;
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
+  if (place.organization.two_factor_required && !isTwoFactor(session)) {
+    throw new AppError(
+      'session.two_factor_required',
+      `${org} requires two-factor authentication: set up an authenticator app or a passkey for your account`,
+    );
+  }
   const caller = callerWith(permissionsIn(session, role), place.organization.id);
   return { session, caller, found: await find(deps, caller.reach as Reach, params) };
 }

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { OrganizationDocument } from '../core/declarative.ts';
 import { AppError, invalid } from '../core/errors.ts';
+import { recordRead } from '../services/audit.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../services/declarative.ts';
 import type { Deps } from '../services/deps.ts';
 import { plain, type Route } from './route.ts';
@@ -72,6 +73,7 @@ export const configurationRoutes: Route[] = [
     answer: OrganizationDocument,
     handle: async ({ deps, organization }) => {
       const { organizations } = await exportConfiguration(deps, [organization.slug]);
+      await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
       return organizations[0]!;
     },
   }),

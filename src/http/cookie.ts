@@ -3,10 +3,15 @@ import type {} from '@fastify/cookie';
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
+import type { Site } from '../services/passkeys.ts';
 import { isCsrfToken, type Opened, type Session, sessionLife, type Visitor } from '../services/sessions.ts';
 import type { Call } from './route.ts';
 
 const name = 'belfry_session';
+/** One for each account that has signed in here, so that several people can share a browser. */
+const deviceName = (accountId: number) => `belfry_device_${accountId}`;
+/** The longest that browsers keep a cookie. */
+const deviceSeconds = 400 * 86_400;
 
 /** Read only where it is needed: a request with a key never comes here. */
 export function readCookie(request: FastifyRequest, cookie = name): string | undefined {
@@ -30,8 +35,9 @@ export function setCookie({ request, reply, link }: Exchange, { name: of = name,
   reply.header('set-cookie', request.server.serializeCookie(of, value, options));
 }
 
-export function setSession(exchange: Exchange, { token }: Opened): void {
+export function setSession(exchange: Exchange, { token, device, session }: Opened): void {
   setCookie(exchange, { value: token, seconds: sessionLife.wholeMs / 1_000 });
+  setCookie(exchange, { name: deviceName(session.account.id), value: device, path: '/api/', seconds: deviceSeconds });
 }
 
 export function clearSession(exchange: Exchange): void {
@@ -39,7 +45,19 @@ export function clearSession(exchange: Exchange): void {
 }
 
 export function visitorOf(request: FastifyRequest): Visitor {
-  return { origin: request.ip, userAgent: request.headers['user-agent'], requestId: request.id };
+  return {
+    origin: request.ip,
+    userAgent: request.headers['user-agent'],
+    requestId: request.id,
+    deviceCookie: accountId => readCookie(request, deviceName(accountId)),
+  };
+}
+
+/** Where the browser thinks it is. */
+export function siteOf({ link }: Pick<Call, 'link'>): Site {
+  const url = URL.parse(link('/'));
+  if (!url) throw new AppError('request.malformed', 'the Host header names no host');
+  return { origin: url.origin, host: url.hostname };
 }
 
 function isSafe(request: FastifyRequest): boolean {

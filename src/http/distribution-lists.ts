@@ -118,6 +118,7 @@ export const distributionListRoutes: Route[] = [
     tag,
     query: Search,
     item: NamedMember,
+    personal: 'list',
     list: async ({ deps, organization, list: { id }, query }, page) => {
       const ways = readSearch(query.search ?? '');
       if (ways.length === 0) {
@@ -188,6 +189,7 @@ export const distributionListRoutes: Route[] = [
     summary: 'List members',
     tag,
     item: Member,
+    personal: 'list',
     list: ({ deps, organization, project, list: { id } }, page) =>
       lists.listMembers(deps, organization.id, project.id, id, page),
   }),

@@ -23,7 +23,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const known = toAppError(error, request.routeOptions?.config?.consumes ?? 'application/json');
   const status = statuses[known.kind];
   if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
-  const { fields, retryAfterSeconds, allow, uses } = known.details;
+  const { fields, retryAfterSeconds, allow, uses, secondFactor } = known.details;
   if (status === 401) reply.header('www-authenticate', known.code === 'metrics.token' ? 'Bearer' : 'Key');
   if (allow) reply.header('allow', allow.join(', '));
   if (retryAfterSeconds !== undefined) reply.header('retry-after', String(retryAfterSeconds));
@@ -39,6 +39,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       code: known.code,
       errors: fields,
       uses,
+      second_factor: secondFactor,
       request_id: request.id,
     });
 }

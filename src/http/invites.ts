@@ -5,7 +5,7 @@ import { roles } from '../core/roles.ts';
 import type { Deps } from '../services/deps.ts';
 import { acceptInvite, readInvite } from '../services/invites.ts';
 import { describeSession, findSession, forgetSession, type Session as OpenSession } from '../services/sessions.ts';
-import { readCookie, requireCsrfToken, setSession, visitorOf } from './cookie.ts';
+import { readCookie, requireCsrfToken, setSession, siteOf, visitorOf } from './cookie.ts';
 import { plain, type Route } from './route.ts';
 import { password, personName, Session } from './sessions.ts';
 
@@ -52,7 +52,8 @@ export const inviteRoutes: Route[] = [
     summary: 'Accept invite',
     description:
       'With a name and a password for a new account, with the password of an existing one, or with nothing for ' +
-      'whoever is signed in with that email. Signs in.',
+      'whoever is signed in with that email. Signs in. An account with a second factor gets 401 `session.second_factor`: ' +
+      'finish signing in, then accept with nothing.',
     tag,
     status: 201,
     problems: [409],
@@ -64,7 +65,7 @@ export const inviteRoutes: Route[] = [
     handle: async call => {
       const { deps, request, body } = call;
       const before = await currentSession(deps, request);
-      const opened = await acceptInvite(deps, tokenOf(request), body, visitorOf(request), before);
+      const opened = await acceptInvite(deps, tokenOf(request), body, visitorOf(request), siteOf(call), before);
       if (before) await forgetSession(deps, readCookie(request)!);
       setSession(call, opened);
       return describeSession(deps, opened.session);

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
+import { recordRead } from '../services/audit.ts';
 import { exportList, importList, mostMistakes, mostRows } from '../services/list-files.ts';
 import { plain, type Route } from './route.ts';
 
@@ -68,7 +69,9 @@ export const listFileRoutes: Route[] = [
     status: 200,
     produces: 'text/csv',
     answer: Type.String(),
-    handle: ({ deps, organization, list, request, reply }) => {
+    handle: async ({ deps, organization, project, list, request, reply }) => {
+      const path = `${project.slug}/${list.name}`;
+      if (request.method !== 'HEAD') await recordRead(deps, organization.id, { action: 'export', noun: 'list', path });
       const name = list.name.replaceAll(/[^\p{L}\p{N} ._-]/gu, '_');
       reply
         .type('text/csv; charset=utf-8')

@@ -24,12 +24,15 @@ export async function sendList(
   reply: FastifyReply,
   link: (path: string) => string,
   fetchStretch: FetchStretch,
+  /** Before the whole list goes out; not for a page, nor for HEAD, which reads nothing. */
+  beforeWhole?: () => Promise<void>,
 ): Promise<FastifyReply> {
   const { limit, cursor } = request.query as { limit?: number; cursor?: string };
   const after = cursor === undefined ? '' : parseCursor(cursor);
   reply.type('application/json; charset=utf-8').serializer((text: string) => text);
 
   const first = await fetchStretch({ after, limit: limit ?? rowsAtOnce });
+  if (limit === undefined && request.method !== 'HEAD') await beforeWhole?.();
   if (limit !== undefined && first.next !== undefined) {
     reply.header('link', `<${nextPage(request, link, first.next)}>; rel="next"`);
   }

@@ -24,7 +24,9 @@ const parameters: Record<string, TSchema> = {
   message: Type.Integer({ description: 'Id of the message.' }),
   account: Type.Integer({ description: 'Id of the account.' }),
   invite: Type.Integer({ description: 'Id of the invite.' }),
-  token: Type.String({ description: 'What the link of an invite ends in.' }),
+  token: Type.String({ description: 'What the link ends in.' }),
+  session: Type.Integer({ description: 'Id of the session.' }),
+  passkey: Type.Integer({ description: 'Id of the passkey.' }),
   layout: Type.Integer({ description: 'Id of the layout.' }),
   notification: Type.Integer({ description: 'Id of the notification.' }),
   version: Type.Integer({ description: 'Number of the version.' }),
@@ -46,7 +48,8 @@ const tags = [
   { name: 'Keys', description: 'What lets programs in.' },
   { name: 'Accounts', description: 'The people who work with an organization, and what each may do.' },
   { name: 'Session', description: 'Signing in and out, for the console.' },
-  { name: 'Audit', description: 'Who changed what.' },
+  { name: 'Two-factor', description: 'How an account signs in besides its password.' },
+  { name: 'Audit', description: 'Who changed what, and who read everything at once.' },
   { name: 'System', description: 'Is it there?' },
 ];
 

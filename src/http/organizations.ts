@@ -32,6 +32,7 @@ const OrganizationSettings = Type.Object(
     max_key_lifetime_days: Type.Union([Type.Integer(), Type.Null()], {
       description: 'How long a key that is created from now on may live. Null: for ever.',
     }),
+    two_factor_required: Type.Boolean({ description: 'Of everybody who signs in; keys are not asked for it.' }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'OrganizationSettings' },
@@ -85,6 +86,24 @@ export const organizationRoutes: Route[] = [
     answer: OrganizationSettings,
     handle: async call =>
       tagged(call, await browse.updateOrganization(call.deps, slugsOf(call), call.body, ifMatch(call))),
+  }),
+  plain({
+    method: 'PUT',
+    path: '/api/o/:org/two-factor/',
+    permission: 'security:write',
+    id: 'requireTwoFactor',
+    summary: 'Require two-factor authentication',
+    description:
+      'Of every member, from the next request on: who has none gets 403 `session.two_factor_required` until they have set ' +
+      'it up. A sign-in by the identity provider counts. The ETag is that of the settings.',
+    tag: 'Organizations',
+    status: 200,
+    body: Type.Object({ required: Type.Boolean() }, { $id: 'TwoFactorRule', additionalProperties: false }),
+    answer: OrganizationSettings,
+    handle: async call => {
+      const { deps, organization, body, session } = call;
+      return tagged(call, await browse.requireTwoFactor(deps, organization.id, body.required, session, ifMatch(call)));
+    },
   }),
   list({
     path: '/api/o/:org/p/',

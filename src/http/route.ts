@@ -18,7 +18,7 @@ interface Named {
 
 /** Everything that a path can name, found before the handler runs. */
 export interface Found {
-  organization: Named & { limits: OrganizationLimits };
+  organization: Named & { limits: OrganizationLimits; two_factor_required: boolean };
   project: Named;
   application: Named;
   event: Named & { active: boolean; priority: number };
@@ -120,7 +120,7 @@ interface RouteBase {
   /** The media type of the body, where it is not JSON: it comes as text. */
   consumes?: 'text/csv';
   /** The media type of the answer, where it is not JSON. */
-  produces?: 'text/csv';
+  produces?: 'text/csv' | 'application/x-ndjson';
   bodyLimit?: number;
   /** Statuses of failure beyond those that follow from its method, path and body. */
   problems?: readonly (400 | 404 | 409)[];
@@ -137,6 +137,8 @@ export interface PlainRoute extends RouteBase {
 /** Answers an array, whole and streamed or page by page. */
 export interface ListRoute extends RouteBase {
   item: TSchema;
+  /** What people are in it, where reading all of them at once belongs into the audit log. */
+  personal?: 'account' | 'user' | 'list';
   list: (call: Call & Found & { query: never }, page: Page<string>) => Promise<ListRow[]>;
   /** The same written by the database, for a list that may be very long; undefined where this one cannot be. */
   written?: (call: Call & Found & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;

@@ -12,6 +12,7 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { AppError, invalid } from '../core/errors.ts';
+import { recordRead } from '../services/audit.ts';
 import type { Deps } from '../services/deps.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
@@ -20,7 +21,7 @@ import { readStretch, sendList } from './lists.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
-import type { Call, Caller, Found, Route } from './route.ts';
+import type { Call, Caller, Found, ListRoute, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { registerService } from './service.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
@@ -196,7 +197,9 @@ function addRoute(
           row: unknown,
         ) => string;
         const asked = { ...call, query: request.query as never };
-        return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize));
+        const { personal } = route;
+        const record = personal && (() => recordWholeRead(personal, call, request));
+        return sendList(request, reply, call.link, page => readStretch(route, asked, page, serialize), record);
       }
       reply.code(route.status);
       return route.handle({ ...call, body: request.body as never, query: request.query as never });
@@ -228,6 +231,17 @@ function commonHeaders(request: FastifyRequest, baseUrl: string | undefined): Re
       'strict-transport-security': strictTransport,
     }),
   };
+}
+
+/** Of the people of an organization, or of a list. */
+async function recordWholeRead(
+  noun: NonNullable<ListRoute['personal']>,
+  { deps, organization, project, list }: Call & Found,
+  request: FastifyRequest,
+): Promise<void> {
+  const { search } = request.query as { search?: string };
+  const path = list ? `${project.slug}/${list.name}` : '';
+  await recordRead(deps, organization.id, { action: 'read', noun, path, ...(search && { after: { search } }) });
 }
 
 /** On a public route. */

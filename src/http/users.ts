@@ -73,6 +73,7 @@ export const userRoutes: Route[] = [
     tag: 'Users',
     query: Search,
     item: User,
+    personal: 'user',
     written: ({ deps, organization, query }, { after, limit }) => {
       if (readSearch(query.search ?? '').length > 0) return undefined;
       if (!/^\d{0,15}$/.test(after)) throw badCursor();

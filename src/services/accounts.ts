@@ -6,11 +6,14 @@ import { fold, isEmail } from '../core/text.ts';
 import * as accounts from '../db/accounts.ts';
 import type { Member } from '../db/memberships.ts';
 import * as memberships from '../db/memberships.ts';
+import { deletePasskeyAcrossTenants, listPasskeysAcrossTenants } from '../db/passkeys.ts';
 import type { Db } from '../db/pool.ts';
 import { deleteSessionsAcrossTenants } from '../db/sessions.ts';
+import { clearTotpAcrossTenants, replaceRecoveryCodesAcrossTenants } from '../db/two-factor.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import { getOrganization } from './organizations.ts';
+import { setPassword } from './password-resets.ts';
 import { hashPassword, mustBeGood, recordEverywhere } from './sessions.ts';
 
 export { listAccountsAcrossTenants } from '../db/accounts.ts';
@@ -59,19 +62,28 @@ async function requireAccount(deps: Deps, email: string): Promise<accounts.Accou
   return account;
 }
 
-/** Ends all sessions, and what a guesser may have locked is open again. */
+/** By the operator. Answers with the password, which is kept nowhere. */
 export async function resetPassword(deps: Deps, email: string, given?: string): Promise<string> {
   const account = await requireAccount(deps, email);
   const password = given ?? readablePassword();
   mustBeGood(password, account.email);
   const password_hash = await hashPassword(deps, password);
-  await deps.db.transaction().execute(async trx => {
-    await accounts.updateAccountAcrossTenants(trx, account.id, { password_hash });
-    await deleteSessionsAcrossTenants(trx, account.id);
-    await accounts.forgetAttemptsAcrossTenants(trx, account.email);
-    await recordEverywhere(deps, trx, account, 'reset password');
-  });
+  await deps.db.transaction().execute(trx => setPassword(deps, trx, account, password_hash));
   return password;
+}
+
+/** For somebody who has lost every second factor and the recovery codes: the password alone is enough again. */
+export async function resetTwoFactor(deps: Deps, email: string): Promise<void> {
+  const account = await requireAccount(deps, email);
+  await deps.db.transaction().execute(async trx => {
+    await clearTotpAcrossTenants(trx, account.id);
+    await replaceRecoveryCodesAcrossTenants(trx, account.id, []);
+    for (const { id } of await listPasskeysAcrossTenants(trx, account.id)) {
+      await deletePasskeyAcrossTenants(trx, account.id, id);
+    }
+    await deleteSessionsAcrossTenants(trx, account.id);
+    await recordEverywhere(deps, trx, account, 'reset two-factor');
+  });
 }
 
 /** From the whole instance. */

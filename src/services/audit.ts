@@ -1,10 +1,19 @@
 /** The audit log. Every use case that changes something records it, in the transaction of the change. */
+import type { Actor } from '../core/actor.ts';
 import type { Json } from '../core/json.ts';
-import { addAuditEntries, type NewAuditEntry } from '../db/audit.ts';
+import {
+  type AuditEntry,
+  type AuditFilter,
+  addAuditEntries,
+  listAuditEntries,
+  type NewAuditEntry,
+} from '../db/audit.ts';
 import type { Db } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
 
-export { listAuditEntries } from '../db/audit.ts';
+export { type AuditFilter, listAuditEntries } from '../db/audit.ts';
+
+const entriesAtOnce = 1_000;
 
 /** `db` is the transaction of the change: what did not happen leaves no trace, and what happened always does. */
 export async function record(
@@ -23,6 +32,36 @@ export async function recordAll(
   entries: NewAuditEntry[],
 ): Promise<void> {
   await addAuditEntries(db, organizationId, actor, entries);
+}
+
+/** That many people's data, or the log itself, was read as a whole: once for each reading, before its first row. */
+export async function recordRead(
+  deps: Deps,
+  organizationId: number,
+  entry: NewAuditEntry & { action: 'read' | 'export' },
+): Promise<void> {
+  await record(deps, deps.db, organizationId, entry);
+}
+
+/** As callers see it. */
+export function describeEntry({ actor_kind, actor_id, actor_name, at, ...entry }: AuditEntry) {
+  const kind = actor_kind as Actor['kind'];
+  return { ...entry, at: at.toISOString(), actor: { kind, id: actor_id, name: actor_name } };
+}
+
+/** JSON lines, the newest first, some at a time: memory stays flat for any length. */
+export async function* exportAudit(
+  { db }: Pick<Deps, 'db'>,
+  organizationId: number,
+  filter: AuditFilter,
+): AsyncGenerator<string> {
+  let after = 0;
+  for (;;) {
+    const entries = await listAuditEntries(db, organizationId, filter, { after, limit: entriesAtOnce });
+    if (entries.length === 0) return;
+    yield entries.map(entry => `${JSON.stringify(describeEntry(entry))}\n`).join('');
+    after = entries.at(-1)!.id;
+  }
 }
 
 type Values = Record<string, unknown>;

@@ -12,6 +12,7 @@ import type { Providers } from '../providers/provider.ts';
 import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
 import type { UsageMeter } from './limits.ts';
+import type { Mailer } from './mail.ts';
 import type { Plans } from './plans.ts';
 import type { Rendering } from './rendering.ts';
 import type { SignIn } from './sessions.ts';
@@ -28,6 +29,8 @@ export interface Deps {
   /** What organizations take, for their limits. */
   usage: UsageMeter;
   signIn: SignIn;
+  /** For Belfry's own mails, if there is a mail server for them. */
+  mailer: Mailer | undefined;
   plans: Plans;
   rendering: Rendering;
   /** For the messages that are sent to try something out; workers have a client of their own. */

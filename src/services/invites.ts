@@ -6,9 +6,11 @@ import { generateToken, tokenHashOf } from '../core/tokens.ts';
 import * as accounts from '../db/accounts.ts';
 import * as invites from '../db/invites.ts';
 import { addMember, isMember } from '../db/memberships.ts';
+import { getOrganization } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
+import type { Site } from './passkeys.ts';
 import {
   actorOf,
   checkPassword,
@@ -19,6 +21,7 @@ import {
   type Session,
   type Visitor,
 } from './sessions.ts';
+import { requireSecondFactor } from './sign-in.ts';
 
 export { findInvite, type ListedInvite, listInvites } from '../db/invites.ts';
 
@@ -30,6 +33,7 @@ export async function createInvite(
   organizationId: number,
   input: { email: string; role: Role },
   own: readonly string[],
+  link: (path: string) => string,
 ) {
   const email = fold(input.email);
   const { role } = input;
@@ -51,7 +55,22 @@ export async function createInvite(
     await record(deps, trx, organizationId, { action: 'create', noun: 'invite', path: email, after });
     return created;
   });
-  return { id, email, role, expires_at, token };
+  const invite = { id, email, role, expires_at, link: link(`/invite/${token}`) };
+  return { ...invite, ...(await mailInvite(deps, organizationId, invite)) };
+}
+
+/** The link is there in any case: a mail that did not go out is no reason to invite again. */
+async function mailInvite(
+  { db, mailer, actor }: Deps,
+  organizationId: number,
+  { email, role, expires_at, link }: { email: string; role: Role; expires_at: Date; link: string },
+): Promise<{ mailed: boolean; mail_failure: string | null }> {
+  const organization = mailer && (await getOrganization(db, organizationId));
+  if (!organization) return { mailed: false, mail_failure: null };
+  const until = `${expires_at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  const values = { organization: organization.name, inviter: actor.name, role, until, link };
+  const outcome = await mailer.send({ to: email, template: 'invite', values });
+  return { mailed: outcome.ok, mail_failure: outcome.ok ? null : outcome.reason };
 }
 
 export async function withdrawInvite(
@@ -95,20 +114,23 @@ export async function acceptInvite(
   token: string,
   { name, password }: Acceptance,
   visitor: Visitor,
+  site: Site,
   session: Session | undefined,
 ): Promise<Opened> {
   const invite = await readInvite(deps, token);
   const { email } = invite;
   if (session?.account.email === email) {
     await join(deps, invite, session.account, visitor);
-    return openSession(deps, session.account, visitor);
+    return openSession(deps, session.account, visitor, session.method);
   }
   const known = await accounts.findAccountAcrossTenants(deps.db, email);
   if (password === undefined) throw invalid({ password: [known ? `of the account ${email} is needed` : 'is needed'] });
   if (known) {
-    const account = await checkPassword(deps, email, password, visitor.origin);
+    const account = await checkPassword(deps, { email, password }, visitor);
+    // With one they finish signing in first, and come back.
+    await requireSecondFactor(deps, account, site);
     await join(deps, invite, account, visitor);
-    return openSession(deps, account, visitor);
+    return openSession(deps, account, visitor, 'password');
   }
   if (!name) throw invalid({ name: ['is needed for a new account'] });
   mustBeGood(password, email);
@@ -120,7 +142,7 @@ export async function acceptInvite(
     await joinWith(trx, invite, { id, email }, visitor);
     return { id, email };
   });
-  return openSession(deps, account, visitor);
+  return openSession(deps, account, visitor, 'password');
 }
 
 type Person = Pick<accounts.Account, 'id' | 'email'>;

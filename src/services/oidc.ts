@@ -8,6 +8,7 @@ import { deleteSessionsAcrossTenants } from '../db/sessions.ts';
 import type { Identity, Oidc, OidcState } from '../lib/oidc.ts';
 import type { Deps } from './deps.ts';
 import { joinWith } from './invites.ts';
+import { openState, sealState } from './sealed-state.ts';
 import { actorOf, type Opened, openSession, recordEverywhere, type Visitor } from './sessions.ts';
 
 const purpose = 'sign-in by an identity provider';
@@ -25,8 +26,7 @@ export async function beginOidc(deps: Deps, redirectUri: string): Promise<{ url:
   const { url, state } = await oidc.begin(redirectUri).catch(error => {
     throw new AppError('oidc.unavailable', `${oidc.name} cannot be reached`, { cause: error });
   });
-  const text = JSON.stringify({ ...state, until: Date.now() + oidcSeconds * 1_000 });
-  return { url, sealed: deps.cipher.seal(text, purpose).toString('base64url') };
+  return { url, sealed: sealState(deps, purpose, state, oidcSeconds) };
 }
 
 export async function finishOidc(
@@ -36,22 +36,13 @@ export async function finishOidc(
   visitor: Visitor,
 ): Promise<Opened> {
   const oidc = provider(deps);
-  const state = openState(deps, sealed);
+  const state = openState<OidcState>(deps, purpose, sealed ?? '');
+  if (!state) throw new AppError('oidc.failed', 'this sign-in was not begun here, or took too long: begin again');
   const identity = await oidc.finish(answered, state).catch(error => {
     throw new AppError('oidc.failed', `${oidc.name} did not sign anybody in`, { cause: error });
   });
   const account = await deps.db.transaction().execute(trx => recognize(deps, trx, identity, visitor));
-  return openSession(deps, account, visitor);
-}
-
-function openState({ cipher }: Deps, sealed = ''): OidcState {
-  try {
-    const { until, ...state } = JSON.parse(cipher.open(Buffer.from(sealed, 'base64url'), purpose));
-    if (until > Date.now()) return state;
-  } catch {
-    // Not ours, or of another key: the same as none.
-  }
-  throw new AppError('oidc.failed', 'this sign-in was not begun here, or took too long: begin again');
+  return openSession(deps, account, visitor, 'oidc');
 }
 
 type Person = Pick<accounts.Account, 'id' | 'email'>;

@@ -1,10 +1,12 @@
 /** Organizations themselves, and reading what they are made of. */
 import { AppError } from '../core/errors.ts';
-import { getOrganization as findOrganization } from '../db/organizations.ts';
+import { getOrganization as findOrganization, setTwoFactorRequired } from '../db/organizations.ts';
 import type { Place, Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
+import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import { type Check, change, putEntry, requirePlace } from './entries.ts';
+import { isTwoFactor, type Session } from './sessions.ts';
 
 export { listApplications } from '../db/applications.ts';
 export { listChannels } from '../db/channels.ts';
@@ -33,6 +35,7 @@ export interface OrganizationSettings {
   name: string;
   retention_days: number;
   max_key_lifetime_days: number | null;
+  two_factor_required: boolean;
   created_at: string;
 }
 
@@ -48,16 +51,53 @@ export async function updateOrganization(
 ): Promise<OrganizationSettings> {
   return change(deps, { org }, async trx => {
     const { organization } = await requirePlace(trx, { org });
-    const { created_at, ...current } = await readSettings(trx, organization.id);
-    check({ ...current, created_at });
+    const { created_at, two_factor_required, ...current } = await readSettings(trx, organization.id);
+    check({ ...current, two_factor_required, created_at });
     await putEntry(deps, trx, { org }, undefined, { ...current, ...changes });
     return readSettings(trx, organization.id);
   });
 }
 
+/** Whoever asks for it has it themselves: nobody locks themselves out. */
+export async function requireTwoFactor(
+  deps: Deps,
+  organizationId: number,
+  required: boolean,
+  session: Session | undefined,
+  check: Check<OrganizationSettings>,
+): Promise<OrganizationSettings> {
+  if (required && session && !isTwoFactor(session)) {
+    const told = 'set up an authenticator app or a passkey for your own account before you require it of others';
+    throw new AppError('account.two_factor_missing', told);
+  }
+  const settings = await deps.db.transaction().execute(async trx => {
+    const before = await readSettings(trx, organizationId);
+    check(before);
+    if (before.two_factor_required === required) return before;
+    await setTwoFactorRequired(trx, organizationId, required);
+    await record(deps, trx, organizationId, {
+      action: 'update',
+      noun: 'organization',
+      path: before.slug,
+      before: { two_factor_required: !required },
+      after: { two_factor_required: required },
+    });
+    return { ...before, two_factor_required: required };
+  });
+  deps.directory.forget(organizationId);
+  return settings;
+}
+
 async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
   const row = await findOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
-  const { slug, name, retention_days, max_key_lifetime_days, created_at } = row;
-  return { slug, name, retention_days, max_key_lifetime_days, created_at: created_at.toISOString() };
+  const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
+  return {
+    slug,
+    name,
+    retention_days,
+    max_key_lifetime_days,
+    two_factor_required,
+    created_at: created_at.toISOString(),
+  };
 }

@@ -5,8 +5,11 @@
  */
 import { AppError } from '../core/errors.ts';
 import { listSealedChannelsAcrossTenants, replaceSecrets } from '../db/channels.ts';
+import type { PageRequest } from '../db/page.ts';
+import { listSealedTotpAcrossTenants, replaceTotpAcrossTenants } from '../db/two-factor.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
+import { openTotpSecret, sealTotpSecret } from './two-factor.ts';
 
 const readAtOnce = 100;
 /** Whoever changes secrets with a key of before while this runs is found by the next pass. */
@@ -19,7 +22,7 @@ export interface Rotation {
   reencrypted: number;
   /** How many are encrypted with the current key. */
   current: number;
-  /** Channels whose secrets no key that is known can read. */
+  /** What no key that is known can read. */
   unreadable: string[];
 }
 
@@ -68,32 +71,75 @@ export async function reencryptSecrets({ db, cipher }: Pick<Deps, 'db' | 'cipher
   }
 }
 
-async function reencryptOnce({ db, cipher }: Pick<Deps, 'db' | 'cipher'>) {
+/** Something that is kept encrypted. */
+interface Sealed {
+  id: number;
+  /** How people know it. */
+  name: string;
+  sealed: Buffer;
+  /** Throws an AppError where no key can read it. */
+  reseal(): Buffer;
+  /** False when somebody has changed or deleted it since it was read. */
+  replace(to: Buffer): Promise<boolean>;
+}
+
+type Kept = Pick<Deps, 'db' | 'cipher'>;
+
+/** Everything that is, by pages. */
+const sources: ((kept: Kept, page: PageRequest) => Promise<Sealed[]>)[] = [listChannelSecrets, listTotpSecrets];
+
+async function listChannelSecrets({ db, cipher }: Kept, page: PageRequest): Promise<Sealed[]> {
+  const channels = await listSealedChannelsAcrossTenants(db, page);
+  return channels.map(channel => {
+    const { organization_id, organization, project, project_id, id, slug, secrets: from } = channel;
+    return {
+      id,
+      name: [organization, project, slug].filter(Boolean).join('/'),
+      sealed: from,
+      reseal: () =>
+        sealSecrets(cipher, organization_id, project_id, slug, openSecrets(cipher, organization_id, channel))!,
+      replace: to => replaceSecrets(db, organization_id, id, { from, to }),
+    };
+  });
+}
+
+async function listTotpSecrets({ db, cipher }: Kept, page: PageRequest): Promise<Sealed[]> {
+  const accounts = await listSealedTotpAcrossTenants(db, page);
+  return accounts.map(({ id, email, totp_secret: from }) => ({
+    id,
+    name: `the authenticator app of ${email}`,
+    sealed: from,
+    reseal: () => sealTotpSecret(cipher, openTotpSecret(cipher, from, id), id),
+    replace: to => replaceTotpAcrossTenants(db, id, { from, to }),
+  }));
+}
+
+async function reencryptOnce(kept: Kept) {
   const found = { reencrypted: 0, current: 0, unreadable: [] as string[], changed: 0 };
-  let after = 0;
-  for (;;) {
-    const channels = await listSealedChannelsAcrossTenants(db, { after, limit: readAtOnce });
-    for (const channel of channels) {
-      const { organization_id, organization, project, project_id, id, slug, secrets: from } = channel;
-      if (cipher.isCurrent(from)) {
-        found.current++;
-        continue;
+  for (const list of sources) {
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await list(kept, { after, limit: readAtOnce });
+      for (const one of page) {
+        if (kept.cipher.isCurrent(one.sealed)) {
+          found.current++;
+          continue;
+        }
+        let to: Buffer;
+        try {
+          to = one.reseal();
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          found.unreadable.push(one.name);
+          continue;
+        }
+        if (await one.replace(to)) {
+          found.reencrypted++;
+          found.current++;
+        } else found.changed++;
       }
-      const path = [organization, project, slug].filter(Boolean).join('/');
-      let to: Buffer;
-      try {
-        to = sealSecrets(cipher, organization_id, project_id, slug, openSecrets(cipher, organization_id, channel))!;
-      } catch (error) {
-        if (!(error instanceof AppError)) throw error;
-        found.unreadable.push(path);
-        continue;
-      }
-      if (await replaceSecrets(db, organization_id, id, { from, to })) {
-        found.reencrypted++;
-        found.current++;
-      } else found.changed++;
+      isLast = page.length < readAtOnce;
+      after = page.at(-1)?.id ?? after;
     }
-    if (channels.length < readAtOnce) return found;
-    after = channels.at(-1)!.id;
   }
+  return found;
 }

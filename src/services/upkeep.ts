@@ -1,10 +1,10 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
 import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
-import { deleteOldAttemptsAcrossTenants } from '../db/accounts.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
 import { deleteOldInvitesAcrossTenants } from '../db/invites.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
+import { deleteOldResetsAcrossTenants } from '../db/password-resets.ts';
 import type { Db } from '../db/pool.ts';
 import {
   deleteOldHistory,
@@ -15,6 +15,8 @@ import {
   listShorterRetentionsAcrossTenants,
 } from '../db/retention.ts';
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
+import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
+import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
 import type { Deps } from './deps.ts';
 import { sessionLife } from './sessions.ts';
 import { sumStatistics } from './stats.ts';
@@ -37,6 +39,8 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLife.idleMs));
   await deleteOldInvitesAcrossTenants(db, new Date(now));
   await deleteOldAttemptsAcrossTenants(db);
+  await deleteOldResetsAcrossTenants(db, new Date(now));
+  await deleteOldChallengesAcrossTenants(db, new Date(now));
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

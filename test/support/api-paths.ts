@@ -73,6 +73,8 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: rival.inviteIds.map(String),
       code: 'invite.not_found',
     },
+    session: { there: '1', elsewhere: [], code: 'session.not_found' },
+    passkey: { there: '1', elsewhere: [], code: 'passkey.not_found' },
     token: { there: 'x'.repeat(43), elsewhere: [], code: 'invite.not_found' },
   };
 }

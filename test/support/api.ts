@@ -47,7 +47,7 @@ export function ask(address: string, { method = 'GET', path, key, headers = {}, 
       response.on('error', reject);
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString();
-        const body = /json/.test(response.headers['content-type'] ?? '') && text ? JSON.parse(text) : undefined;
+        const body = /\bjson\b/.test(response.headers['content-type'] ?? '') && text ? JSON.parse(text) : undefined;
         const unlisted = findUnlisted(method, path, response.statusCode!);
         if (unlisted) reject(new Error(`${unlisted}\n${text.slice(0, 500)}`));
         resolve({ status: response.statusCode!, headers: response.headers as Record<string, string>, text, body });

@@ -3,7 +3,7 @@ import { Button, type ButtonProps, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { MouseEventHandler, ReactNode } from 'react';
-import { ApiError, explain } from '../api.ts';
+import { ApiError, Cancelled, explain } from '../api.ts';
 import { useRefusal } from '../session.tsx';
 
 interface GuardedButtonProps extends ButtonProps {
@@ -33,6 +33,7 @@ export function tellSuccess(message: string): void {
 }
 
 export function tellFailure(error: unknown): void {
+  if (error instanceof Cancelled) return;
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   notifications.show({
     title: error instanceof ApiError ? error.title : 'This did not work',

@@ -1,7 +1,7 @@
 /** What forms share: the service's refusals beside their fields, and what to do when somebody else was faster. */
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import { ApiError, explain } from '../api.ts';
+import { ApiError, Cancelled, explain } from '../api.ts';
 
 /** Field to its first mistake, in a sentence's form; the fields of what is nested are joined by slashes. */
 export function fieldErrors(error: unknown): Record<string, string> {
@@ -34,7 +34,7 @@ export function FormFailure({
   /** Reads the thing again and fills the form with it. */
   reload?: () => void;
 }) {
-  if (!error) return null;
+  if (!error || error instanceof Cancelled) return null;
   if (isStale(error)) {
     return (
       <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title="Somebody changed this meanwhile" role="alert">

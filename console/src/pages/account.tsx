@@ -7,18 +7,22 @@ import { useAction } from '../components/actions.tsx';
 import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { sessionQuery, useSession } from '../session.tsx';
+import { Sessions } from './account/sessions.tsx';
+import { TwoFactor } from './account/two-factor.tsx';
 
 export default function AccountPage() {
   const { account } = useSession();
   return (
     <Page title="Your account" description={`Signed in as ${account.email}`}>
-      <Stack maw={560}>
+      <Stack maw={640}>
         <Section title="Name">
           <NameForm />
         </Section>
         <Section title="Password">
           <PasswordForm />
         </Section>
+        <TwoFactor />
+        <Sessions />
       </Stack>
     </Page>
   );
@@ -71,6 +75,7 @@ function PasswordForm() {
   const save = useAction({
     run: () => take(api.POST('/api/session/password/', { body: { current: form.current, password: form.password } })),
     done: 'The password is changed. Everywhere else you are signed out.',
+    refresh: [['sessions']],
     onDone: session => {
       setCsrfToken(session.csrf_token);
       queries.setQueryData(sessionQuery.queryKey, session);

@@ -1,7 +1,7 @@
 /** Who changed what, the newest first. */
 import { Accordion, Anchor, Box, Button, Center, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useIntersection } from '@mantine/hooks';
-import { IconHistory } from '@tabler/icons-react';
+import { IconDownload, IconHistory } from '@tabler/icons-react';
 import { useEffect } from 'react';
 import { Link } from 'react-router';
 import { api } from '../api.ts';
@@ -34,36 +34,52 @@ const nouns = [
   'key',
   'account',
   'invite',
+  'audit',
 ];
 
-const colors: Record<string, string> = { create: 'teal', delete: 'red', remove: 'red', revoke: 'red' };
+const colors: Record<string, string> = {
+  create: 'teal',
+  delete: 'red',
+  remove: 'red',
+  revoke: 'red',
+  'sign in failed': 'orange',
+};
 
 export default function Audit() {
   const org = useOrg();
   const [filters, setFilters] = useFilters(['noun', 'actor', 'path', 'since', 'until']);
   const { noun, actor, path, since, until } = filters;
+  const query = {
+    ...(noun && { noun }),
+    ...(actor && { actor }),
+    ...(path && { path }),
+    ...(since && { since: startOf(since) }),
+    ...(until && { until: startOf(until, 1) }),
+  };
   const list = useList<AuditEntry>({
     key: [org, 'audit', filters],
     live: true,
     fetch: (page, signal) =>
-      api.GET('/api/o/{org}/audit/', {
-        params: {
-          path: { org },
-          query: {
-            ...page,
-            ...(noun && { noun }),
-            ...(actor && { actor }),
-            ...(path && { path }),
-            ...(since && { since: startOf(since) }),
-            ...(until && { until: startOf(until, 1) }),
-          },
-        },
-        signal,
-      }),
+      api.GET('/api/o/{org}/audit/', { params: { path: { org }, query: { ...page, ...query } }, signal }),
   });
+  const exported = `/api/o/${encodeURIComponent(org)}/audit/export/?${new URLSearchParams(query as Record<string, string>)}`;
   const filtered = Object.keys(filters).length > 0;
   return (
-    <Page title="Audit log" description="Every change, by whom and from where. Secrets never stand in it.">
+    <Page
+      title="Audit log"
+      description="Every change, sign-in and export, by whom and from where. Never contains secrets."
+      actions={
+        <Button
+          component="a"
+          href={exported}
+          download
+          variant="default"
+          leftSection={<IconDownload size={15} stroke={1.6} />}
+        >
+          Export as JSON Lines
+        </Button>
+      }
+    >
       <Box className="card">
         <Group p="sm" gap="xs" role="search" aria-label="Filter the audit log" align="flex-end">
           <Select
@@ -102,7 +118,7 @@ export default function Audit() {
             >
               {filtered
                 ? 'Take away a filter. Names of keys and accounts are compared as a whole.'
-                : 'Whatever somebody creates, changes or deletes is written down here.'}
+                : 'Changes, sign-ins and exports show up here.'}
             </Empty>
           }
         />
@@ -213,13 +229,15 @@ function placeOf(org: string, noun: string, path: string): string | undefined {
   const parts = path.split('/');
   const [first = '', second = '', third = ''] = parts;
   switch (noun) {
+    case 'audit':
+      return undefined;
     case 'organization':
       return to.settings(org);
     case 'channel':
       return parts.length > 1 ? to.channel(org, second, first) : to.channel(org, first);
     case 'user':
     case 'address':
-      return to.person(org, first);
+      return first ? to.person(org, first) : to.people(org);
     case 'event':
     case 'notification':
       return third ? to.event(org, first, second, third) : undefined;

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
 import { ApiError, api, setCsrfToken, take } from '../api.ts';
 import { FormError, Front } from '../components/front.tsx';
+import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to } from '../places.ts';
@@ -34,6 +35,7 @@ export default function AcceptInvite() {
     },
   });
 
+  const challenge = challengeOf(accept.error);
   if (invite.isPending || session.isPending) return <Waiting label="Opening the invitation" />;
   if (invite.error) {
     return (
@@ -43,6 +45,21 @@ export default function AcceptInvite() {
     );
   }
   const { organization, email, role, expires_at } = invite.data;
+  if (challenge) {
+    return (
+      <Front title="Two-factor authentication" lead={`Signing in as ${email}`}>
+        <SecondFactor
+          challenge={challenge}
+          onDone={answer => {
+            setCsrfToken(answer.csrf_token);
+            queries.setQueryData(sessionQuery.queryKey, answer);
+            accept.mutate({});
+          }}
+          onCancel={() => accept.reset()}
+        />
+      </Front>
+    );
+  }
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
   const lead = (
     <>

@@ -1,5 +1,5 @@
 /** What holds for the whole organization. */
-import { Button, Fieldset, Group, NumberInput, Stack, Text, TextInput } from '@mantine/core';
+import { Anchor, Button, Fieldset, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -7,6 +7,7 @@ import { Link, useNavigate } from 'react-router';
 import { api, take, takeTagged } from '../api.ts';
 import type { OrganizationSettings } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
+import { confirm } from '../components/confirm.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { Facts } from '../components/facts.tsx';
@@ -15,7 +16,7 @@ import { Page, Section } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to, useOrg } from '../places.ts';
-import { sessionQuery, useRefusal } from '../session.tsx';
+import { sessionQuery, useRefusal, useSession } from '../session.tsx';
 import { Limits } from './settings/limits.tsx';
 
 export default function Settings() {
@@ -57,6 +58,7 @@ export default function Settings() {
           <Section title="Limits">
             <Limits />
           </Section>
+          <Security required={data.value.two_factor_required} refresh={key} />
           <Danger name={data.value.name} />
         </Stack>
       )}
@@ -151,6 +153,63 @@ function Form({ settings, etag, refill }: FormProps) {
         </GuardedButton>
       </FormButtons>
     </form>
+  );
+}
+
+function Security({ required, refresh }: { required: boolean; refresh: string[] }) {
+  const org = useOrg();
+  const { account } = useSession();
+  const refusal = useRefusal()('security:write');
+  const save = useAction({
+    run: (next: boolean) =>
+      take(api.PUT('/api/o/{org}/two-factor/', { params: { path: { org } }, body: { required: next } })),
+    done: settings =>
+      settings.two_factor_required
+        ? 'Two-factor authentication is now required.'
+        : 'Two-factor authentication is no longer required.',
+    refresh: [refresh, sessionQuery.queryKey],
+  });
+  const ask = async (next: boolean) => {
+    const sure = await confirm(
+      next
+        ? {
+            title: 'Require two-factor authentication?',
+            children: 'Members without it have to set it up before they can continue here. API keys keep working.',
+            action: 'Require it',
+          }
+        : {
+            title: 'Stop requiring two-factor authentication?',
+            children: 'Members will be able to turn it off and sign in with a password alone.',
+            action: 'Stop requiring it',
+            danger: true,
+          },
+    );
+    if (sure) save.mutate(next);
+  };
+  const missing = !required && !account.two_factor;
+  return (
+    <Section title="Security">
+      <Switch
+        label="Require two-factor authentication"
+        description="Everyone who signs in here needs an authenticator app or a passkey. Single sign-on counts."
+        checked={required}
+        disabled={refusal !== undefined || missing || save.isPending}
+        onChange={event => void ask(event.currentTarget.checked)}
+      />
+      {(refusal ?? missing) && (
+        <Text size="xs" c="dimmed" mt="xs">
+          {refusal ?? (
+            <>
+              Set up two-factor authentication for{' '}
+              <Anchor component={Link} to={to.account(org)} inherit underline="always">
+                your own account
+              </Anchor>{' '}
+              first.
+            </>
+          )}
+        </Text>
+      )}
+    </Section>
   );
 }
 

@@ -1,14 +1,16 @@
-/** The way in: by password, or by the identity provider when there is one. */
+/** The way in: by password and a second factor, by a passkey, or by the identity provider when there is one. */
 import { Anchor, Button, Divider, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
-import { IconLogin2 } from '@tabler/icons-react';
+import { IconFingerprint, IconLogin2 } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
-import { useLocation, useNavigate } from 'react-router';
+import { Link, useLocation, useNavigate } from 'react-router';
 import { ApiError, api, setCsrfToken, take } from '../api.ts';
-import { signInProblems } from '../api-types.ts';
+import { type Session, signInProblems } from '../api-types.ts';
 import { FormError, Front } from '../components/front.tsx';
+import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { duration } from '../components/time.tsx';
+import { askPasskey, supportsPasskeys } from '../passkeys.ts';
 import { returnPath, sessionQuery } from '../session.tsx';
 
 export default function SignIn() {
@@ -20,32 +22,50 @@ export default function SignIn() {
     queryFn: ({ signal }) => take(api.GET('/api/session/options/', { signal })),
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const form = useForm({ initialValues: { email: '', password: '' } });
+  const form = useForm({ initialValues: { email: '', password: '', code: '' } });
+  const enter = (session: Session) => {
+    setCsrfToken(session.csrf_token);
+    // Nothing of whoever was here before is shown to the next one.
+    queries.clear();
+    queries.setQueryData(sessionQuery.queryKey, session);
+    navigate(returnPath(search), { replace: true });
+  };
   const signIn = useMutation({
-    mutationFn: (body: { email: string; password: string }) => take(api.POST('/api/session/', { body })),
-    onSuccess: session => {
-      setCsrfToken(session.csrf_token);
-      // Nothing of whoever was here before is shown to the next one.
-      queries.clear();
-      queries.setQueryData(sessionQuery.queryKey, session);
-      navigate(returnPath(search), { replace: true });
-    },
-    onError: () => form.setFieldValue('password', ''),
+    mutationFn: ({ code, ...body }: typeof form.values) =>
+      take(api.POST('/api/session/', { body: { ...body, ...(code && { code }) } })),
+    onSuccess: enter,
+    onError: () => form.setValues({ password: '', code: '' }),
   });
+  const passkey = useMutation({
+    mutationFn: async () => {
+      const { token, options } = await take(api.POST('/api/session/passkey/options/'));
+      const response = (await askPasskey(options)) as never;
+      return take(api.POST('/api/session/passkey/', { body: { token, response } }));
+    },
+    onSuccess: enter,
+  });
+  const challenge = challengeOf(signIn.error);
   const wait = useCountdown(signIn.error);
+  const [withCode, setWithCode] = useState(false);
   const email = useRef<HTMLInputElement>(null);
   useEffect(() => email.current?.focus(), []);
   const refused = new URLSearchParams(search).get('error');
+  const isLocked = signIn.error instanceof ApiError && signIn.error.status === 429;
+  const failed = isLocked ? passkey.error : (signIn.error ?? passkey.error);
 
+  if (challenge) {
+    return (
+      <Front title="Two-factor authentication" lead={`Signing in as ${form.values.email}`}>
+        <SecondFactor challenge={challenge} onDone={enter} onCancel={() => signIn.reset()} />
+      </Front>
+    );
+  }
   return (
     <Front title="Sign in to Belfry">
       <Stack>
-        {refused && !signIn.error && <FormError error={new Error(`${signInProblems[refused] ?? refused}.`)} />}
-        {wait > 0 ? (
-          <FormError error={new Error(`Too many attempts. Try again in ${duration(wait)}.`)} />
-        ) : (
-          <FormError error={signIn.error instanceof ApiError && signIn.error.status === 429 ? null : signIn.error} />
-        )}
+        {refused && !failed && !isLocked && <FormError error={new Error(`${signInProblems[refused] ?? refused}.`)} />}
+        {wait > 0 && <FormError error={new Error(`Too many attempts. Try again in ${duration(wait)}.`)} />}
+        <FormError error={failed} />
         {options?.password !== false && (
           <form onSubmit={form.onSubmit(values => signIn.mutate(values))} aria-label="Sign in">
             <Stack gap="sm">
@@ -66,26 +86,68 @@ export default function SignIn() {
                 visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
                 {...form.getInputProps('password')}
               />
-              <Button type="submit" size="sm" fullWidth mt={4} loading={signIn.isPending} disabled={wait > 0}>
+              {withCode && (
+                <TextInput
+                  label="Authentication code"
+                  description="From your authenticator app, or a recovery code."
+                  autoComplete="one-time-code"
+                  required
+                  withAsterisk={false}
+                  {...form.getInputProps('code')}
+                />
+              )}
+              <Button
+                type="submit"
+                size="sm"
+                fullWidth
+                mt={4}
+                loading={signIn.isPending}
+                disabled={wait > 0 && !withCode}
+              >
                 Sign in
               </Button>
+              {(wait > 0 || withCode) && (
+                <Anchor component="button" type="button" size="sm" onClick={() => setWithCode(!withCode)}>
+                  {withCode ? 'Sign in without a code' : 'Have an authenticator app? Sign in now'}
+                </Anchor>
+              )}
+              {options?.password_reset && (
+                <Text size="sm" ta="center">
+                  <Anchor component={Link} to="/forgot-password" inherit>
+                    Forgot your password?
+                  </Anchor>
+                </Text>
+              )}
             </Stack>
           </form>
         )}
+        {(options?.oidc || supportsPasskeys()) && options?.password && <Divider label="or" />}
+        {supportsPasskeys() && (
+          <Button
+            variant="default"
+            size="sm"
+            fullWidth
+            leftSection={<IconFingerprint size={16} stroke={1.6} />}
+            loading={passkey.isPending}
+            onClick={() => {
+              signIn.reset();
+              passkey.mutate();
+            }}
+          >
+            Sign in with a passkey
+          </Button>
+        )}
         {options?.oidc && (
-          <>
-            {options.password && <Divider label="or" />}
-            <Button
-              component="a"
-              href="/api/session/oidc/"
-              variant="default"
-              size="sm"
-              fullWidth
-              leftSection={<IconLogin2 size={16} stroke={1.6} />}
-            >
-              Continue with {options.oidc.name}
-            </Button>
-          </>
+          <Button
+            component="a"
+            href="/api/session/oidc/"
+            variant="default"
+            size="sm"
+            fullWidth
+            leftSection={<IconLogin2 size={16} stroke={1.6} />}
+          >
+            Continue with {options.oidc.name}
+          </Button>
         )}
         <Text size="xs" c="dimmed" ta="center">
           {options && `Belfry ${options.version} · `}

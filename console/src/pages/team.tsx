@@ -1,5 +1,5 @@
 /** Who may sign in here, and as what. */
-import { Box, Button, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Box, Button, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconTrash, IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
@@ -10,6 +10,7 @@ import { CopyBlock } from '../components/copy.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
 import { GuardedIcon } from '../components/guarded.tsx';
+import { Mark } from '../components/mark.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useList } from '../components/use-list.ts';
@@ -169,6 +170,12 @@ function Accounts() {
         />
       ),
     },
+    {
+      head: 'Two-factor',
+      from: 'md',
+      width: 110,
+      cell: ({ two_factor }) => <Mark color={two_factor ? 'teal' : 'gray'}>{two_factor ? 'On' : 'Off'}</Mark>,
+    },
     { head: 'Last seen', from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
     { head: 'Member since', from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
     {
@@ -253,7 +260,7 @@ function Invites() {
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            None. An invite is a link that you pass on; whoever opens it chooses a password and is in.
+            None. An invite is a link; whoever opens it chooses a password and is in.
           </Text>
         }
       />
@@ -276,10 +283,17 @@ function InviteForm({ onClose }: { onClose: () => void }) {
   if (invite.data) {
     return (
       <Stack gap="sm">
-        <Text size="sm">
-          Give this link to {invite.data.email}. It is shown this once and works until{' '}
-          {exactTime(invite.data.expires_at)}.
+        <Text size="sm" role="status">
+          {invite.data.mailed
+            ? `We emailed an invite to ${invite.data.email}. You can also share this link.`
+            : `Share this link with ${invite.data.email}.`}{' '}
+          It is shown once and works until {exactTime(invite.data.expires_at)}.
         </Text>
+        {invite.data.mail_failure && (
+          <Alert color="yellow" variant="light" title="The email could not be sent" role="alert">
+            {invite.data.mail_failure}
+          </Alert>
+        )}
         <CopyBlock value={invite.data.link} label="Copy the link" />
         <FormButtons>
           <Button onClick={onClose}>Done</Button>
@@ -320,7 +334,7 @@ function InviteForm({ onClose }: { onClose: () => void }) {
             Cancel
           </Button>
           <Button type="submit" loading={invite.isPending}>
-            Make the link
+            Invite
           </Button>
         </FormButtons>
       </Stack>

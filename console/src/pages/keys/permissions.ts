@@ -11,6 +11,7 @@ export const nounWords: Record<string, { name: string; meaning: string }> = {
   template: { name: 'Messages and layouts', meaning: 'The words themselves' },
   configuration: { name: 'Configuration', meaning: 'The declarative file: plan, apply, export' },
   organization: { name: 'Organization', meaning: 'Its projects, applications and settings' },
+  security: { name: 'Security', meaning: 'Whether two-factor authentication is required' },
   account: { name: 'Team', meaning: 'Members of the organization and invites' },
   key: { name: 'Keys', meaning: 'Keys like this one' },
   audit: { name: 'Audit log', meaning: 'Who changed what' },

@@ -1,0 +1,112 @@
+/** The second step of signing in: a passkey, a code from the app, or a recovery code. */
+import { Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
+import { IconFingerprint } from '@tabler/icons-react';
+import { useMutation } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError, api, take } from '../api.ts';
+import type { Session } from '../api-types.ts';
+import { askPasskey, supportsPasskeys } from '../passkeys.ts';
+import { FormError } from './front.tsx';
+
+/** What the service answers to a right password where that is not enough. */
+export interface SecondFactorChallenge {
+  token: string;
+  methods: { totp: boolean; passkey: boolean; recovery_code: boolean };
+  passkey: object | null;
+}
+
+/** Undefined for any other refusal. */
+export function challengeOf(error: unknown): SecondFactorChallenge | undefined {
+  const isOne = error instanceof ApiError && error.code === 'session.second_factor';
+  return isOne ? (error.problem.second_factor as SecondFactorChallenge) : undefined;
+}
+
+interface SecondFactorProps {
+  challenge: SecondFactorChallenge;
+  onDone: (session: Session) => void;
+  onCancel: () => void;
+}
+
+export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps) {
+  const { token, methods } = challenge;
+  const passkey = methods.passkey && supportsPasskeys() ? challenge.passkey : null;
+  const [isRecovery, setRecovery] = useState(!methods.totp && !passkey);
+  const [code, setCode] = useState('');
+  const finish = useMutation({
+    mutationFn: async (given: { code: string } | { passkey: object }) => {
+      const proof = 'code' in given ? given : { passkey: (await askPasskey(given.passkey)) as never };
+      return take(api.POST('/api/session/second-factor/', { body: { token, ...proof } }));
+    },
+    onSuccess: onDone,
+    onError: () => setCode(''),
+  });
+  const expired = finish.error instanceof ApiError && finish.error.code === 'session.expired';
+  const withCode = methods.totp || isRecovery;
+  return (
+    <Stack gap="sm">
+      <FormError error={finish.error} />
+      {expired && (
+        <Button variant="default" onClick={onCancel}>
+          Start over
+        </Button>
+      )}
+      {passkey && !isRecovery && (
+        <Button
+          fullWidth
+          variant={methods.totp ? 'default' : 'filled'}
+          leftSection={<IconFingerprint size={16} stroke={1.6} />}
+          loading={finish.isPending}
+          onClick={() => finish.mutate({ passkey })}
+        >
+          Use a passkey
+        </Button>
+      )}
+      {passkey && methods.totp && !isRecovery && <Divider label="or" />}
+      {withCode && (
+        <form
+          aria-label="Two-factor authentication"
+          onSubmit={event => {
+            event.preventDefault();
+            finish.mutate({ code });
+          }}
+        >
+          <Stack gap="sm">
+            <TextInput
+              key={String(isRecovery)}
+              label={isRecovery ? 'Recovery code' : 'Authentication code'}
+              description={isRecovery ? 'One of the ten you saved.' : 'Six digits from your authenticator app.'}
+              value={code}
+              onChange={event => setCode(event.currentTarget.value)}
+              autoComplete={isRecovery ? 'off' : 'one-time-code'}
+              inputMode={isRecovery ? 'text' : 'numeric'}
+              className={isRecovery ? undefined : 'code-input'}
+              autoFocus
+            />
+            <Button type="submit" fullWidth loading={finish.isPending} disabled={code.trim().length < 6}>
+              Verify
+            </Button>
+          </Stack>
+        </form>
+      )}
+      <Text size="sm" ta="center">
+        {methods.recovery_code && (methods.totp || passkey) && (
+          <Anchor
+            component="button"
+            type="button"
+            inherit
+            onClick={() => {
+              setRecovery(!isRecovery);
+              setCode('');
+              finish.reset();
+            }}
+          >
+            {isRecovery ? 'Use another method' : 'Use a recovery code'}
+          </Anchor>
+        )}
+      </Text>
+      <Anchor component="button" type="button" size="sm" c="dimmed" onClick={onCancel}>
+        Back to sign in
+      </Anchor>
+    </Stack>
+  );
+}

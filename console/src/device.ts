@@ -1,0 +1,32 @@
+/** "Firefox on Windows": a user agent in the words that people use for their devices. */
+
+const browsers: [RegExp, string][] = [
+  [/\bEdg(e|A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|CriOS|Chromium|HeadlessChrome)\//, 'Chrome'],
+  [/\bVersion\/\S+ .*Safari\//, 'Safari'],
+];
+const systems: [RegExp, string][] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+const find = (known: [RegExp, string][], text: string) => known.find(([pattern]) => pattern.test(text))?.[1];
+
+export function deviceName(userAgent: string | null): string {
+  if (!userAgent) return 'Unknown device';
+  const [browser, system] = [find(browsers, userAgent), find(systems, userAgent)];
+  if (browser && system) return `${browser} on ${system}`;
+  // A program rather than a browser: curl/8.5.0
+  return browser ?? system ?? userAgent.split(/[/\s]/)[0] ?? 'Unknown device';
+}
+
+export function isPhone(userAgent: string | null): boolean {
+  return /\b(iPhone|iPad|Android|Mobile)\b/.test(userAgent ?? '');
+}

@@ -1,0 +1,106 @@
+/** Where you are signed in. */
+import { Button, Group, Text } from '@mantine/core';
+import { IconDeviceLaptop, IconDeviceMobile } from '@tabler/icons-react';
+import { api, take } from '../../api.ts';
+import type { ListedSession } from '../../api-types.ts';
+import { useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Section } from '../../components/page.tsx';
+import { Failure } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useList } from '../../components/use-list.ts';
+import { deviceName, isPhone } from '../../device.ts';
+
+const methods = { password: 'Password', passkey: 'Passkey', oidc: 'Single sign-on' };
+const key = ['sessions'];
+
+export function Sessions() {
+  const list = useList<ListedSession>({
+    key,
+    fetch: (query, signal) => api.GET('/api/sessions/', { params: { query }, signal }),
+  });
+  const endOthers = useAction({
+    run: () => take(api.DELETE('/api/sessions/')),
+    done: ({ ended }) => (ended === 1 ? 'Signed out of one other session.' : `Signed out of ${ended} other sessions.`),
+    refresh: [key],
+  });
+  const ask = async () => {
+    const sure = await confirm({
+      title: 'Sign out everywhere else?',
+      children: 'Every browser except this one has to sign in again.',
+      action: 'Sign out everywhere else',
+      danger: true,
+    });
+    if (sure) endOthers.mutate(undefined);
+  };
+  const sorted = [...list.rows].sort(
+    (a, b) => Number(b.current) - Number(a.current) || b.last_used_at.localeCompare(a.last_used_at),
+  );
+  return (
+    <Section
+      title="Sessions"
+      aside={
+        sorted.length > 1 && (
+          <Button variant="default" loading={endOthers.isPending} onClick={() => void ask()}>
+            Sign out everywhere else
+          </Button>
+        )
+      }
+    >
+      {list.error && <Failure error={list.error} retry={list.retry} />}
+      <ul className="rows" aria-label="Your sessions">
+        {sorted.map(session => (
+          <Row key={session.id} session={session} />
+        ))}
+      </ul>
+      {list.hasMore && (
+        <Button variant="subtle" mt="xs" loading={list.loadingMore} onClick={list.loadMore}>
+          Load more
+        </Button>
+      )}
+    </Section>
+  );
+}
+
+function Row({ session }: { session: ListedSession }) {
+  const { id, user_agent, origin, method, created_at, last_used_at, current } = session;
+  const device = deviceName(user_agent);
+  const Icon = isPhone(user_agent) ? IconDeviceMobile : IconDeviceLaptop;
+  const end = useAction({
+    run: () => take(api.DELETE('/api/sessions/{session}/', { params: { path: { session: id } } })),
+    done: `Signed out of ${device}.`,
+    refresh: [key],
+  });
+  return (
+    <li>
+      <Group gap="sm" wrap="nowrap" align="flex-start" miw={0}>
+        <Text component="span" c="dimmed" lh={0} pt={2} aria-hidden>
+          <Icon size={18} stroke={1.6} />
+        </Text>
+        <div>
+          <Group gap="xs">
+            <Text size="sm" fw={500} title={user_agent ?? undefined}>
+              {device}
+            </Text>
+            {current && <Mark color="teal">This device</Mark>}
+          </Group>
+          <Text size="xs" c="dimmed" component="div">
+            {origin ?? 'Unknown address'} · {methods[method]} · <TimeAgo at={last_used_at} prefix="last used " /> ·{' '}
+            <TimeAgo at={created_at} prefix="signed in " />
+          </Text>
+        </div>
+      </Group>
+      {!current && (
+        <Button
+          variant="default"
+          loading={end.isPending}
+          onClick={() => end.mutate(undefined)}
+          aria-label={`Sign out of ${device}, ${origin}`}
+        >
+          Sign out
+        </Button>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,52 @@
+/** Passkeys in the browser. Browsers have none at a bare network address, nor without TLS but for localhost. */
+import {
+  browserSupportsWebAuthn,
+  type PublicKeyCredentialCreationOptionsJSON,
+  type PublicKeyCredentialRequestOptionsJSON,
+  startAuthentication,
+  startRegistration,
+  WebAuthnError,
+} from '@simplewebauthn/browser';
+
+export function supportsPasskeys(): boolean {
+  const isAddress = /^[\d.]+$|^\[/.test(location.hostname);
+  return !isAddress && browserSupportsWebAuthn();
+}
+
+/** Why there are none here; undefined when there are. */
+export function passkeyObstacle(): string | undefined {
+  if (supportsPasskeys()) return undefined;
+  if (/^127\.|^\[::1\]$/.test(location.hostname)) {
+    return `Passkeys need a host name. Open the console at ${location.origin.replace(location.hostname, 'localhost')} to add one.`;
+  }
+  return window.isSecureContext
+    ? 'This browser, or the address of this console, does not support passkeys.'
+    : 'Passkeys need HTTPS and a host name.';
+}
+
+async function ceremony<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw new Error(explain(error), { cause: error });
+  }
+}
+
+function explain(error: unknown): string {
+  if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED') {
+    return 'This device already has a passkey for your account.';
+  }
+  const { name, message } = error as Error;
+  if (name === 'NotAllowedError' || name === 'AbortError') return 'The passkey request was cancelled or timed out.';
+  return message;
+}
+
+export function createPasskey(options: object) {
+  const optionsJSON = options as PublicKeyCredentialCreationOptionsJSON;
+  return ceremony(() => startRegistration({ optionsJSON }));
+}
+
+export function askPasskey(options: object) {
+  const optionsJSON = options as PublicKeyCredentialRequestOptionsJSON;
+  return ceremony(() => startAuthentication({ optionsJSON }));
+}
