@@ -533,6 +533,12 @@ CREATE TABLE latency_day_stats (
   CONSTRAINT latency_day_stats_pkey PRIMARY KEY (organization_id, day, bucket)
 );
 
+CREATE UNLOGGED TABLE worker_rounds (
+  worker_id bigint NOT NULL,
+  finished_at timestamptz NOT NULL,
+  CONSTRAINT worker_rounds_pkey PRIMARY KEY (worker_id)
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -29,6 +29,7 @@ import { KeyUse } from './services/keys.ts';
 import { MissingVariables } from './services/missing-variables.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
+import { WorkerRounds } from './services/queue.ts';
 import { createSignIn } from './services/sessions.ts';
 import { keepUp } from './services/upkeep.ts';
 import { Wordings } from './services/wordings.ts';
@@ -107,7 +108,15 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
   const house = await openHouse(config, log, true);
   const { deps, database, url } = house;
   const { directory } = deps;
-  const worker = config.role === 'api' ? undefined : openWorker(config, house, log);
+  const rounds =
+    config.role === 'api'
+      ? undefined
+      : new WorkerRounds(
+          deps.db,
+          error => log.warn({ err: error }, 'noting that a round is finished failed; it will be tried again'),
+          Date.now(),
+        );
+  const worker = rounds && openWorker(config, house, log, rounds);
   const listener = new Listener({
     url,
     name: 'belfry listener',
@@ -140,6 +149,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     corsOrigins: config.corsOrigins,
+    rounds,
     pool: () => ({
       total: database.pool.totalCount,
       idle: database.pool.idleCount,
@@ -182,7 +192,7 @@ interface RunningWorker {
 }
 
 /** With connections of its own: a blast of messages never keeps the API waiting for one. */
-function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger): RunningWorker {
+function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger, rounds: WorkerRounds): RunningWorker {
   const database = openDatabase({
     url,
     name: 'belfry worker',
@@ -232,6 +242,7 @@ function openWorker(config: Config, { deps, url }: House, log: FastifyBaseLogger
     url,
     dedupe.map(provider => provider.name),
   );
+  worker.onRound = workerId => rounds.finished(workerId, Date.now());
   return {
     start: () => worker.start(),
     wake: payload => worker.wake(payload),

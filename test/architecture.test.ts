@@ -118,6 +118,10 @@ const acrossTenants: Record<string, string> = {
   findRecipientsAcrossTenants: 'whom a claimed batch of deliveries goes to',
   listClaimedAcrossTenants: 'what one worker claimed, whoever it belongs to',
   listDeadWorkersAcrossTenants: 'workers are no tenant’s',
+  listLivingWorkersAcrossTenants: 'workers are no tenant’s',
+  noteRoundAcrossTenants: 'workers are no tenant’s',
+  deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
+  listOverdueAcrossTenants: 'workers serve everybody; one row of each organization is read',
   listRetentionsAcrossTenants: 'upkeep: what each organization keeps',
   listShorterRetentionsAcrossTenants: 'upkeep: which organizations keep less',
   listUnsummedAcrossTenants: 'upkeep: whose days are to be summed',
@@ -159,7 +163,6 @@ const acrossTenants: Record<string, string> = {
   touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
   updateAccountAcrossTenants: 'a person may be a member of several organizations',
   describeServerAcrossTenants: 'about the database itself',
-  describeQueueAcrossTenants: 'how many wait, whoever they belong to',
 };
 
 describe('tenancy', () => {
@@ -225,7 +228,7 @@ describe('the schema', () => {
    * What belongs to no tenant: the tenants themselves, the processes that serve them, and the people who work with one
    * or several of them, with their sessions and their failures to sign in.
    */
-  const withoutTenant = ['organizations', 'workers', 'accounts', 'sessions', 'sign_in_attempts'];
+  const withoutTenant = ['organizations', 'worker_rounds', 'accounts', 'sessions', 'sign_in_attempts'];
 
   test('every table is a tenant’s, or one of a few that are nobody’s', async () => {
     const { rows } = await sql<{ name: string }>`

@@ -13,6 +13,7 @@ import Fastify, {
 } from 'fastify';
 import { AppError, invalid } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
+import type { WorkerRounds } from '../services/queue.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
@@ -43,6 +44,8 @@ export interface ServerOptions {
   baseUrl: string | undefined;
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
+  /** Of the worker of this process, if it has one. */
+  rounds?: WorkerRounds;
   /** Gauges of the connection pool, read when somebody looks. */
   pool: () => { total: number; idle: number; waiting: number };
 }
@@ -104,7 +107,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       strictPreflight: false,
     });
   }
-  registerService(app, deps);
+  registerService(app, deps, options.rounds);
   if (withApi) {
     // Cookies are read where a person calls, not for every trigger.
     await app.register(cookie, { hook: false });

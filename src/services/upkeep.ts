@@ -15,6 +15,7 @@ import {
   listShorterRetentionsAcrossTenants,
 } from '../db/retention.ts';
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
+import { deleteOldRoundsAcrossTenants } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
 import { sessionLife } from './sessions.ts';
 import { sumStatistics } from './stats.ts';
@@ -37,6 +38,7 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLife.idleMs));
   await deleteOldInvitesAcrossTenants(db, new Date(now));
   await deleteOldAttemptsAcrossTenants(db);
+  await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }
