@@ -9,6 +9,7 @@ import { pino } from 'pino';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase } from '../src/db/pool.ts';
+import { registerSwagger } from '../src/http/openapi-swagger.ts';
 import { createServer } from '../src/http/server.ts';
 import type { Deps } from '../src/services/deps.ts';
 import { readSchema, type Schema } from './schema-read.ts';
@@ -64,6 +65,7 @@ async function describeApi(): Promise<string> {
     trustProxy: [],
     corsOrigins: [],
     pool: () => ({ total: 0, idle: 0, waiting: 0 }),
+    describe: registerSwagger,
   });
   await server.ready();
   const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;

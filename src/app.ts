@@ -7,7 +7,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
-import { openEmbedded } from './db/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from './db/embedded.ts';
 import { Slots } from './db/limits.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
@@ -59,11 +59,16 @@ const upkeepEveryMs = 3_600_000;
 /** Of the ten seconds that a stop may take, what requests under way get. */
 const graceMs = 6_000;
 
-/** Opens the database and brings its schema up to date. */
-export async function openHouse(config: Config, log: FastifyBaseLogger, wait = false): Promise<House> {
+/** Opens the database, unless that is under way already, and brings its schema up to date. */
+export async function openHouse(
+  config: Config,
+  log: FastifyBaseLogger,
+  wait = false,
+  opening?: Promise<EmbeddedDatabase>,
+): Promise<House> {
   const embedded = config.databaseUrl
     ? undefined
-    : await openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) });
+    : await (opening ?? openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) }));
   const url = config.databaseUrl ?? embedded!.url;
   const database = openDatabase({
     url,
@@ -104,8 +109,12 @@ export async function openHouse(config: Config, log: FastifyBaseLogger, wait = f
   }
 }
 
-export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {
-  const house = await openHouse(config, log, true);
+export async function startService(
+  config: Config,
+  log: FastifyBaseLogger,
+  opening?: Promise<EmbeddedDatabase>,
+): Promise<Service> {
+  const house = await openHouse(config, log, true, opening);
   const { deps, database, url } = house;
   const { directory } = deps;
   const rounds =

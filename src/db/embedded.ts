@@ -37,6 +37,8 @@ export interface EmbeddedOptions {
   durable?: boolean;
   /** Server settings over the usual ones; they count only if this call starts the server. */
   settings?: Record<string, string>;
+  /** Called once the server is on its way or there already: what follows is waiting. */
+  onLaunched?: () => void;
 }
 
 export interface EmbeddedDatabase {
@@ -58,13 +60,14 @@ interface Visit {
   log: (message: string) => void;
   durable: boolean;
   settings?: Record<string, string>;
+  onLaunched: () => void;
 }
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const { dataDir, log = () => {}, durable = true, settings } = options;
+  const { dataDir, log = () => {}, durable = true, settings, onLaunched = () => {} } = options;
   try {
     const cluster = await openCluster(dataDir, durable, log);
-    const visit = { cluster, log, durable, settings };
+    const visit = { cluster, log, durable, settings, onLaunched };
     const presence = await enter(visit, OPEN_MS);
     return { url: presence.url, created: cluster.created, release: stay(visit, presence) };
   } catch (error) {
@@ -134,6 +137,7 @@ async function enter(visit: Visit, patienceMs: number, port?: number): Promise<P
   let trouble: Error | undefined;
   while (Date.now() < deadline) {
     const postmaster = await findPostmaster(cluster.folder);
+    if (postmaster) visit.onLaunched();
     if (postmaster?.ready) {
       const present = await appear(cluster, postmaster.port, deadline);
       if (!(present instanceof Error)) return present;

@@ -18,6 +18,7 @@ import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
 import { readStretch, sendList } from './lists.ts';
+import { refuseOtherMethods } from './methods.ts';
 import { registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
@@ -46,6 +47,8 @@ export interface ServerOptions {
   corsOrigins: readonly string[];
   /** Of the worker of this process, if it has one. */
   rounds?: WorkerRounds;
+  /** Sees every route before it is added. */
+  describe?: (app: FastifyInstance) => Promise<void>;
   /** Gauges of the connection pool, read when somebody looks. */
   pool: () => { total: number; idle: number; waiting: number };
 }
@@ -94,7 +97,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     const text = decodeBody(bytes);
     return text === undefined ? done(notUtf8()) : parseJson(request, text, done);
   });
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  let refuseMethod: (request: FastifyRequest) => void = () => {};
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    if (request.is404) refuseMethod(request);
+  });
   logRequests(app);
   registerMetrics(app, options);
   if (corsOrigins.length > 0) {
@@ -111,7 +118,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   if (withApi) {
     // Cookies are read where a person calls, not for every trigger.
     await app.register(cookie, { hook: false });
-    await registerOpenApi(app);
+    if (options.describe) await options.describe(app);
+    registerOpenApi(app);
     registerPages(app);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
@@ -122,13 +130,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       if (!route.consumes) addRoute(app, route, deps, admit, linkFor);
       else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor));
     }
-    for (const [path, group] of Map.groupBy(routes, route => route.path)) {
-      refuseOtherMethods(
-        app,
-        path,
-        group.map(route => route.method),
-      );
-    }
+    refuseMethod = refuseOtherMethods(app, routes);
   }
   return app;
 }
@@ -222,24 +224,6 @@ function notUtf8(): AppError {
 function allOptional(schema: object): boolean {
   const { type, required } = schema as { type?: string; required?: string[] };
   return type === 'object' && !required?.length;
-}
-
-function refuseOtherMethods(app: FastifyInstance, path: string, taken: string[]): void {
-  const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
-  app.route({
-    method: methods.filter(method => !allow.includes(method)),
-    url: path,
-    schema: { hide: true },
-    onRequest: async request => {
-      throw new AppError('request.method', `${request.method} is not for this path: it takes ${allow.join(', ')}`, {
-        allow,
-      });
-    },
-    handler: () => {},
-  });
-  app.options(path, { schema: { hide: true } }, async (_request, reply) =>
-    reply.code(204).header('allow', allow.join(', ')).send(),
-  );
 }
 
 /** What the caller or a proxy named the request, when that is a sane name; else a new one. */
