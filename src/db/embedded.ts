@@ -15,9 +15,11 @@ import { type Cluster, hasCode, isDenied, openCluster, readFacts, writeFacts } f
 import {
   findPostmaster,
   type Launch,
+  lacksSocket,
   launch,
   mayTryAgain,
   POLL_MS,
+  type Postmaster,
   pickPort,
   stopPostmaster,
 } from './embedded-server.ts';
@@ -135,18 +137,20 @@ async function enter(visit: Visit, patienceMs: number, port?: number): Promise<P
   const deadline = Date.now() + patienceMs;
   let attempt: Launch | undefined;
   let trouble: Error | undefined;
+  let withSocket = true;
   while (Date.now() < deadline) {
     const postmaster = await findPostmaster(cluster.folder);
     if (postmaster) visit.onLaunched();
     if (postmaster?.ready) {
-      const present = await appear(cluster, postmaster.port, deadline);
+      const present = await appear(cluster, postmaster, deadline);
       if (!(present instanceof Error)) return present;
       trouble = present;
     } else if (!postmaster && (!attempt || attempt.ended)) {
-      if (attempt) await checkEnd(attempt);
+      if (attempt && withSocket && lacksSocket(await attempt.words())) withSocket = false;
+      else if (attempt) await checkEnd(attempt);
       else log('Starting the embedded PostgreSQL');
       const facts = await readFacts(cluster.folder);
-      attempt = await launch(cluster, { ...visit, port: port ?? (await pickPort(facts.port)) });
+      attempt = await launch(cluster, { ...visit, withSocket, port: port ?? (await pickPort(facts.port)) });
     }
     await sleep(POLL_MS);
   }
@@ -165,9 +169,11 @@ async function checkEnd({ ended, words }: Launch): Promise<void> {
 }
 
 /** Connects and takes the shared lock; returns the error if the server is only just coming or going. */
-async function appear(cluster: Cluster, port: number, deadline: number): Promise<Presence | Error> {
+async function appear(cluster: Cluster, postmaster: Postmaster, deadline: number): Promise<Presence | Error> {
+  const { port, socketFolder } = postmaster;
   const facts = await readFacts(cluster.folder);
-  const url = `postgres://belfry:${facts.password}@127.0.0.1:${port}/belfry`;
+  const host = socketFolder ? encodeURIComponent(socketFolder) : '127.0.0.1';
+  const url = `postgres://belfry:${facts.password}@${host}:${port}/belfry`;
   const client = new Client({
     connectionString: url,
     application_name: 'belfry presence',

@@ -79,8 +79,8 @@ export function createOutbound({
   };
 
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
-    const deadline = performance.now() + (request.timeoutMs ?? usualTimeoutMs);
     const agent = await agentFor(request.http2 === true);
+    const deadline = performance.now() + (request.timeoutMs ?? usualTimeoutMs);
     const headers = lowerCase({ 'user-agent': 'Belfry', ...request.headers });
     let url = readUrl(address);
     for (let hop = 0; ; hop++) {
