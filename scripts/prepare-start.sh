@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.." || exit 1
 is_older() {
   made=$1
   shift
-  [ ! -e "$made" ] || [ -n "$(find "$@" -newer "$made" ! -path 'console/dist*' -print | head -n 1)" ]
+  [ ! -e "$made" ] || [ -n "$(find "$@" -newer "$made" ! -path 'console/dist*' -print 2>/dev/null | head -n 1)" ]
 }
 
 if is_older console/dist/sources.txt console openapi.json package-lock.json scripts/console.ts scripts/console-types.ts src/core; then

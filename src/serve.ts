@@ -30,8 +30,13 @@ export async function serve(config: Config): Promise<void> {
   });
   const stopped = signalled();
   const launched = config.databaseUrl ? undefined : await launchDatabase(config, message => log.info(message));
-  const { startService } = await import('./app.ts');
-  const service = await startService(config, log, launched?.opening);
+  const service = await import('./app.ts')
+    .then(({ startService }) => startService(config, log, launched?.opening))
+    .catch(async error => {
+      // Else the server that is on its way would keep this process.
+      await launched?.opening.then(database => database.release()).catch(() => {});
+      throw error;
+    });
   if (service.house.embedded) await welcome(service);
   giveBackMemory();
 
