@@ -82,8 +82,11 @@ export class Stage {
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
     const key = await configure(url, recipients, sinkUrl, timeoutMs);
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
-    await Promise.all(roles.map(role => stage.start(role)));
-    return stage;
+    const started = await Promise.allSettled(roles.map(role => stage.start(role)));
+    const failed = started.find(each => each.status === 'rejected');
+    if (!failed) return stage;
+    await stage.close();
+    throw failed.reason;
   }
 
   async start(role: Role): Promise<Running> {
