@@ -603,6 +603,12 @@ CREATE TABLE sign_in_limits (
   CONSTRAINT sign_in_limits_pkey PRIMARY KEY (email_hash, scope)
 );
 
+CREATE UNLOGGED TABLE worker_rounds (
+  worker_id bigint NOT NULL,
+  finished_at timestamptz NOT NULL,
+  CONSTRAINT worker_rounds_pkey PRIMARY KEY (worker_id)
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -1,6 +1,6 @@
 /**
  * The fault suite: breaks the real service on purpose, and holds what it accepted against what arrived.
- *   node chaos/run.ts [--quick] [scenario…]
+ *   npm run chaos -- [--quick] [scenario…]
  * Ends with a table, writes chaos/results.json, and exits with 1 if a promise was broken.
  */
 import { writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const scenarios: Record<string, Scenario> = {
 };
 
 const given = process.argv.slice(2);
-const scale = given.includes('--quick') ? 0.4 : 1;
+const scale = given.includes('--quick') ? 0.2 : 1;
 const names = given.filter(name => name !== '--quick');
 const unknown = names.filter(name => !scenarios[name]);
 if (unknown.length > 0) {

@@ -17,7 +17,7 @@ import { createKey } from '../src/services/keys.ts';
 import { cleanEnv, killDatabase, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
 import { findMistakes } from '../test/support/sink-ledger.ts';
 import { runSql } from '../test/support/sql.ts';
-import { type Facts, type Ledger, type Receipt, settleLedger } from './ledger.ts';
+import { type Facts, keyOf, type Ledger, type Receipt, settleLedger } from './ledger.ts';
 
 export interface StageOptions {
   recipients: number;
@@ -31,6 +31,19 @@ export interface StageOptions {
 
 type Role = 'all' | 'api' | 'worker';
 
+export interface LeftBehind {
+  keys: ReadonlySet<string>;
+  at: number;
+}
+
+export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'faultAt' | 'faultOverAt'> {
+  /** Where somebody died. Where nobody did, nothing may arrive twice, unless its answer was withheld. */
+  leftBehind?: LeftBehind;
+}
+
+/** Workers whose lock is held: see src/db/workers.ts. */
+const living = `select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${0x62656c66} and granted
+  and database = (select oid from pg_database where datname = current_database())`;
 const secretKey = 'a secret of at least 32 characters';
 const patienceMs = 90_000;
 
@@ -69,8 +82,11 @@ export class Stage {
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
     const key = await configure(url, recipients, sinkUrl, timeoutMs);
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
-    await Promise.all(roles.map(role => stage.start(role)));
-    return stage;
+    const started = await Promise.allSettled(roles.map(role => stage.start(role)));
+    const failed = started.find(each => each.status === 'rejected');
+    if (!failed) return stage;
+    await stage.close();
+    throw failed.reason;
   }
 
   async start(role: Role): Promise<Running> {
@@ -118,19 +134,34 @@ export class Stage {
     });
   }
 
-  /** As soon as the database answers: how many messages are being sent, or were when their worker died. */
+  /** How many messages are being sent. */
   async inFlight(): Promise<number> {
-    return waitFor('the database to answer', async () => {
-      const text = `select count(*)::int + 1 as count from deliveries where status = 'sending'`;
-      return runSql<{ count: number }>(this.url, text).then(
-        rows => rows[0]!.count,
-        () => undefined,
-      );
-    }).then(count => count - 1);
+    const text = `select count(*)::int as count from deliveries where status = 'sending'`;
+    return (await runSql<{ count: number }>(this.url, text))[0]!.count;
+  }
+
+  /** How many workers the database believes to be alive. */
+  async livingWorkers(): Promise<number> {
+    return (await runSql<{ count: number }>(this.url, `select count(*)::int as count from (${living}) as living`))[0]!
+      .count;
+  }
+
+  /**
+   * Right after some died, and before anybody takes up their work; as soon as the database answers. These messages have
+   * no outcome on record, and no living worker that has them in hand: those of them that had arrived come once more.
+   */
+  async leftBehind(): Promise<LeftBehind> {
+    const text = `select d.occurrence_id as occurrence, u.email as recipient
+      from deliveries d join users u on u.organization_id = d.organization_id and u.id = d.user_id
+      where d.status <> 'sent' and coalesce(d.owner not in (${living}), true)`;
+    const rows = await waitFor('the database to answer', () =>
+      runSql<{ occurrence: string; recipient: string }>(this.url, text).catch(() => undefined),
+    );
+    return { keys: new Set(rows.map(keyOf)), at: Date.now() };
   }
 
   /** Waits until nothing is left to do, and settles the account. */
-  async settle(facts: Pick<Facts, 'scenario' | 'accepted' | 'faultAt' | 'faultOverAt' | 'inFlight'>): Promise<Ledger> {
+  async settle({ leftBehind, ...facts }: Settled): Promise<Ledger> {
     const broken: string[] = [];
     const open = `select (select count(*) from occurrences where status <> 'completed')
       + (select count(*) from deliveries where status = any('{pending,sending,retrying}')) as open`;
@@ -145,7 +176,8 @@ export class Stage {
     const mistakes = await findMistakes(this.url);
     if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
     const received = await this.received();
-    return settleLedger({ ...facts, recipients: this.recipients, received, broken });
+    const mayRepeat = mayArriveAgain(received, leftBehind);
+    return settleLedger({ ...facts, recipients: this.recipients, received, mayRepeat, broken });
   }
 
   /** What the processes complained about, for whoever looks into a failure. */
@@ -165,6 +197,19 @@ export class Stage {
     await this.#release();
     await rm(this.#dataDir, { recursive: true, force: true });
   }
+}
+
+/** What a process had sent reaches the sink within this; its work is taken up seconds later. */
+const lastArrivalMs = 1_000;
+
+function mayArriveAgain(received: Receipt[], leftBehind: LeftBehind | undefined): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const receipt of received) {
+    const key = keyOf(receipt);
+    if (!receipt.answered) times.set(key, (times.get(key) ?? 0) + 1);
+    else if (leftBehind?.keys.has(key) && receipt.at <= leftBehind.at + lastArrivalMs) times.set(key, 1);
+  }
+  return times;
 }
 
 function shorten(line: string): string {

@@ -1,10 +1,10 @@
 /**
- * Builds the web console into console/dist, when what it is made of changed since the last time. Runs after `npm ci`
- * and before `npm start`. Without the development packages there is nothing to build with: what is built already stays.
+ * Builds the web console into console/dist, when what it is made of changed since the last time. Runs after `npm ci`,
+ * and before `npm start` when prepare-start.sh finds something newer. Without the development packages there is nothing to build with: what is built already stays.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -18,9 +18,14 @@ const worthCompressing = 1_000;
 
 /** Says whether it built; false when the console was up to date. */
 export async function buildConsole(): Promise<boolean> {
+  const began = new Date();
   const hash = await hashSources();
-  const built = await readFile(path.join(dist, 'sources.txt'), 'utf8').catch(() => '');
-  if (built === hash) return false;
+  const mark = path.join(dist, 'sources.txt');
+  if ((await readFile(mark, 'utf8').catch(() => '')) === hash) {
+    // For prepare-start.sh: nothing that is older than this has to be looked at again.
+    await utimes(mark, began, began);
+    return false;
+  }
   const { build } = await import('vite');
   const { writeConsoleTypes } = await import('./console-types.ts');
   await writeConsoleTypes();
@@ -33,6 +38,8 @@ export async function buildConsole(): Promise<boolean> {
     await build({ configFile: path.join(folder, 'vite.config.ts'), logLevel: 'warn', build: { outDir: fresh } });
     await compress(fresh);
     await writeFile(path.join(fresh, 'sources.txt'), hash);
+    // What was changed during the build is newer than this.
+    await utimes(path.join(fresh, 'sources.txt'), began, began);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist);
   } finally {

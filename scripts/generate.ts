@@ -10,6 +10,7 @@ import { openEmbedded } from '../src/db/embedded.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase } from '../src/db/pool.ts';
 import { createMetrics } from '../src/http/metrics.ts';
+import { registerSwagger } from '../src/http/openapi-swagger.ts';
 import { createServer } from '../src/http/server.ts';
 import type { Deps } from '../src/services/deps.ts';
 import { readSchema, type Schema } from './schema-read.ts';
@@ -71,6 +72,7 @@ async function describeApi(): Promise<string> {
       pool: () => ({ total: 0, idle: 0, waiting: 0 }),
     }),
     metricsAccess: { ownPort: false, token: undefined },
+    describe: registerSwagger,
   });
   await server.ready();
   const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;

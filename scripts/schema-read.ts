@@ -15,6 +15,8 @@ export interface Column {
 
 export interface Table {
   name: string;
+  /** Emptied by a crash of the server. */
+  unlogged: boolean;
   columns: Column[];
   /** `RANGE (id)` and the like. */
   partitionedBy: string | null;
@@ -41,6 +43,7 @@ const ours = "n.nspname = 'public' and not exists (select from pg_depend d where
 
 const tables = `
   select o.relname as name,
+    o.relpersistence = 'u' as unlogged,
     pg_get_partkeydef(o.oid) as "partitionedBy",
     (select json_build_object('of', i.inhparent::regclass, 'bound', pg_get_expr(o.relpartbound, o.oid))
       from pg_inherits i where i.inhrelid = o.oid and o.relispartition) as partition,

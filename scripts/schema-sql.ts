@@ -16,7 +16,7 @@ export function schemaToSql({ sequences, tables, functions }: Schema): string {
 }
 
 function tableToSql(table: Table): string {
-  const { name, partition, partitionedBy } = table;
+  const { name, unlogged, partition, partitionedBy } = table;
   if (partition) return `CREATE TABLE ${name} PARTITION OF ${partition.of} ${partition.bound};`;
   const lines = [
     ...table.columns.map(columnToSql),
@@ -24,7 +24,8 @@ function tableToSql(table: Table): string {
   ];
   const indexes = table.indexes.map(text => `\n${text.replace(' ON ONLY ', ' ON ').replace(' USING btree', '')};`);
   const ending = partitionedBy ? `) PARTITION BY ${partitionedBy};` : ');';
-  return `CREATE TABLE ${name} (\n${lines.map(line => `  ${line}`).join(',\n')}\n${ending}${indexes.join('')}`;
+  const kind = unlogged ? 'UNLOGGED TABLE' : 'TABLE';
+  return `CREATE ${kind} ${name} (\n${lines.map(line => `  ${line}`).join(',\n')}\n${ending}${indexes.join('')}`;
 }
 
 function columnToSql(column: Column): string {

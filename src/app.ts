@@ -7,7 +7,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
-import { openEmbedded } from './db/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from './db/embedded.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
@@ -28,6 +28,7 @@ import { UsageMeter } from './services/limits.ts';
 import { Mailer } from './services/mail.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
+import { WorkerRounds } from './services/queue.ts';
 import { Rendering } from './services/rendering.ts';
 import { createSignIn } from './services/sessions.ts';
 import { keepUp } from './services/upkeep.ts';
@@ -63,11 +64,16 @@ const engineHeapMb = 2_048;
 /** Of the ten seconds that a stop may take, what requests under way get. */
 const graceMs = 6_000;
 
-/** Opens the database and brings its schema up to date. */
-export async function openHouse(config: Config, log: FastifyBaseLogger, wait = false): Promise<House> {
+/** Opens the database, unless that is under way already, and brings its schema up to date. */
+export async function openHouse(
+  config: Config,
+  log: FastifyBaseLogger,
+  wait = false,
+  opening?: Promise<EmbeddedDatabase>,
+): Promise<House> {
   const embedded = config.databaseUrl
     ? undefined
-    : await openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) });
+    : await (opening ?? openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) }));
   const url = config.databaseUrl ?? embedded!.url;
   const database = openDatabase({
     url,
@@ -122,10 +128,22 @@ function openMailer({ mail }: Config, log: FastifyBaseLogger): Mailer | undefine
   return new Mailer(smtp.open(mail, { outbound }), log);
 }
 
-export async function startService(config: Config, log: FastifyBaseLogger): Promise<Service> {
-  const house = await openHouse(config, log, true);
+export async function startService(
+  config: Config,
+  log: FastifyBaseLogger,
+  opening?: Promise<EmbeddedDatabase>,
+): Promise<Service> {
+  const house = await openHouse(config, log, true, opening);
   const { deps, database, url } = house;
   const { directory } = deps;
+  const rounds =
+    config.role === 'api'
+      ? undefined
+      : new WorkerRounds(
+          deps.db,
+          error => log.warn({ err: error }, 'noting that a round is finished failed; it will be tried again'),
+          Date.now(),
+        );
   const engineCounts = { missingVariables: 0 };
   const { secretKey, previousSecretKeys, dataDir, outboundAllow } = config;
   const engine =
@@ -140,6 +158,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {
             if (report.kind === 'missing-variables') engineCounts.missingVariables = report.total;
+            if (report.kind === 'round') rounds?.finished(report.worker, Date.now());
           },
         });
   const listener = new Listener({
@@ -181,6 +200,7 @@ export async function startService(config: Config, log: FastifyBaseLogger): Prom
     corsOrigins: config.corsOrigins,
     metrics,
     metricsAccess: { ownPort: metricsServer !== undefined, token },
+    rounds,
   });
 
   const stop = async () => {

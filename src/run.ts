@@ -1,8 +1,7 @@
 /** argv, env → exit code. */
 import { type Command, type Terminal, wrongUsage } from './cli/command.ts';
-import { commands } from './cli/commands.ts';
+import { findCommand } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
-import { help } from './cli/help.ts';
 import { type Config, loadConfig } from './config.ts';
 import { AppError } from './core/errors.ts';
 
@@ -41,15 +40,19 @@ const terminal: Terminal = {
 
 export async function run([name = 'help', ...args]: string[]): Promise<number> {
   try {
-    if (['help', '--help', '-h'].includes(name)) return help(args, terminal);
-    const command = commands.find(candidate => candidate.name === name);
+    if (['help', '--help', '-h'].includes(name)) return await help(args);
+    const command = await findCommand(name);
     if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
-    if (args.includes('--help') || args.includes('-h')) return help([name], terminal);
+    if (args.includes('--help') || args.includes('-h')) return await help([name]);
     return await runCommand(command, args);
   } catch (error) {
     terminal.warn(formatError(error));
     return error instanceof AppError && error.code === 'usage.invalid' ? 2 : 1;
   }
+}
+
+async function help(args: string[]): Promise<number> {
+  return (await import('./cli/help.ts')).help(args, terminal);
 }
 
 async function runCommand(command: Command, args: string[]): Promise<number> {

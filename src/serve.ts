@@ -2,12 +2,11 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
-import pretty from 'pino-pretty';
-import { type Service, startService } from './app.ts';
+import type { Service } from './app.ts';
 import type { Config } from './config.ts';
+import { type EmbeddedDatabase, openEmbedded } from './db/embedded.ts';
 import { describeError } from './lib/describe-error.ts';
 import { createLineWriter } from './lib/line-writer.ts';
-import { createDemo } from './services/demo.ts';
 import { version } from './version.ts';
 
 /** Promised are ten seconds from the signal to the end. */
@@ -24,14 +23,21 @@ export async function serve(config: Config): Promise<void> {
       formatters: { level: label => ({ level: label }) },
       serializers: { err: describeError },
     },
-    process.stdout.isTTY ? pretty({ translateTime: 'HH:MM:ss.l', singleLine: true }) : lines,
+    process.stdout.isTTY ? await prettyLines() : lines,
   );
   process.on('uncaughtException', error => {
     log.fatal({ err: error }, 'stopping because of a failure that nobody caught');
     process.exit(1);
   });
   const stopped = signalled();
-  const service = await startService(config, log);
+  const launched = config.databaseUrl ? undefined : await launchDatabase(config, message => log.info(message));
+  const service = await import('./app.ts')
+    .then(({ startService }) => startService(config, log, launched?.opening))
+    .catch(async error => {
+      // Else the server that is on its way would keep this process.
+      await launched?.opening.then(database => database.release()).catch(() => {});
+      throw error;
+    });
   if (service.house.embedded) await welcome(service, config.baseUrl ?? service.address);
   giveBackMemory();
 
@@ -44,6 +50,25 @@ export async function serve(config: Config): Promise<void> {
   await service.stop();
   clearTimeout(overdue);
   log.info('stopped');
+}
+
+/** Resolves as soon as the server is on its way: it starts while the rest of the program is read. */
+async function launchDatabase(
+  { dataDir }: Config,
+  log: (message: string) => void,
+): Promise<{ opening: Promise<EmbeddedDatabase> }> {
+  const { promise: launched, resolve } = Promise.withResolvers<void>();
+  const opening = openEmbedded({ dataDir, log, onLaunched: resolve });
+  // Whoever waits for it is told of a failure, and that is not yet anybody.
+  opening.catch(() => resolve());
+  await launched;
+  return { opening };
+}
+
+/** For a person who looks on. */
+async function prettyLines() {
+  const { default: pretty } = await import('pino-pretty');
+  return pretty({ translateTime: 'HH:MM:ss.l', singleLine: true });
 }
 
 /** A start leaves 30 MB of garbage that an idle process would keep for good. */
@@ -64,6 +89,7 @@ function signalled(): Promise<NodeJS.Signals> {
 
 /** On an empty embedded database: something to try, and how. */
 async function welcome({ house }: Service, address: string): Promise<void> {
+  const { createDemo } = await import('./services/demo.ts');
   const demo = await createDemo(house.deps);
   if (!demo) return;
   const url = `${address}${demo.triggerPath}`;

@@ -1,6 +1,7 @@
 /** Signing in and out, the cookie, and how long a session lives. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
+import { openDatabase } from '../src/db/pool.ts';
 import { Browser, newAccount, password, signedIn } from './support/accounts.ts';
 import { ask, eventually, expectProblem } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
@@ -163,3 +164,28 @@ test('when somebody was last seen is noted', async () => {
   const account = await db.selectFrom('accounts').select('last_seen_at').where('id', '=', id).executeTakeFirst();
   expect(account?.last_seen_at).toBeInstanceOf(Date);
 });
+
+test('a last use that could not be written is remembered, and written the next time', async () => {
+  const { id } = await person();
+  const { db, signIn } = service.house.deps;
+  await signIn.use.flush(db);
+  await db.updateTable('accounts').set({ last_seen_at: null }).where('id', '=', id).execute();
+  await db
+    .updateTable('sessions')
+    .set({ last_used_at: new Date(0) })
+    .where('account_id', '=', id)
+    .execute();
+  signIn.use.note(await tokenHashOf(id), Date.now());
+  const closed = openDatabase({ url: database.url, name: 'closed' });
+  await closed.close();
+  await expect(signIn.use.flush(closed.db)).rejects.toThrow();
+  expect(signIn.use.lastUse(await tokenHashOf(id))).toBeGreaterThan(0);
+  await signIn.use.flush(db);
+  const account = await db.selectFrom('accounts').select('last_seen_at').where('id', '=', id).executeTakeFirst();
+  expect(account?.last_seen_at).toBeInstanceOf(Date);
+});
+
+async function tokenHashOf(accountId: number): Promise<Buffer> {
+  const rows = service.house.deps.db.selectFrom('sessions').select('token_hash').where('account_id', '=', accountId);
+  return (await rows.executeTakeFirstOrThrow()).token_hash;
+}

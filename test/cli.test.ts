@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
-import { commands } from '../src/cli/commands.ts';
+import { loadCommands } from '../src/cli/commands.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
 import { closedUrl } from './support/http-peer.ts';
@@ -84,7 +84,7 @@ describe('help', () => {
     ]);
     expect(asked).toMatchObject({ code: 0, stderr: '' });
     expect(bare).toEqual(asked);
-    for (const { name, summary, examples } of commands) {
+    for (const { name, summary, examples } of await loadCommands()) {
       expect(asked.stdout).toContain(summary);
       expect(asked.stdout).toMatch(new RegExp(`^  ${name} `, 'm'));
       expect(asked.stdout).toContain(examples[0]);

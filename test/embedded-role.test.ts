@@ -30,7 +30,7 @@ async function makeOldCluster(): Promise<string> {
 
   const port = await pickPort(undefined);
   const old = { folder, startLog: join(dataDir, 'postgres.log'), binaries, account, created: true };
-  await launch(old, { port, durable: false });
+  await launch(old, { port, durable: false, withSocket: false });
   await eventually(async () => (await findPostmaster(folder))?.ready === true);
   const urlOf = (database: string) => `postgres://belfry:${password}@127.0.0.1:${port}/${database}`;
   await query(urlOf('postgres'), 'create database belfry');

@@ -56,14 +56,39 @@ describe('a server as it runs for everyone', () => {
     return db.release;
   });
 
-  test('it listens on 127.0.0.1 alone and keeps no socket file', async () => {
+  test('it listens on 127.0.0.1 alone, and on a socket in its own folder, which is closed to others', async () => {
     const own = Object.values(networkInterfaces()).flatMap(list => list ?? []);
     const others = own.filter(({ internal, scopeid }) => !internal && !scopeid).map(({ address }) => address);
     expect(await accepts('127.0.0.1', portOf(db.url))).toBe(true);
     for (const host of ['127.0.0.2', '::1', ...others])
       expect([host, await accepts(host, portOf(db.url))]).toEqual([host, false]);
+    const folder = cluster(template());
     const [row] = await query<object>(db.url, 'show unix_socket_directories');
-    expect(row).toEqual({ unix_socket_directories: '' });
+    expect(row).toEqual({ unix_socket_directories: folder });
+    expect((await stat(folder)).mode & 0o077).toBe(0);
+    expect(decodeURIComponent(new URL(db.url).hostname)).toBe(folder);
+    const [client] = await query<object>(db.url, 'select inet_client_addr() as address');
+    expect(client).toEqual({ address: null });
+  });
+
+  test('in a folder that is too deep for a socket it is reached by its address', async () => {
+    const deep = join(await newFolder(), 'd'.repeat(100));
+    const { url } = await open(deep);
+    expect(new URL(url).hostname).toBe('127.0.0.1');
+    const [client] = await query<object>(url, 'select host(inet_client_addr()) as address');
+    expect(client).toEqual({ address: '127.0.0.1' });
+  });
+
+  test('where no socket can be made it is reached by its address', async () => {
+    const dataDir = await newFolder();
+    const first = await open(dataDir);
+    const file = join(cluster(dataDir), `.s.PGSQL.${portOf(first.url)}`);
+    await first.release();
+    // A folder stands where the socket has to.
+    await mkdir(file);
+    const { url } = await open(dataDir);
+    expect(new URL(url).hostname).toBe('127.0.0.1');
+    expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
   test('a wrong password is refused', async () => {

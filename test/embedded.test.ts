@@ -46,7 +46,7 @@ describe('opening and leaving', () => {
     expect(first.created).toBe(true);
     expect(second.created).toBe(false);
     expect(second.url).toBe(first.url);
-    expect(first.url).toMatch(/^postgres:\/\/belfry_app:[\w-]{32}@127\.0\.0\.1:\d+\/belfry$/);
+    expect(first.url).toMatch(/^postgres:\/\/belfry_app:[\w-]{32}@(127\.0\.0\.1|%2F[\w%.-]+):\d+\/belfry$/);
   });
 
   test('two processes that start at once on an empty folder share one server', async () => {

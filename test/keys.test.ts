@@ -5,6 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
 import { generateKey, parseKey } from '../src/core/keys.ts';
+import { type Db, openDatabase } from '../src/db/pool.ts';
 import { createKey, type KeyInput } from '../src/services/keys.ts';
 import { ask, eventually, expectProblem } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
@@ -159,7 +160,40 @@ describe('a key', () => {
     ]);
     expect(row!.last_used_at).toEqual(new Date(2_000_000));
   });
+
+  test('remembers a last use that could not be written, and writes it the next time', async () => {
+    const { id } = await newKey();
+    const { keyUse, db } = here.house.deps;
+    keyUse.note(id, 3_000_000);
+    await expect(keyUse.flush(await closedDatabase())).rejects.toThrow();
+    await keyUse.flush(db);
+    const [row] = await runSql<{ last_used_at: Date }>(database.url, 'select last_used_at from keys where id = $1', [
+      id,
+    ]);
+    expect(row!.last_used_at).toEqual(new Date(3_000_000));
+  });
+
+  test('keeps a use that came while the one before was being written', async () => {
+    const { id } = await newKey();
+    const { keyUse, db } = here.house.deps;
+    keyUse.note(id, 4_000_000);
+    const writing = keyUse.flush(db);
+    keyUse.note(id, 5_000_000);
+    await writing;
+    await keyUse.flush(db);
+    const [row] = await runSql<{ last_used_at: Date }>(database.url, 'select last_used_at from keys where id = $1', [
+      id,
+    ]);
+    expect(row!.last_used_at).toEqual(new Date(5_000_000));
+  });
 });
+
+/** One that fails every statement. */
+async function closedDatabase(): Promise<Db> {
+  const closed = openDatabase({ url: database.url, name: 'closed' });
+  await closed.close();
+  return closed.db;
+}
 
 describe('what is known', () => {
   test('is not asked of the database again', async () => {

@@ -1,10 +1,11 @@
 /** The program as operators run it: processes, signals, crashes. */
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../src/db/embedded.ts';
-import { killDatabase, postmasterPid, type Running, startBelfry, waitFor } from './support/process.ts';
+import { cleanEnv, killDatabase, postmasterPid, type Running, root, startBelfry, waitFor } from './support/process.ts';
 import { runSql } from './support/sql.ts';
 
 const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
@@ -79,6 +80,22 @@ describe('one data folder', () => {
     expect(ms).toBeLessThan(10_000);
     expect(fastest).toBeLessThan(3_000);
     await expect(postmasterPid(dataDir)).rejects.toThrow('ENOENT');
+  });
+
+  test('npm start is npm and the service alone, and a signal to npm stops it', async () => {
+    const own = await mkdtemp(path.join(tmpdir(), 'belfry-npm-'));
+    const npm = spawn('npm', ['start'], { cwd: root, env: cleanEnv({ PORT: '0', BELFRY_DATA_DIR: own }) });
+    let output = '';
+    npm.stdout.setEncoding('utf8').on('data', text => (output += text));
+    const ended = new Promise<number | null>(resolve => npm.on('exit', resolve));
+    await waitFor('the server to listen', () => /listens on http/.test(output), 60_000);
+    const children = spawnSync('ps', ['-o', 'args=', '--ppid', String(npm.pid)], { encoding: 'utf8' }).stdout.trim();
+    expect(children.split('\n')).toEqual([expect.stringMatching(/^node .*src\/main\.ts serve$/)]);
+    npm.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    expect(output).toContain('"stopped"');
+    await expect(postmasterPid(own)).rejects.toThrow('ENOENT');
+    await rm(own, { recursive: true, force: true });
   });
 
   test('a second start joins the running database, and the last one out stops it', async () => {

@@ -14,9 +14,9 @@ export const powerCut: Scenario = {
       const faultAt = Date.now();
       const victims = stage.alive('api', 'worker');
       await Promise.all([stage.killDatabase(), ...victims.map(victim => victim.end('SIGKILL'))]);
-      const inFlight = await stage.inFlight();
+      const leftBehind = await stage.leftBehind();
       await Promise.all([stage.start('api'), stage.start('worker')]);
-      return await stage.settle({ scenario, accepted: occurrence ? [occurrence] : [], faultAt, inFlight });
+      return await stage.settle({ scenario, accepted: occurrence ? [occurrence] : [], faultAt, leftBehind });
     } finally {
       await stage.close();
     }

@@ -9,7 +9,8 @@ const silent = (title: string, mode: 'drop' | 'hang'): Scenario => ({
   async run(scenario, scale) {
     const stage = await Stage.open({ recipients: 3, timeoutMs: 1_000, roles: ['api', 'worker'] });
     try {
-      const stream = startStream(stage, 50);
+      // Few in a quick run: ten failures in a row would rest the provider for half a minute.
+      const stream = startStream(stage, scale < 1 ? 2 : 50);
       await sleep(2_000 * scale);
       const faultAt = Date.now();
       await stage.mode(mode);
@@ -18,10 +19,7 @@ const silent = (title: string, mode: 'drop' | 'hang'): Scenario => ({
       const faultOverAt = Date.now();
       await sleep(2_000 * scale);
       await stream.stop();
-      // Whose answer was lost may come once more; nobody else may.
-      const unanswered = async () => (await stage.received()).filter(({ answered }) => !answered).length;
-      const facts = { scenario, accepted: stream.accepted, faultAt, faultOverAt, inFlight: await unanswered() };
-      return await stage.settle(facts);
+      return await stage.settle({ scenario, accepted: stream.accepted, faultAt, faultOverAt });
     } finally {
       await stage.close();
     }

@@ -15,10 +15,11 @@ export const workerKilled: Scenario = {
       await waitFor('messages in flight', async () => (await stage.inFlight()) > 3);
       const faultAt = Date.now();
       await victim!.end('SIGKILL');
-      const inFlight = await stage.inFlight();
+      await waitFor('the database to notice', async () => (await stage.livingWorkers()) === 1);
+      const leftBehind = await stage.leftBehind();
       await sleep(3_000 * scale);
       await stream.stop();
-      return await stage.settle({ scenario, accepted: stream.accepted, faultAt, inFlight });
+      return await stage.settle({ scenario, accepted: stream.accepted, faultAt, leftBehind });
     } finally {
       await stage.close();
     }

@@ -1,31 +1,26 @@
-/** Every command, in the order of the help. */
-import { account } from './account.ts';
-import { apply } from './apply.ts';
-import { audit } from './audit.ts';
+/** Every command, in the order of the help. Each is read when it is asked for: a server needs none but its own. */
 import type { Command } from './command.ts';
-import { doctor } from './doctor.ts';
-import { exportCommand } from './export.ts';
-import { key } from './key.ts';
-import { limits } from './limits.ts';
-import { migrate } from './migrate.ts';
-import { plan } from './plan.ts';
-import { secret } from './secret.ts';
-import { serve } from './serve.ts';
-import { simulate } from './simulate.ts';
-import { trigger } from './trigger.ts';
 
-export const commands: readonly Command[] = [
-  serve,
-  migrate,
-  apply,
-  plan,
-  exportCommand,
-  key,
-  account,
-  limits,
-  secret,
-  audit,
-  trigger,
-  simulate,
-  doctor,
-];
+const commands: Record<string, () => Promise<Command>> = {
+  serve: async () => (await import('./serve.ts')).serve,
+  migrate: async () => (await import('./migrate.ts')).migrate,
+  apply: async () => (await import('./apply.ts')).apply,
+  plan: async () => (await import('./plan.ts')).plan,
+  export: async () => (await import('./export.ts')).exportCommand,
+  key: async () => (await import('./key.ts')).key,
+  account: async () => (await import('./account.ts')).account,
+  limits: async () => (await import('./limits.ts')).limits,
+  secret: async () => (await import('./secret.ts')).secret,
+  audit: async () => (await import('./audit.ts')).audit,
+  trigger: async () => (await import('./trigger.ts')).trigger,
+  simulate: async () => (await import('./simulate.ts')).simulate,
+  doctor: async () => (await import('./doctor.ts')).doctor,
+};
+
+export async function findCommand(name: string): Promise<Command | undefined> {
+  return Object.hasOwn(commands, name) ? commands[name]!() : undefined;
+}
+
+export function loadCommands(): Promise<Command[]> {
+  return Promise.all(Object.values(commands).map(load => load()));
+}

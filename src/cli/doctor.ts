@@ -9,7 +9,11 @@ export const doctor: Command = {
   name: 'doctor',
   usage: '[--json]',
   summary: 'Checks database, migrations, queue, channels and clock; says what to do.',
-  details: 'Exit code 1 when something is wrong.',
+  details:
+    'Exit code 1 when something is wrong. The queue is, when a running worker has finished no round for a minute, when\n' +
+    'something is due and no worker is running, or when the oldest urgent or normal message has been due for more than\n' +
+    '10 minutes, a bulk one for more than 6 hours. /readyz of a process with a worker answers 503 by the same limits; a\n' +
+    'process that only accepts triggers stays ready, because it stores them for good, and tells.',
   examples: ['belfry doctor', 'BELFRY_URL=https://belfry.example.com BELFRY_KEY=bf_… belfry doctor'],
   async run(args, terminal) {
     const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });

@@ -1,10 +1,11 @@
 import { version } from '../version.ts';
 import { type Terminal, wrongUsage } from './command.ts';
-import { commands } from './commands.ts';
+import { findCommand, loadCommands } from './commands.ts';
 import { formatTable } from './format.ts';
 
-export function help([name]: string[], { print }: Terminal): number {
+export async function help([name]: string[], { print }: Terminal): Promise<number> {
   if (name === undefined) {
+    const commands = await loadCommands();
     print(`Belfry ${version}: a self-hosted, multi-tenant notification service.\n`);
     print('Usage: belfry COMMAND [OPTIONS]\n');
     print(
@@ -18,7 +19,7 @@ export function help([name]: string[], { print }: Terminal): number {
     print('BELFRY_DATA_DIR, whether or not a server is running. With them they speak to that server.');
     return 0;
   }
-  const command = commands.find(candidate => candidate.name === name);
+  const command = await findCommand(name);
   if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
   print(`${command.summary}\n\nUsage: belfry ${command.name} ${command.usage}`.trimEnd());
   if (command.details) print(`\n${command.details}`);

@@ -23,6 +23,8 @@ const START_LOG_LIMIT = 1_000_000;
 export interface Postmaster {
   pid: number;
   port: number;
+  /** The folder of its Unix socket, if it has one. */
+  socketFolder: string | undefined;
   ready: boolean;
 }
 
@@ -36,9 +38,15 @@ export async function findPostmaster(folder: string): Promise<Postmaster | undef
   if (text === undefined) return undefined;
   const lines = text.split('\n').map(line => line.trim());
   const pid = Number(lines[0]);
-  if (await isPostmasterOf(pid, folder)) return { pid, port: Number(lines[3]), ready: lines[7] === 'ready' };
+  if (await isPostmasterOf(pid, folder)) return toPostmaster(lines);
   discardIfStale(file, text, pid);
   return undefined;
+}
+
+/** https://www.postgresql.org/docs/18/storage-file-layout.html: pid, folder, start, port, socket, address, memory, status. */
+function toPostmaster(lines: string[]): Postmaster {
+  const [pid, , , port, socketFolder] = lines;
+  return { pid: Number(pid), port: Number(port), socketFolder: socketFolder || undefined, ready: lines[7] === 'ready' };
 }
 
 /**
@@ -94,7 +102,12 @@ export interface Launch {
 
 /** Starts a server and does not wait for it. */
 export async function launch(cluster: Cluster, options: LaunchOptions): Promise<Launch> {
-  const settings = { ...serverSettings(options.durable), port: `${options.port}`, ...options.settings };
+  const settings = {
+    ...serverSettings(options.durable),
+    port: `${options.port}`,
+    unix_socket_directories: options.withSocket && isShort(cluster.folder) ? cluster.folder : '',
+    ...options.settings,
+  };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const command = asAccount(cluster.account, cluster.binaries.postgres, ['-D', cluster.folder, ...flags]);
   const attempt: Launch = { words: await listenToLogs(cluster) };
@@ -116,8 +129,18 @@ export async function launch(cluster: Cluster, options: LaunchOptions): Promise<
   return attempt;
 }
 
+/**
+ * A socket's path has a limit: 107 bytes on Linux, 103 on macOS. A deep data folder breaks it, and its server is reached
+ * by the loopback address alone.
+ */
+function isShort(folder: string): boolean {
+  return Buffer.byteLength(join(folder, '.s.PGSQL.65535')) <= 103;
+}
+
 export interface LaunchOptions {
   port: number;
+  /** Beside the loopback address: a statement over it takes less of the processor. */
+  withSocket: boolean;
   durable: boolean;
   settings?: Record<string, string>;
 }
@@ -125,6 +148,11 @@ export interface LaunchOptions {
 /** Reasons to end that pass by themselves: another server is there, or still leaving, or the port was just taken. */
 export function mayTryAgain(words: string): boolean {
   return /lock file .* (already exists|is empty)|is still in use|could not create any TCP\/IP sockets/.test(words);
+}
+
+/** Some shared folders of containers and networks take no sockets. */
+export function lacksSocket(words: string): boolean {
+  return /could not create any Unix-domain sockets/.test(words);
 }
 
 function openStartLog({ startLog, account }: Cluster): number {
@@ -198,8 +226,6 @@ function serverSettings(durable: boolean): Record<string, string> {
     `${Math.round(Math.min(Math.max(memoryMb * share, least), most))}MB`;
   return {
     listen_addresses: '127.0.0.1',
-    // A socket's path has a limit of some hundred bytes that a deep data folder would break.
-    unix_socket_directories: '',
     max_connections: '100',
 
     shared_buffers: megabytes(1 / 8, 64, 512),

@@ -24,9 +24,11 @@ import { superuser } from './embedded-role.ts';
 import {
   findPostmaster,
   type Launch,
+  lacksSocket,
   launch,
   mayTryAgain,
   POLL_MS,
+  type Postmaster,
   pickPort,
   stopPostmaster,
 } from './embedded-server.ts';
@@ -46,6 +48,8 @@ export interface EmbeddedOptions {
   durable?: boolean;
   /** Server settings over the usual ones; they count only if this call starts the server. */
   settings?: Record<string, string>;
+  /** Called once the server is on its way or there already: what follows is waiting. */
+  onLaunched?: () => void;
 }
 
 export interface EmbeddedDatabase {
@@ -67,13 +71,14 @@ interface Visit {
   log: (message: string) => void;
   durable: boolean;
   settings?: Record<string, string>;
+  onLaunched: () => void;
 }
 
 export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
-  const { dataDir, log = () => {}, durable = true, settings } = options;
+  const { dataDir, log = () => {}, durable = true, settings, onLaunched = () => {} } = options;
   try {
     const cluster = await openCluster(dataDir, durable, log);
-    const visit = { cluster, log, durable, settings };
+    const visit = { cluster, log, durable, settings, onLaunched };
     const presence = await enter(visit, OPEN_MS);
     return { url: presence.url, created: cluster.created, release: stay(visit, presence) };
   } catch (error) {
@@ -141,19 +146,22 @@ async function enter(visit: Visit, patienceMs: number, port?: number): Promise<P
   const deadline = Date.now() + patienceMs;
   let attempt: Launch | undefined;
   let trouble: Error | undefined;
+  let withSocket = true;
   while (Date.now() < deadline) {
     const postmaster = await findPostmaster(cluster.folder);
+    if (postmaster) visit.onLaunched();
     if (postmaster?.ready) {
-      const present = await appear(cluster, postmaster.port, deadline);
+      const present = await appear(cluster, postmaster, deadline);
       if (!(present instanceof Error)) return present;
       trouble = present;
     } else if (!postmaster && (!attempt || attempt.ended)) {
-      if (attempt) await checkEnd(attempt);
+      if (attempt && withSocket && lacksSocket(await attempt.words())) withSocket = false;
+      else if (attempt) await checkEnd(attempt);
       else log('Starting the embedded PostgreSQL');
       const facts = await readFacts(cluster.folder);
       // Who comes back has pools that sign in as before.
       if (facts.user === undefined && port === undefined && !(await upgrade(visit))) continue;
-      attempt = await launch(cluster, { ...visit, port: port ?? (await pickPort(facts.port)) });
+      attempt = await launch(cluster, { ...visit, withSocket, port: port ?? (await pickPort(facts.port)) });
     }
     await sleep(POLL_MS);
   }
@@ -185,9 +193,11 @@ async function checkEnd({ ended, words }: Launch): Promise<void> {
 }
 
 /** Connects and takes the shared lock; returns the error if the server is only just coming or going. */
-async function appear(cluster: Cluster, port: number, deadline: number): Promise<Presence | Error> {
+async function appear(cluster: Cluster, postmaster: Postmaster, deadline: number): Promise<Presence | Error> {
+  const { port, socketFolder } = postmaster;
   const facts = await readFacts(cluster.folder);
-  const url = `postgres://${facts.user ?? superuser}:${facts.password}@127.0.0.1:${port}/belfry`;
+  const host = socketFolder ? encodeURIComponent(socketFolder) : '127.0.0.1';
+  const url = `postgres://${facts.user ?? superuser}:${facts.password}@${host}:${port}/belfry`;
   const client = new Client({
     connectionString: url,
     application_name: 'belfry presence',

@@ -21,7 +21,14 @@ export interface MigrationState {
 /** Brings the schema up to date; returns the names of what it ran. */
 export async function migrate(db: Db): Promise<string[]> {
   await requireSupportedVersion(db);
-  refuseNewer(await migrationState(db));
+  const state = await migrationState(db);
+  refuseNewer(state);
+  const applied = state.known.every(name => state.applied.includes(name)) ? [] : await applyMissing(db);
+  await createPartitions(db, Date.now());
+  return applied;
+}
+
+async function applyMissing(db: Db): Promise<string[]> {
   const migrator = new Migrator({
     db,
     provider: { getMigrations: loadMigrations },
@@ -30,7 +37,6 @@ export async function migrate(db: Db): Promise<string[]> {
   });
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error) throw error;
-  await createPartitions(db, Date.now());
   return results.map(result => result.migrationName);
 }
 

@@ -151,7 +151,9 @@ export function violatedConstraint(error: unknown): string | undefined {
 export function isUnavailable(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|53|57P)/.test(state);
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  // A server that is down has no socket.
+  if (code === 'ENOENT' && syscall === 'connect') return true;
   if (code && /^(ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN)$/.test(code)) return true;
   return /Connection terminated|Query read timeout|timeout expired|timeout exceeded when trying to connect|Client has encountered/.test(
     message ?? '',

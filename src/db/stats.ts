@@ -4,6 +4,7 @@ import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
 import { countsByStatus, sumsByStatus, zeros } from './stats-sums.ts';
+import { queues } from './turns.ts';
 
 export type ByStatus = Record<EndedStatus, number>;
 
@@ -158,10 +159,10 @@ export interface Queue {
 
 /** By the indexes that claims use, a class of priority at a time. */
 export async function describeQueue(db: Db, organizationId: number, most: number): Promise<Queue> {
-  const waits = sql`status in ('pending', 'retrying') and organization_id = ${organizationId}`;
+  const waits = sql`${sql.raw(queues.deliveries.waiting)} and organization_id = ${organizationId}`;
   const due = sql`organization_id = ${organizationId} and due_at <= now()`;
-  const accepted = sql`status = 'accepted' and ${due}`;
-  const continued = sql`status = 'expanding' and owner is null and ${due}`;
+  const accepted = sql`${sql.raw(queues.accepted.waiting)} and ${due}`;
+  const expanding = sql`${sql.raw(queues.expanding.waiting)} and ${due}`;
   const { rows } = await sql<Queue>`
     with classes as (select unnest(${priorities.map((_, i) => i)}::smallint[]) as priority)
     select
@@ -171,7 +172,7 @@ export async function describeQueue(db: Db, organizationId: number, most: number
           union all
           (select from occurrences where ${accepted} and priority = c.priority limit ${most})
           union all
-          (select from occurrences where ${continued} and priority = c.priority limit ${most})
+          (select from occurrences where ${expanding} and priority = c.priority limit ${most})
         ) each limit ${most}) counted) as pending,
       (select min(first.due_at) from classes c, lateral (
         (select due_at from deliveries where ${waits} and priority = c.priority and due_at <= now()
@@ -179,7 +180,7 @@ export async function describeQueue(db: Db, organizationId: number, most: number
         union all
         (select due_at from occurrences where ${accepted} and priority = c.priority order by due_at limit 1)
         union all
-        (select due_at from occurrences where ${continued} and priority = c.priority order by due_at limit 1)
+        (select due_at from occurrences where ${expanding} and priority = c.priority order by due_at limit 1)
       ) first) as oldest`.execute(db);
   return rows[0]!;
 }

@@ -476,6 +476,11 @@ export interface Wordings {
   used_at: Generated<Date>;
 }
 
+export interface WorkerRounds {
+  worker_id: number;
+  finished_at: Date;
+}
+
 export interface Tables {
   accounts: Accounts;
   addresses: Addresses;
@@ -518,4 +523,5 @@ export interface Tables {
   user_history: UserHistory;
   users: Users;
   wordings: Wordings;
+  worker_rounds: WorkerRounds;
 }

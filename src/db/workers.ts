@@ -51,6 +51,37 @@ export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owne
   );
 }
 
+export async function noteRoundAcrossTenants(db: Db, workerId: number): Promise<void> {
+  await sql`
+    insert into worker_rounds as r (worker_id, finished_at) values (${workerId}, now())
+    on conflict (worker_id) do update set finished_at = excluded.finished_at`.execute(db);
+}
+
+/** Of workers that are gone. */
+export async function deleteOldRoundsAcrossTenants(db: Db, before: Date): Promise<void> {
+  await db.deleteFrom('worker_rounds').where('finished_at', '<', before).execute();
+}
+
+export interface LivingWorker {
+  id: number;
+  /** Since its last finished round; since it began, if it has finished none. */
+  sinceRoundMs: number;
+}
+
+/** Those whose lock is held, by the database's clock. */
+export async function listLivingWorkersAcrossTenants(db: Db): Promise<LivingWorker[]> {
+  const { rows } = await sql<LivingWorker>`
+    select l.objid::bigint as id, greatest(0, extract(epoch from
+      clock_timestamp() - coalesce(r.finished_at, a.backend_start, clock_timestamp())) * 1000)::float8 as "sinceRoundMs"
+    from pg_locks l
+    left join pg_stat_activity a on a.pid = l.pid
+    left join worker_rounds r on r.worker_id = l.objid::bigint
+    where l.locktype = 'advisory' and l.classid = ${lockClass} and l.objsubid = 2 and l.granted
+      and l.database = (select oid from pg_database where datname = current_database())
+    order by 1`.execute(db);
+  return rows;
+}
+
 /** Owners of unfinished work whose lock nobody holds. */
 export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
   const { rows } = await sql<{ owner: number }>`

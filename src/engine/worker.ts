@@ -32,6 +32,8 @@ const lookBackEveryMs = 5_000;
 const graceMs = 5_000;
 
 export class Worker {
+  /** Called after each round that did not fail, with the worker's present identity. */
+  onRound: (workerId: number) => void = () => {};
   readonly #engine: Engine;
   readonly #url: string;
   readonly #dedupe: string[];
@@ -91,7 +93,10 @@ export class Worker {
       try {
         if (!this.#life) await this.#begin();
         if (Date.now() >= this.#lookBackAt) await this.#lookBack(this.#life!.id);
-        if (await this.#round(this.#life!.id)) continue;
+        const { id } = this.#life!;
+        const found = await this.#round(id);
+        this.onRound(id);
+        if (found) continue;
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#lookBackAt = 0;

@@ -14,10 +14,12 @@ import Fastify, {
 import { AppError, invalid } from '../core/errors.ts';
 import { recordRead } from '../services/audit.ts';
 import type { Deps } from '../services/deps.ts';
+import type { WorkerRounds } from '../services/queue.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
 import { readStretch, sendList } from './lists.ts';
+import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
@@ -46,6 +48,10 @@ export interface ServerOptions {
   corsOrigins: readonly string[];
   metrics: Metrics;
   metricsAccess: MetricsAccess;
+  /** Of the worker of this process, if it has one. */
+  rounds?: WorkerRounds;
+  /** Sees every route before it is added. */
+  describe?: (app: FastifyInstance) => Promise<void>;
 }
 
 /** Long enough for a percent-encoded email of 254 characters, each of several bytes. */
@@ -102,11 +108,13 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     }
     return parseJson(request, text, done);
   });
+  let refuseMethod: (request: FastifyRequest) => void = () => {};
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(commonHeaders(request, baseUrl));
     // No path of ours has an empty part: what a router makes of one is a second name for something.
     const [path = ''] = request.url.split('?', 1);
     if (path.includes('//')) throw nothingAt(path);
+    if (request.is404) refuseMethod(request);
   });
   logRequests(app);
   registerMetrics(app, options.metrics, options.metricsAccess);
@@ -120,11 +128,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       strictPreflight: false,
     });
   }
-  registerService(app, deps);
+  registerService(app, deps, options.rounds);
   if (withApi) {
     // Cookies are read where a person calls, not for every trigger.
     await app.register(cookie, { hook: false });
-    await registerOpenApi(app);
+    if (options.describe) await options.describe(app);
+    registerOpenApi(app);
     registerPages(app);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
@@ -135,13 +144,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       if (!route.consumes) addRoute(app, route, deps, admit, linkFor);
       else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor));
     }
-    for (const [path, group] of Map.groupBy(routes, route => route.path)) {
-      refuseOtherMethods(
-        app,
-        path,
-        group.map(route => route.method),
-      );
-    }
+    refuseMethod = refuseOtherMethods(app, routes);
   }
   return app;
 }
@@ -276,24 +279,6 @@ function notUtf8(): AppError {
 function allOptional(schema: object): boolean {
   const { type, required } = schema as { type?: string; required?: string[] };
   return type === 'object' && !required?.length;
-}
-
-function refuseOtherMethods(app: FastifyInstance, path: string, taken: string[]): void {
-  const allow = [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
-  app.route({
-    method: methods.filter(method => !allow.includes(method)),
-    url: path,
-    schema: { hide: true },
-    onRequest: async request => {
-      throw new AppError('request.method', `${request.method} is not for this path: it takes ${allow.join(', ')}`, {
-        allow,
-      });
-    },
-    handler: () => {},
-  });
-  app.options(path, { schema: { hide: true } }, async (_request, reply) =>
-    reply.code(204).header('allow', allow.join(', ')).send(),
-  );
 }
 
 /** What the caller or a proxy named the request, when that is a sane name; else a new one. */

@@ -9,14 +9,21 @@ import { cleanJson, deepest, isCleanJson } from '../core/json.ts';
 import { createAjv, findErrors, invalidShape } from '../core/schema.ts';
 
 export function createValidator(schemas: readonly object[]) {
-  const strict = createAjv(false).addSchema([...schemas]);
-  const glancing = createAjv(false, false).addSchema([...schemas]);
-  const coercing = createAjv(true);
+  let made: Record<'strict' | 'glancing' | 'coercing', ReturnType<typeof createAjv>> | undefined;
+  const compilers = () => {
+    made ??= {
+      strict: createAjv(false).addSchema([...schemas]),
+      glancing: createAjv(false, false).addSchema([...schemas]),
+      coercing: createAjv(true),
+    };
+    return made;
+  };
   return ({ schema, httpPart }: { schema: unknown; httpPart?: string }) => {
     if (httpPart === 'params') return () => true;
     // When it is first needed: all of them together would take a third of the time that a start takes.
     let compiled: { validate: ValidateFunction; glance: ValidateFunction } | undefined;
     const compile = () => {
+      const { strict, glancing, coercing } = compilers();
       const validate = (httpPart === 'body' ? strict : coercing).compile(schema as object);
       return { validate, glance: httpPart === 'body' ? glancing.compile(schema as object) : validate };
     };

@@ -3,7 +3,7 @@
  * connecting, with the very addresses that were checked, so a name that changes its meaning in between gains nothing.
  */
 import { isIP, type LookupFunction } from 'node:net';
-import { Agent, buildConnector } from 'undici';
+import type { Agent, buildConnector } from 'undici';
 import { OutboundError } from './outbound-error.ts';
 import { exchange } from './outbound-exchange.ts';
 import { createGuard, type Guard, refusal } from './outbound-guard.ts';
@@ -65,28 +65,21 @@ export function createOutbound({
   ca,
 }: OutboundOptions): Outbound {
   const guard = createGuard(allow);
-  const agents = new Map<boolean, Agent>();
+  const agents = new Map<boolean, Promise<Agent>>();
   const underWay = new Set<Promise<unknown>>();
   let closed = false;
 
-  const agentFor = (http2: boolean): Agent => {
+  const agentFor = (http2: boolean): Promise<Agent> => {
     let agent = agents.get(http2);
     if (!agent) {
-      agent = new Agent({
-        connect: guardedConnector(guard, http2, ca),
-        allowH2: http2,
-        connections: mostConnections,
-        pipelining: 1,
-        keepAliveTimeout: idleMs,
-        keepAliveMaxTimeout: longestIdleMs,
-      });
+      agent = openAgent(guard, http2, ca);
       agents.set(http2, agent);
     }
     return agent;
   };
 
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
-    const agent = agentFor(request.http2 === true);
+    const agent = await agentFor(request.http2 === true);
     const deadline = performance.now() + (request.timeoutMs ?? usualTimeoutMs);
     const headers = lowerCase({ 'user-agent': 'Belfry', ...request.headers });
     let url = readUrl(address);
@@ -121,13 +114,31 @@ export function createOutbound({
       closed = true;
       await Promise.allSettled(underWay);
       // What is left has nobody waiting for it: idle connections, and some that came too late.
-      await Promise.all([...agents.values()].map(agent => agent.destroy()));
+      await Promise.all([...agents.values()].map(async agent => (await agent).destroy()));
     },
   };
 }
 
+/** The library is read when the first message leaves: a service that sends nothing is 8 MB smaller. */
+async function openAgent(guard: Guard, http2: boolean, ca: OutboundOptions['ca']): Promise<Agent> {
+  const undici = await import('undici');
+  return new undici.Agent({
+    connect: guardedConnector(undici.buildConnector, guard, http2, ca),
+    allowH2: http2,
+    connections: mostConnections,
+    pipelining: 1,
+    keepAliveTimeout: idleMs,
+    keepAliveMaxTimeout: longestIdleMs,
+  });
+}
+
 /** A literal address is never looked up, so it is checked here; a name is checked by what it leads to. */
-function guardedConnector(guard: Guard, http2: boolean, ca: OutboundOptions['ca']): buildConnector.connector {
+function guardedConnector(
+  build: typeof buildConnector,
+  guard: Guard,
+  http2: boolean,
+  ca: OutboundOptions['ca'],
+): buildConnector.connector {
   const lookup: LookupFunction = (host, options, callback) => {
     guard.addresses(host).then(
       addresses => {
@@ -137,7 +148,7 @@ function guardedConnector(guard: Guard, http2: boolean, ca: OutboundOptions['ca'
       error => callback(error, '', 0),
     );
   };
-  const connect = buildConnector({ lookup, allowH2: http2, ca } as buildConnector.BuildOptions);
+  const connect = build({ lookup, allowH2: http2, ca } as buildConnector.BuildOptions);
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
     if (isIP(host) !== 0 && !guard.allows(host)) callback(refusal(host), null);

@@ -1,8 +1,9 @@
 /** A thorough look at everything that can be wrong, with what to do about it. */
-import { describeQueueAcrossTenants, describeServerAcrossTenants } from '../db/health.ts';
+import { describeServerAcrossTenants } from '../db/health.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
 import { type Check, check, checkMigrations } from './health.ts';
+import { examineQueue } from './queue.ts';
 
 const clockToleranceMs = 5_000;
 
@@ -12,11 +13,7 @@ export async function examine(deps: Deps, now: number): Promise<Check[]> {
   return [
     { name: 'database', ok: true, detail: `PostgreSQL ${server.version}` },
     await checkMigrations(deps),
-    await check('queue', async () => {
-      const { waiting, oldest } = await describeQueueAcrossTenants(db);
-      if (!oldest) return 'nothing waits';
-      return `${waiting} triggers wait, the oldest for ${Math.round((now - oldest.getTime()) / 1_000)} s`;
-    }),
+    await check('queue', () => examineQueue(db)),
     ...(await checkChannels(deps).catch(unreadable)),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;

@@ -2,6 +2,7 @@
 import { describeServerAcrossTenants } from '../db/health.ts';
 import { migrationState } from '../db/migrate.ts';
 import type { Deps } from './deps.ts';
+import { readQueue, type WorkerRounds } from './queue.ts';
 
 export { migrationState } from '../db/migrate.ts';
 export { isUnavailable } from '../db/pool.ts';
@@ -12,7 +13,8 @@ export interface Check {
   detail: string;
 }
 
-export async function checkHealth(deps: Deps): Promise<Check[]> {
+/** `rounds` are those of the worker of this process, if it has one. */
+export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, now: number): Promise<Check[]> {
   const { db, directory, occurrences } = deps;
   const database = await check('database', async () => {
     await describeServerAcrossTenants(db);
@@ -23,7 +25,7 @@ export async function checkHealth(deps: Deps): Promise<Check[]> {
     if (!directory.isListening) {
       throw new Error('the connection that hears of changes is down; it reconnects by itself');
     }
-    return `${occurrences.waiting} triggers waiting to be stored`;
+    return `${occurrences.waiting} triggers waiting to be stored; ${await readQueue(db, rounds, now)}`;
   });
   return [database, await checkMigrations(deps), queue];
 }

@@ -4,6 +4,7 @@ import { generateKey, parseKey, sameSecret } from '../core/keys.ts';
 import { allows, everything, isPermission, permissions } from '../core/permissions.ts';
 import * as keys from '../db/keys.ts';
 import type { Db } from '../db/pool.ts';
+import { LastUses } from '../lib/last-uses.ts';
 import { createNetworkCheck } from '../lib/networks.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -14,17 +15,19 @@ export { listKeys } from '../db/keys.ts';
 
 /** Remembers which keys were used when, and writes it down now and then instead of on every request. */
 export class KeyUse {
-  readonly #used = new Map<string, number>();
+  readonly #uses = new LastUses();
 
   note(id: string, at: number): void {
-    this.#used.set(id, at);
+    this.#uses.note(id, at);
   }
 
-  async flush(db: Db): Promise<void> {
-    if (this.#used.size === 0) return;
-    const used = [...this.#used].map(([id, at]) => ({ id, at: new Date(at) }));
-    this.#used.clear();
-    await keys.touchKeysAcrossTenants(db, used);
+  flush(db: Db): Promise<void> {
+    return this.#uses.flush(used =>
+      keys.touchKeysAcrossTenants(
+        db,
+        used.map(([id, at]) => ({ id, at: new Date(at) })),
+      ),
+    );
   }
 }
 

@@ -12,6 +12,7 @@ import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import * as sessions from '../db/sessions.ts';
 import { FailureCount } from '../lib/failure-count.ts';
+import { LastUses } from '../lib/last-uses.ts';
 import type { Oidc } from '../lib/oidc.ts';
 import { Passwords, TooManyPasswords } from '../lib/passwords.ts';
 import type { Signer } from '../lib/signer.ts';
@@ -56,21 +57,23 @@ export function createSignIn(signer: Signer, oidc?: Oidc): SignIn {
 
 /** Remembers which sessions were used when, and writes it down now and then instead of on every request. */
 export class SessionUse {
-  readonly #used = new Map<string, number>();
+  readonly #uses = new LastUses();
 
   note(tokenHash: Buffer, at: number): void {
-    this.#used.set(tokenHash.toString('base64'), at);
+    this.#uses.note(tokenHash.toString('base64'), at);
   }
 
   lastUse(tokenHash: Buffer): number {
-    return this.#used.get(tokenHash.toString('base64')) ?? 0;
+    return this.#uses.lastUse(tokenHash.toString('base64'));
   }
 
-  async flush(db: Db): Promise<void> {
-    if (this.#used.size === 0) return;
-    const used = [...this.#used].map(([hash, at]) => ({ tokenHash: Buffer.from(hash, 'base64'), at: new Date(at) }));
-    this.#used.clear();
-    await sessions.touchSessionsAcrossTenants(db, used);
+  flush(db: Db): Promise<void> {
+    return this.#uses.flush(used =>
+      sessions.touchSessionsAcrossTenants(
+        db,
+        used.map(([hash, at]) => ({ tokenHash: Buffer.from(hash, 'base64'), at: new Date(at) })),
+      ),
+    );
   }
 }
 

@@ -17,6 +17,7 @@ import {
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
 import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
+import { deleteOldRoundsAcrossTenants } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
 import { sessionLife } from './sessions.ts';
 import { sumStatistics } from './stats.ts';
@@ -41,6 +42,7 @@ export async function keepUp({ db }: Pick<Deps, 'db'>, now: number): Promise<voi
   await deleteOldAttemptsAcrossTenants(db);
   await deleteOldResetsAcrossTenants(db, new Date(now));
   await deleteOldChallengesAcrossTenants(db, new Date(now));
+  await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

@@ -46,6 +46,9 @@ export async function startBelfry(
   const address = await waitFor('the server to listen', () => {
     if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${text()}`);
     return /listens on (http:\/\/\S+?)["\s]/.exec(text())?.[1];
+  }).catch(error => {
+    child.kill('SIGKILL');
+    throw error;
   });
   return {
     process: child,

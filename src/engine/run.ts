@@ -1,0 +1,139 @@
+/** The engine in its thread: opens its own connections, works, and stops when it is told to. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Slots } from '../db/limits.ts';
+import { Listener } from '../db/listen.ts';
+import { byIndexAlone, type Database, openDatabase } from '../db/pool.ts';
+import { createCipher } from '../lib/cipher.ts';
+import { describeError } from '../lib/describe-error.ts';
+import { openKeyring } from '../lib/keyring.ts';
+import { createOutbound } from '../lib/outbound.ts';
+import { providers } from '../providers/index.ts';
+import { Directory } from '../services/directory.ts';
+import { createInboxWriter } from '../services/inbox.ts';
+import { MissingVariables } from '../services/missing-variables.ts';
+import { Plans } from '../services/plans.ts';
+import { Rendering } from '../services/rendering.ts';
+import { Wordings } from '../services/wordings.ts';
+import type { Log } from './engine.ts';
+import { Limits } from './limits.ts';
+import { Outcomes } from './outcomes.ts';
+import { Senders } from './senders.ts';
+import type { ThreadData, ThreadReport } from './supervisor.ts';
+import { WorkMarker } from './work-marker.ts';
+import { Worker } from './worker.ts';
+
+const beatEveryMs = 2_000;
+const missingVariablesEveryMs = 1_000;
+let toldMissing = 0;
+
+const { settings, marker: memory } = workerData as ThreadData;
+const port = parentPort!;
+const tell = (report: ThreadReport) => port.postMessage(report);
+const logAt = (level: 'info' | 'warn' | 'error') => (fields: { err?: unknown }, message: string) => {
+  const { err, ...others } = fields;
+  tell({ kind: 'log', level, message, fields: err === undefined ? others : { ...others, err: describeError(err) } });
+};
+const log = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') } as Log;
+
+const open = (connections: number, plain: boolean): Database =>
+  openDatabase({
+    url: settings.url,
+    name: 'belfry worker',
+    connections,
+    ...(plain ? {} : { settings: byIndexAlone }),
+    onError: error => log.warn({ err: error }, "one of the engine's database connections broke"),
+  });
+const plain = open(10, true);
+const claims = open(1, false);
+const hot = open(4, false);
+
+const { db, pool } = plain;
+const directory = new Directory(db);
+const outbound = createOutbound({ allow: [...settings.outboundAllow] });
+const senders = new Senders({ outbound });
+const outcomes = new Outcomes(hot.pool, log);
+const missingVariables = new MissingVariables();
+const slots = new Slots(settings.url, error => {
+  log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
+  limits.lost();
+});
+const limits = new Limits({ pool }, slots);
+const marker = new WorkMarker(memory);
+const rendering = new Rendering(log);
+const cipher = createCipher(await openKeyring(settings.keys));
+const worker = new Worker(
+  {
+    db,
+    pool,
+    claims: claims.pool,
+    hot: hot.pool,
+    plans: new Plans({ db, directory, cipher, providers, rendering }),
+    senders,
+    outcomes,
+    inbox: createInboxWriter(pool),
+    wordings: new Wordings(db),
+    missingVariables,
+    limits,
+    marker,
+    log,
+    turns: { accepted: [], expanding: [], deliveries: [] },
+  },
+  settings.url,
+  Object.values(providers)
+    .filter(provider => provider.dedupes)
+    .map(provider => provider.name),
+);
+/** Often enough for whoever asks whether this worker works. */
+const tellRoundsEveryMs = 1_000;
+let toldRoundAt = 0;
+worker.onRound = id => {
+  if (Date.now() - toldRoundAt < tellRoundsEveryMs) return;
+  toldRoundAt = Date.now();
+  tell({ kind: 'round', worker: id });
+};
+const listener = new Listener({
+  url: settings.url,
+  name: 'belfry worker',
+  channels: ['belfry_changed', 'belfry_work'],
+  onNotify: (channel, payload) => {
+    if (channel === 'belfry_work') worker.wake(payload);
+    else directory.heard(payload);
+  },
+  onReady: () => directory.listening(),
+  onLost: error => {
+    directory.deaf();
+    log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
+  },
+});
+
+async function noteMissing(): Promise<void> {
+  try {
+    const { total } = missingVariables;
+    if (total === toldMissing) return;
+    await missingVariables.flush(db, log, Date.now());
+    tell({ kind: 'missing-variables', total });
+    toldMissing = total;
+  } catch (error) {
+    log.warn({ err: error }, 'noting missing variables failed; it will be tried again');
+  }
+}
+
+const timers = [setInterval(() => marker.beat(), beatEveryMs), setInterval(noteMissing, missingVariablesEveryMs)];
+
+port.once('message', async () => {
+  // The beat goes on: what is in flight may take its time.
+  await worker.stop();
+  for (const timer of timers) clearInterval(timer);
+  await noteMissing();
+  await listener.close();
+  await senders.close();
+  await slots.close();
+  await outbound.close();
+  await rendering.close();
+  await Promise.all([plain.close(), claims.close(), hot.close()]);
+  port.close();
+});
+
+await listener.start();
+await worker.start();
+tell({ kind: 'started' });
