@@ -34,7 +34,10 @@ const ledgers: Ledger[] = [];
 for (const name of names.length > 0 ? names : Object.keys(scenarios)) {
   const { title, run } = scenarios[name]!;
   console.log(`${name}: ${title}`);
-  ledgers.push(await run(name, scale).catch(error => failed(name, error)));
+  const began = Date.now();
+  const ledger = await run(name, scale).catch(error => failed(name, error));
+  ledgers.push(ledger);
+  console.log(`  ${ledger.pass ? 'passed' : 'FAILED'} in ${Math.round((Date.now() - began) / 1_000)} s`);
 }
 
 function failed(scenario: string, error: Error): Ledger {
