@@ -40,6 +40,7 @@ const OPEN_MS = 60_000;
 const RETURN_MS = 5_000;
 const LEAVE_QUERY_MS = 5_000;
 const RESTART_MS = 100;
+const LAST_WORDS_MS = 1_000;
 
 export interface EmbeddedOptions {
   dataDir: string;
@@ -155,7 +156,7 @@ async function enter(visit: Visit, patienceMs: number, port?: number): Promise<P
       if (!(present instanceof Error)) return present;
       trouble = present;
     } else if (!postmaster && (!attempt || attempt.ended)) {
-      if (attempt && withSocket && lacksSocket(await attempt.words())) withSocket = false;
+      if (attempt && withSocket && lacksSocket(await lastWords(attempt))) withSocket = false;
       else if (attempt) await checkEnd(attempt);
       else log('Starting the embedded PostgreSQL');
       const facts = await readFacts(cluster.folder);
@@ -182,12 +183,22 @@ async function upgrade({ cluster, durable, log }: Visit): Promise<boolean> {
   }
 }
 
+/** Why it ended. Its log is written by a process of its own, which may be a moment later than the end. */
+async function lastWords({ words }: Pick<Launch, 'words'>): Promise<string> {
+  const deadline = Date.now() + LAST_WORDS_MS;
+  for (;;) {
+    const said = await words();
+    if (/FATAL|PANIC|ERROR/.test(said) || Date.now() > deadline) return said;
+    await sleep(POLL_MS);
+  }
+}
+
 /** Returns when it is worth while, and time, to start again. */
 async function checkEnd({ ended, words }: Launch): Promise<void> {
   if (ended?.error) throw ended.error;
   // Stopped or killed by someone; a server that cannot start ends otherwise.
   if (ended?.code === 0 || ended?.signal === 'SIGKILL') return;
-  const said = await words();
+  const said = await lastWords({ words });
   if (!mayTryAgain(said)) throw failure(`it ended with ${ended?.signal ?? `exit code ${ended?.code}`}`, said);
   await sleep(RESTART_MS);
 }

@@ -100,6 +100,7 @@ export const configurationRoutes: Route[] = [
     description: 'Makes the organization what the document says, wholly or not at all. Repeating it changes nothing.',
     tag: 'Configuration',
     status: 200,
+    problems: [409],
     body: ConfigurationRequest,
     bodyLimit,
     answer: ConfigurationChanges,

@@ -176,6 +176,7 @@ export const distributionListRoutes: Route[] = [
     description: 'All or nothing. Who is a member already stays one; addresses of nobody become users.',
     tag,
     status: 200,
+    problems: [409],
     body: Recipients,
     bodyLimit: 10 * 1024 * 1024,
     answer: RecipientsAdded,

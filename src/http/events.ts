@@ -14,6 +14,7 @@ export const eventRoutes: Route[] = [
     description: 'Answered once the occurrence is stored for good; what becomes of it follows.',
     tag: 'Events',
     status: 201,
+    problems: [409],
     body: TriggerBody,
     query: TriggerQuery,
     headers: TriggerHeaders,

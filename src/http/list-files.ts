@@ -40,6 +40,7 @@ export const listFileRoutes: Route[] = [
       'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users.',
     tag,
     status: 200,
+    problems: [409],
     consumes: 'text/csv',
     bodyLimit: 10 * 1024 * 1024,
     body: Type.String({ description: 'The file.' }),

@@ -98,6 +98,7 @@ export const organizationRoutes: Route[] = [
       'it up. A sign-in by the identity provider counts. The ETag is that of the settings.',
     tag: 'Organizations',
     status: 200,
+    problems: [409],
     body: Type.Object({ required: Type.Boolean() }, { $id: 'TwoFactorRule', additionalProperties: false }),
     answer: OrganizationSettings,
     handle: async call => {

@@ -23,6 +23,7 @@ export const passwordResetRoutes: Route[] = [
       '`reset.unavailable` when no mail server is set up.',
     tag,
     status: 200,
+    problems: [409],
     body: Type.Object(
       { email: Type.String({ minLength: 1, maxLength: limits.email }) },
       { $id: 'PasswordResetRequest', ...closed },

@@ -179,6 +179,7 @@ export const sessionRoutes: Route[] = [
     description: 'What `navigator.credentials.get` takes.',
     tag,
     status: 200,
+    problems: [409],
     answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
     handle: call => beginPasskey(call.deps, siteOf(call)) as never,
   }),
@@ -191,6 +192,7 @@ export const sessionRoutes: Route[] = [
     description: 'Without a password: the device must have checked a fingerprint, a face or a PIN.',
     tag,
     status: 200,
+    problems: [409],
     body: Type.Object({ token: sealed, response: PasskeyAnswer }, { $id: 'PasskeySignIn', ...closed }),
     answer: Session,
     handle: async call =>

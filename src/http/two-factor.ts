@@ -112,6 +112,7 @@ export const twoFactorRoutes: Route[] = [
     description: 'What `navigator.credentials.create` takes.',
     tag,
     status: 200,
+    problems: [409],
     answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
     handle: call => passkeys.beginRegistration(call.deps, call.session!, siteOf(call)) as never,
   }),
@@ -124,6 +125,7 @@ export const twoFactorRoutes: Route[] = [
     description: 'The first second factor ends every other session.',
     tag,
     status: 201,
+    problems: [409],
     body: Type.Object(
       {
         token: sealed,
@@ -185,6 +187,7 @@ export const twoFactorRoutes: Route[] = [
     description: 'Those from before work no longer.',
     tag,
     status: 200,
+    problems: [409],
     answer: Type.Object({ recovery_codes: RecoveryCodes }),
     handle: async ({ deps, session }) => ({ recovery_codes: await twoFactor.renewRecoveryCodes(deps, session!) }),
   }),

@@ -95,6 +95,7 @@ export const userRoutes: Route[] = [
     description: 'The email in lower case becomes the username; the user gets it as the address `email`.',
     tag: 'Users',
     status: 201,
+    problems: [409],
     body: NewUser,
     answer: CreatedUser,
     handle: ({ deps, organization, body }) =>

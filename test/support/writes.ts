@@ -21,6 +21,7 @@ export interface Write {
 /** Writes that leave no entry, each with its reason. */
 export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
+  patchLimits: 'no key can: organization-limits.test.ts',
   simulateEvent: 'changes nothing',
   previewMessage: 'changes nothing',
   planConfiguration: 'changes nothing',
