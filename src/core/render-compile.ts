@@ -5,7 +5,7 @@ import { type Block, isCheapMarkdown, parseMarkdown } from './markdown.ts';
 import { type JsonPiece, readJson } from './render-json.ts';
 import { type Memory, remember } from './render-memory.ts';
 import { type LazyTemplate, lazyTemplate, parseTemplate, TemplateError } from './template.ts';
-import { TooHeavy } from './template-limits.ts';
+import { inlineLimits, TooHeavy } from './template-limits.ts';
 import { type Part, splitSlots } from './template-slots.ts';
 
 export interface Words {
@@ -113,8 +113,15 @@ function templatesOf({ overrides = {}, ...own }: MessageContent): { field: strin
 
 /** The blocks of a skeleton; where others wait, TooHeavy unless they are known or cheap to find. */
 export function readMarkdown({ readMarkdown: read }: CompiledTemplate, skeleton: string, inline?: boolean): Block[] {
+  if (inline && countLines(skeleton) > inlineLimits.lines) throw new TooHeavy();
   if (inline && read.find(skeleton) === undefined && !isCheapMarkdown(skeleton)) throw new TooHeavy(skeleton);
   return read(skeleton);
+}
+
+function countLines(text: string): number {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
 }
 
 /** Checked as a message is. */

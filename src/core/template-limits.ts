@@ -33,6 +33,8 @@ export const inlineLimits = {
   /** Characters of Markdown, and signs among them: the parser may take their square. */
   markdown: 1_000,
   signs: 150,
+  /** Of Markdown that has been read: writing it takes up to 17 µs for each. */
+  lines: 1_500,
 } as const;
 
 /** Thrown where only little may be done at once. What is thrown for is not wrong: it belongs into a thread of its own. */

@@ -186,7 +186,8 @@ function addRoute(
     // Where no body is read, as on a GET, this never runs for one.
     preParsing: async request => refuseEncoded(request),
     preValidation: async request => {
-      cleanQuery(request);
+      // What a route does not ask for, it does not look at.
+      if (route.query || 'list' in route) cleanQuery(request);
       if (!route.body) return;
       // Where nothing is required, no body at all is an empty one.
       if (request.body === undefined && allOptional(route.body)) request.body = {};

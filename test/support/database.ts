@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { type House, openHouse, type Service, startService } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
+import { eventually } from './api.ts';
 import { runSql, template, withDatabase } from './sql.ts';
 
 export const silent = pino({ level: 'silent' });
@@ -19,7 +20,8 @@ export async function createTestDatabase(from = template): Promise<TestDatabase>
   await runSql(cluster, `create database ${name} template ${from}`);
   return {
     url: withDatabase(cluster, name),
-    drop: async () => void (await runSql(cluster, `drop database ${name} with (force)`)),
+    // Autovacuum may be at work in it, and is not ours to end.
+    drop: async () => void (await eventually(() => runSql(cluster, `drop database ${name} with (force)`), 30_000)),
   };
 }
 
