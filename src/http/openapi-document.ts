@@ -104,7 +104,9 @@ function polishOperation(operation: Operation, method: string, schemas: Record<s
   const statuses = new Set([
     // A path can be badly encoded, and a body is read even where none is wanted.
     ...(!reads || parameters.length > 0 ? [400] : []),
-    ...(isClosed || requestBody ? [401, 403] : []),
+    ...(isClosed || requestBody ? [401] : []),
+    // Whatever changes something is refused when another website asks for it.
+    ...(isClosed || !reads ? [403] : []),
     ...(has('path') ? [404] : []),
     // Of what a path names and can be changed, each can be changed as it was read.
     ...(isClosed && has('path') && ['put', 'patch', 'delete'].includes(method) ? [412] : []),

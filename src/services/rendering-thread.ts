@@ -5,6 +5,7 @@ import { parseMarkdown } from '../core/markdown.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
+  type Content,
   checkTemplate,
   compileLayout,
   compileMessage,
@@ -38,9 +39,19 @@ function perform(task: Task): unknown {
       return task.sources.map(checkTemplate);
     case 'message': {
       const { message, layout } = compile(task);
-      return renderMessage(message, { ...task.options, layout });
+      return requireSmallCard(renderMessage(message, { ...task.options, layout }));
     }
   }
+}
+
+/** In characters of JSON; Teams takes 28,000 bytes and Slack 50 blocks. Handed over, larger ones held up everybody. */
+const longestCard = 100_000;
+
+function requireSmallCard(content: Content): Content {
+  if (content.card !== undefined && JSON.stringify(content.card).length > longestCard) {
+    throw new AppError('template.failed', 'body: is too long for a card: shorten it, or write less for this channel');
+  }
+  return content;
 }
 
 function answer(task: Task): Answer {
