@@ -20,7 +20,7 @@ import { buildTenants, type Tenants } from './support/tenants.ts';
 /** What nothing may take in one go, in milliseconds; the compiler of the code itself takes some of it. */
 const mostMs = 50;
 /** The same for a whole turn of the loop, in which several may meet, and this test has its own part. */
-const mostTurnMs = 150;
+const mostTurnMs = 200;
 const sizes = [2_000, 16_000, 64_000];
 const media = ['email', 'slack', 'teams', 'discord', 'webhook'];
 
