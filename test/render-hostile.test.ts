@@ -172,13 +172,15 @@ describe('a hostile value', () => {
   it('is in the JSON of a webhook exactly as it was, whatever it is', () => {
     fc.assert(
       fc.property(fc.oneof(hostile, fc.jsonValue({ maxDepth: 3 })), value => {
+        // It is a key too, and would take the place of one of the others.
+        fc.pre(!['a', 'b', 'c'].includes(String(value)));
         const { data } = write('webhook', value, 'json') as unknown as { data: Record<string, unknown> };
         const same = JSON.parse(JSON.stringify(value));
         expect(data.b).toEqual(same);
         expect(data.c).toEqual([same]);
         if (typeof value === 'string') {
           expect(data.a).toBe(`x${value}y`);
-          if (!['a', 'b', 'c'].includes(value)) expect(data[value]).toBe(JSON.stringify(value));
+          expect(data[value]).toBe(JSON.stringify(value));
         }
       }),
       { numRuns: 500 },
