@@ -21,9 +21,9 @@ interface Drained {
 
 export const backlog: Scenario = {
   name: 'backlog',
-  summary: 'a worker that finds 5,000, 50,000 and 500,000 (quick: 300, 600 and 1,200) triggers waiting',
+  summary: 'a worker that finds 5,000, 50,000 and 500,000 (quick: 1,500, 2,500 and 4,000) triggers waiting',
   async run({ quick, log }) {
-    const sizes = quick ? [300, 600, 1_200] : [5_000, 50_000, 500_000];
+    const sizes = quick ? [1_500, 2_500, 4_000] : [5_000, 50_000, 500_000];
     const rounds = quick ? [1, 1, 1] : [5, 3, 1];
     const stage = await openEveryday();
     try {
@@ -33,7 +33,7 @@ export const backlog: Scenario = {
         for (const [i, size] of sizes.entries()) {
           if (round >= rounds[i]!) continue;
           log(`${size.toLocaleString('en')} waiting`);
-          drained[i]!.push(await drain(stage, size, quick ? 100 : warmUp));
+          drained[i]!.push(await drain(stage, size, quick ? 600 : warmUp));
         }
       }
       const medians = drained.map(each => {

@@ -24,8 +24,6 @@ export async function fillAccepted({ sql }: Stage, size: number): Promise<void> 
  * until a minute ago. The tables of both months are made before.
  */
 export async function fillCompleted({ sql }: Stage, occurrences: number, deliveries: number): Promise<void> {
-  // No trigger: references are not checked row by row.
-  await sql.query(`set session_replication_role = replica`);
   await sql.query(
     `create unlogged table bench_history as
      select n, uuidv7(t.at - clock_timestamp()) as id, t.at,
@@ -62,7 +60,6 @@ export async function fillCompleted({ sql }: Stage, occurrences: number, deliver
     [people],
   );
   await sql.query('drop table bench_history');
-  await sql.query('reset session_replication_role');
 }
 
 /** Of this month and the one before. */
