@@ -38,6 +38,11 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['organization', `${org}/`],
       ['projects', `${org}/p/`],
     ],
+    account: [
+      ['own sessions', '/api/sessions/'],
+      ['second factors', '/api/session/two-factor/'],
+    ],
+    limits: [['limits and use', `${org}/limits/`]],
     palette: [
       ['channels of the organization', `${org}/c/`],
       ['channels of a project', `${prj}/c/`],

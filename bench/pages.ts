@@ -139,6 +139,8 @@ const left = [
   '/api/session/oidc/',
   '/api/session/oidc/callback/',
   '/api/invite/{token}/',
+  '/api/password-reset/{token}/',
+  '/api/o/{org}/audit/export/',
   '/api/o/{org}/configuration/',
 ];
 
