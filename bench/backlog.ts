@@ -10,7 +10,7 @@ import { postgresMs, processorMs, type Stage, until } from './stage.ts';
 
 /** Until most of it has been compiled. */
 const warmUp = 3_000;
-const patienceMs = 600_000;
+const timeoutMs = 600_000;
 
 interface Drained {
   perSecond: number;
@@ -86,11 +86,11 @@ async function drain(stage: Stage, size: number, first: number): Promise<Drained
   await fillAccepted(stage, size);
   const worker = await stage.start('worker');
   const used = async () => ({ worker: await processorMs(worker), database: await postgresMs(sql) });
-  await until(`${first} messages`, () => ledger.isSent(began, since), patienceMs, 10);
+  await until(`${first} messages`, () => ledger.isSent(began, since), timeoutMs, 10);
   const [early, before] = [await ledger.countSent(since), await used()];
   const beganAt = performance.now();
   // The longer it takes, the less often: to look must not be part of the work.
-  await until(`${size} messages`, () => ledger.isSent(since), patienceMs, Math.max(20, size / 5_000));
+  await until(`${size} messages`, () => ledger.isSent(since), timeoutMs, Math.max(20, size / 5_000));
   const seconds = (performance.now() - beganAt) / 1_000;
   const after = await used();
   const sent = await ledger.countSent(since);

@@ -12,7 +12,7 @@ import type { Row, Scenario } from './scenario.ts';
 import { openPeer, openStage, postgresMs, processorMs, type Stage, until } from './stage.ts';
 import { pathOf, triggerBody, triggerJob } from './triggers.ts';
 
-const patienceMs = 300_000;
+const timeoutMs = 300_000;
 
 /** The shapes of a trigger, and how many messages each is. */
 const shapes = { named: 1, listed: 1, filtered: 2 };
@@ -151,7 +151,7 @@ async function acceptWhileSending(
       const sentMeanwhile = (await countSent(since)) / ((performance.now() - began) / 1_000);
       if (!(await reached)?.rows[0]?.left)
         throw new Error('nothing was left to send before all triggers were accepted');
-      await until('everything to be sent', () => isSent(since), patienceMs);
+      await until('everything to be sent', () => isSent(since), timeoutMs);
       return { ...accepted, sentMeanwhile };
     };
     await accept(alone, address, warmUp);
@@ -276,7 +276,7 @@ export async function endToEnd(load: Load, contender: Contender, shape: Shape, t
   let sent = Promise.resolve(0);
   const job = { ...triggerJob(stage, [origin], [pathOf(shape)], bodiesOf(shape)), amount: triggers };
   const { told, beganAt } = await load.run(job, () => {
-    sent = until(`${messages} messages`, () => isSent(since), patienceMs, 20).then(() => Date.now());
+    sent = until(`${messages} messages`, () => isSent(since), timeoutMs, 20).then(() => Date.now());
     // Waited for below; what is thrown meanwhile must not end everything.
     sent.catch(() => {});
   });

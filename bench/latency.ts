@@ -9,7 +9,7 @@ import { openPeer, openStage, postgresMs, processorMs } from './stage.ts';
 
 const perSecond = 200;
 const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 export const latency: Scenario = {
   name: 'latency',
@@ -117,7 +117,7 @@ class Stopwatch {
     const n = this.#next++;
     const began = performance.now();
     const arrival = new Promise<number>((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`message ${n} did not arrive`)), patienceMs);
+      const timer = setTimeout(() => reject(new Error(`message ${n} did not arrive`)), timeoutMs);
       this.#waiting.set(n, at => {
         clearTimeout(timer);
         resolve(at);

@@ -37,14 +37,14 @@ export interface Load {
   close(): void;
 }
 
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 
 export function openLoad(): Load {
   const client = fork(fileURLToPath(new URL('./load-client.ts', import.meta.url)), { env: cleanEnv({}) });
   return {
     async run(job, answered = () => {}) {
       client.send(job);
-      for await (const [message] of on(client, 'message', { signal: AbortSignal.timeout(patienceMs) })) {
+      for await (const [message] of on(client, 'message', { signal: AbortSignal.timeout(timeoutMs) })) {
         if (message.error) throw new Error(message.error);
         if (message.outcome) return message.outcome;
         answered();

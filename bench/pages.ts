@@ -55,7 +55,7 @@ export async function fill(
   const database = openDatabase({ url, name: 'bench', connections: 1 });
   await createPartitions(database.db, Date.now() - 62 * dayMs);
   await fillDatabase(sql, sizes, log);
-  // As upkeep would have done, day by day.
+  // As maintenance would have done, day by day.
   await sumStatistics(database, Date.now());
   await sql.query('analyze');
   await database.close();

@@ -10,7 +10,7 @@ import { Liquid } from 'liquidjs';
 import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { PgBoss } from 'pg-boss';
-import { defaultLayout } from '../src/core/layout-default.ts';
+import { defaultLayout } from '../src/core/render/layout-default.ts';
 
 interface Job {
   to: string;

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type pg from 'pg';
 import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
 import { openDatabase } from '../src/db/pool.ts';
-import { keepUp } from '../src/services/upkeep.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { quantile, type Scenario } from './scenario.ts';
 import { openStage } from './stage.ts';
 
@@ -59,7 +59,7 @@ export const retention: Scenario = {
       const times = await stream;
       if (dropped.join() !== month.name)
         throw new Error(`dropped was ${dropped.join() || 'nothing'}, not ${month.name}`);
-      await keepUp({ db }, Date.now());
+      await runMaintenance({ db }, Date.now());
       const after = await measure(sql);
       const monthMb = (filled.all - before.all) / mb;
       const meanwhile = times

@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { pino } from 'pino';
-import { openHouse } from '../src/app.ts';
+import { openRuntime } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
-import { openEmbedded } from '../src/db/embedded.ts';
+import { openEmbedded } from '../src/embedded/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
 import { cleanEnv, type Running, root, startBelfry } from '../test/support/process.ts';
@@ -89,16 +89,16 @@ export async function closeStages(): Promise<void> {
 
 /** Returns a key of the organization. */
 async function configure(url: string, channels: Fields[], events: Fields[], more: Fields): Promise<string> {
-  const house = await openHouse(loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey }), silent, true);
+  const runtime = await openRuntime(loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey }), silent, true);
   try {
     const applications = [{ slug: 'web', name: 'Web', events }];
     const projects = [{ slug: 'shop', name: 'Shop', applications, ...more }];
     const organizations = [{ slug: 'bench', name: 'Bench', channels, projects }];
-    await applyConfiguration(house.deps, { organizations }, { prune: false });
-    const { key } = await createKey(house.deps, 'bench', { name: 'bench', permissions: ['*'] });
+    await applyConfiguration(runtime.deps, { organizations }, { prune: false });
+    const { key } = await createKey(runtime.deps, 'bench', { name: 'bench', permissions: ['*'] });
     return key;
   } finally {
-    await house.close();
+    await runtime.close();
   }
 }
 

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { openHouse } from '../src/app.ts';
+import { openRuntime } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
-import { openEmbedded } from '../src/db/embedded.ts';
+import { openEmbedded } from '../src/embedded/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
 import { cleanEnv, killDatabase, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
@@ -45,7 +45,7 @@ export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'faultAt'
 const living = `select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${0x62656c66} and granted
   and database = (select oid from pg_database where datname = current_database())`;
 const secretKey = 'a secret of at least 32 characters';
-const patienceMs = 90_000;
+const waitMs = 90_000;
 
 export class Stage {
   readonly url: string;
@@ -171,7 +171,7 @@ export class Stage {
         const rows = await runSql<{ open: string }>(this.url, open).catch(() => []);
         return rows[0] && Number(rows[0].open) === 0;
       },
-      patienceMs,
+      waitMs,
     ).catch(error => broken.push((error as Error).message, ...this.#lastWords()));
     const mistakes = await findMistakes(this.url);
     if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
@@ -230,7 +230,7 @@ async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl:
 /** One tenant with so many recipients; returns its key. */
 async function configure(url: string, recipients: string[], sinkUrl: string, timeout_ms: number): Promise<string> {
   const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
-  const house = await openHouse(config, pino({ level: 'silent' }), true);
+  const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
   const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
   const notification = {
     name: 'all',
@@ -250,8 +250,8 @@ async function configure(url: string, recipients: string[], sinkUrl: string, tim
   const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
   const users = recipients.map(email => ({ email }));
   const organizations = [{ slug: 'chaos', name: 'Chaos', channels: [hooks], users, projects }];
-  await applyConfiguration(house.deps, { organizations }, { prune: false });
-  const { key } = await createKey(house.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
-  await house.close();
+  await applyConfiguration(runtime.deps, { organizations }, { prune: false });
+  const { key } = await createKey(runtime.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
+  await runtime.close();
   return key;
 }

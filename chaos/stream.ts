@@ -13,7 +13,7 @@ export interface Stream {
 }
 
 const retryMs = 200;
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
 export function startStream(stage: Stage, perSecond: number): Stream {
   const accepted: string[] = [];
@@ -46,7 +46,7 @@ export function startStream(stage: Stage, perSecond: number): Stream {
 
 /** The occurrence, or undefined when nobody accepted it for a long time: then nothing was promised. */
 export async function triggerOnce(stage: Stage, n: number): Promise<string | undefined> {
-  const deadline = Date.now() + patienceMs;
+  const deadline = Date.now() + timeoutMs;
   while (Date.now() < deadline) {
     try {
       const response = await fetch(`${stage.alive('all', 'api')[0]!.address}/api/o/chaos/p/shop/a/web/e/go/trigger/`, {

@@ -5,11 +5,11 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { compile, type JSONSchema } from 'json-schema-to-typescript';
+import { media } from '../src/core/configuration/document.ts';
 import { reasons } from '../src/core/decide.ts';
-import { media } from '../src/core/declarative.ts';
 import { errorList } from '../src/core/errors.ts';
-import { tags } from '../src/core/template.ts';
-import { filters } from '../src/core/template-filters.ts';
+import { tags } from '../src/core/render/template.ts';
+import { filters } from '../src/core/render/template-filters.ts';
 
 type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;

@@ -7,10 +7,10 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
-import { type EmbeddedDatabase, openEmbedded } from './db/embedded.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
 import { createMetrics, createMetricsServer } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
@@ -19,24 +19,24 @@ import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
-import { smtp } from './providers/email/smtp.ts';
+import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
-import { Directory } from './services/directory.ts';
 import { KeyUse } from './services/keys.ts';
 import { UsageMeter } from './services/limits.ts';
 import { Mailer } from './services/mail.ts';
+import { runMaintenance } from './services/maintenance.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { WorkerRounds } from './services/queue.ts';
 import { Rendering } from './services/rendering.ts';
 import { createSignIn } from './services/sessions.ts';
-import { keepUp } from './services/upkeep.ts';
+import { TenantCache } from './services/tenant-cache.ts';
 import { countCrash } from './services/workers.ts';
 import { version } from './version.ts';
 
 /** A database with everything that works on it. */
-export interface House {
+export interface Runtime {
   deps: Deps;
   database: Database;
   url: string;
@@ -49,14 +49,14 @@ export interface Service {
   address: string;
   /** Where metrics have a port of their own. */
   metricsAddress: string | undefined;
-  house: House;
+  runtime: Runtime;
   /** Stops accepting, finishes what is under way, lets the database go. */
   stop(): Promise<void>;
 }
 
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 const lastUseEveryMs = 30_000;
-const upkeepEveryMs = 3_600_000;
+const maintenanceEveryMs = 3_600_000;
 /** Far longer than anything that the engine does without a pause. */
 const engineStalledMs = 30_000;
 /** Generous: what tenants write is bounded far below. */
@@ -65,12 +65,12 @@ const engineHeapMb = 2_048;
 const graceMs = 6_000;
 
 /** Opens the database, unless that is under way already, and brings its schema up to date. */
-export async function openHouse(
+export async function openRuntime(
   config: Config,
   log: FastifyBaseLogger,
   wait = false,
   opening?: Promise<EmbeddedDatabase>,
-): Promise<House> {
+): Promise<Runtime> {
   const embedded = config.databaseUrl
     ? undefined
     : await (opening ?? openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) }));
@@ -91,15 +91,15 @@ export async function openHouse(
     await embedded?.release();
   };
   try {
-    const applied = await migratePatiently(database, log, wait ? patienceMs : 0);
+    const applied = await migrateWhenReachable(database, log, wait ? timeoutMs : 0);
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
     const { db } = database;
-    const directory = new Directory(db);
+    const tenantCache = new TenantCache(db);
     const keyring = await openKeyring(config);
     const cipher = createCipher(keyring);
     const deps: Deps = {
       db,
-      directory,
+      tenantCache,
       cipher,
       keyring,
       providers,
@@ -108,7 +108,7 @@ export async function openHouse(
       usage: new UsageMeter(db),
       signIn: createSignIn(createSigner(keyring), config.oidc && new Oidc(config.oidc)),
       mailer,
-      plans: new Plans({ db, directory, cipher, providers, rendering }),
+      plans: new Plans({ db, tenantCache, cipher, providers, rendering }),
       rendering,
       pool: database.pool,
       outbound,
@@ -133,9 +133,9 @@ export async function startService(
   log: FastifyBaseLogger,
   opening?: Promise<EmbeddedDatabase>,
 ): Promise<Service> {
-  const house = await openHouse(config, log, true, opening);
-  const { deps, database, url } = house;
-  const { directory } = deps;
+  const runtime = await openRuntime(config, log, true, opening);
+  const { deps, database, url } = runtime;
+  const { tenantCache } = deps;
   const rounds =
     config.role === 'api'
       ? undefined
@@ -165,10 +165,10 @@ export async function startService(
     url,
     name: 'belfry listener',
     channels: ['belfry_changed'],
-    onNotify: (_channel, payload) => directory.heard(payload),
-    onReady: () => directory.listening(),
+    onNotify: (_channel, payload) => tenantCache.announced(payload),
+    onReady: () => tenantCache.connected(),
     onLost: error => {
-      directory.deaf();
+      tenantCache.disconnected();
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
     },
   });
@@ -178,7 +178,7 @@ export async function startService(
   };
   const timers = [
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
-    setInterval(() => run(log, 'upkeep', () => keepUp(deps, Date.now())), upkeepEveryMs),
+    setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
   const metrics = createMetrics({
     deps,
@@ -214,7 +214,7 @@ export async function startService(
     await engine?.stop(graceMs);
     await run(log, 'noting the last use of keys and sessions', noteUse);
     await listener.close();
-    await house.close();
+    await runtime.close();
   };
   try {
     await listener.start();
@@ -230,7 +230,7 @@ export async function startService(
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
-    return { address, metricsAddress, house, stop };
+    return { address, metricsAddress, runtime, stop };
   } catch (error) {
     await stop();
     throw explainListen(error, 'PORT', config);
@@ -251,7 +251,7 @@ async function listenForMetrics(server: Server, { metrics }: Config, log: Fastif
 }
 
 /** A server and its database are often started together: the database may be given time to come up. */
-async function migratePatiently(database: Database, log: FastifyBaseLogger, patience: number): Promise<string[]> {
+async function migrateWhenReachable(database: Database, log: FastifyBaseLogger, patience: number): Promise<string[]> {
   const deadline = Date.now() + patience;
   for (;;) {
     try {

@@ -24,12 +24,12 @@ const terminal: Terminal = {
   interactive: process.stdout.isTTY === true,
   withDeps: async work => {
     const { config } = terminal;
-    const [{ openHouse }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
-    const house = await openHouse(config, pino({ level: 'silent' }));
+    const [{ openRuntime }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
+    const runtime = await openRuntime(config, pino({ level: 'silent' }));
     try {
-      return await work(house.deps);
+      return await work(runtime.deps);
     } finally {
-      await house.close();
+      await runtime.close();
     }
   },
   serve: async role => {

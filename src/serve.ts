@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
-import { type EmbeddedDatabase, openEmbedded } from './db/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { describeError } from './lib/describe-error.ts';
 import { createLineWriter } from './lib/line-writer.ts';
 import { version } from './version.ts';
@@ -40,7 +40,7 @@ export async function serve(config: Config): Promise<void> {
       await launched?.opening.then(database => database.release()).catch(() => {});
       throw error;
     });
-  if (service.house.embedded) await welcome(service, config.baseUrl ?? service.address);
+  if (service.runtime.embedded) await welcome(service, config.baseUrl ?? service.address);
   setTimeout(giveBackMemory, settleMs).unref();
 
   const signal = await stopped;
@@ -90,9 +90,9 @@ function signalled(): Promise<NodeJS.Signals> {
 }
 
 /** On an empty embedded database: something to try, and how. */
-async function welcome({ house }: Service, address: string): Promise<void> {
+async function welcome({ runtime }: Service, address: string): Promise<void> {
   const { createDemo } = await import('./services/demo.ts');
-  const demo = await createDemo(house.deps);
+  const demo = await createDemo(runtime.deps);
   if (!demo) return;
   const url = `${address}${demo.triggerPath}`;
   console.log(`

@@ -11,8 +11,8 @@ let owner: Browser & { id: number; email: string };
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  await buildTenants(service.house.deps);
-  owner = await signedIn(service.address, service.house.deps, {
+  await buildTenants(service.runtime.deps);
+  owner = await signedIn(service.address, service.runtime.deps, {
     membership: { organization: 'acme', role: 'owner' },
   });
 });
@@ -34,13 +34,13 @@ test('a change by a person names the account', async () => {
 
 test('signing in and out, a new name, a new password and the work of the operator are noted', async () => {
   const membership = { organization: 'acme', role: 'viewer' } as const;
-  const person = await signedIn(service.address, service.house.deps, { membership });
+  const person = await signedIn(service.address, service.runtime.deps, { membership });
   await person.ask({ method: 'PATCH', path: '/api/session/', body: { name: 'Named' } });
   const body = { current: password, password: 'another long one' };
   await person.ask({ method: 'POST', path: '/api/session/password/', body });
   await person.ask({ method: 'DELETE', path: '/api/session/' });
-  await resetPassword(service.house.deps, person.email);
-  await removeAccount(service.house.deps, person.email);
+  await resetPassword(service.runtime.deps, person.email);
+  await removeAccount(service.runtime.deps, person.email);
   const own = (await entries()).filter((entry: { path: string }) => entry.path === person.email);
   const { id, email } = person;
   const account = { kind: 'account', id: String(id), name: email };
@@ -71,7 +71,7 @@ test('whoever accepts an invite is noted as having joined', async () => {
 });
 
 test('a new organization begins its log with who created it', async () => {
-  const instance = await signedIn(service.address, service.house.deps, { admin: true });
+  const instance = await signedIn(service.address, service.runtime.deps, { admin: true });
   await instance.ask({ method: 'POST', path: '/api/o/', body: { slug: 'begun', name: 'Begun' } });
   const { body } = await instance.ask({ path: '/api/o/begun/audit/' });
   expect(body).toMatchObject([{ action: 'create', noun: 'organization', actor: { name: instance.email } }]);

@@ -20,7 +20,7 @@ let service: Service;
 beforeAll(async () => {
   database = await createTestDatabase();
   service = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
-  await buildTenants(service.house.deps);
+  await buildTenants(service.runtime.deps);
 });
 afterAll(async () => {
   await service.stop();
@@ -76,7 +76,7 @@ test('the audit log comes as JSON lines, from the database and from a server, an
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
     NODE_COMPILE_CACHE,
   };
-  const { key } = await createKey(service.house.deps, 'acme', { name: 'auditor', permissions: ['audit:read'] });
+  const { key } = await createKey(service.runtime.deps, 'acme', { name: 'auditor', permissions: ['audit:read'] });
   const remote = { ...env, BELFRY_URL: service.address, BELFRY_KEY: key };
   const linesOf = ({ stdout }: { stdout: string }) =>
     stdout

@@ -13,10 +13,10 @@ let stranger: Browser;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api', BASE_URL: 'https://belfry.test' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   const membership = { organization: 'acme', role: 'owner' } as const;
-  browser = await signedIn(service.address, service.house.deps, { membership });
-  stranger = await signedIn(service.address, service.house.deps);
+  browser = await signedIn(service.address, service.runtime.deps, { membership });
+  stranger = await signedIn(service.address, service.runtime.deps);
 });
 afterAll(() => service.stop());
 
@@ -52,7 +52,7 @@ describe('a request of another website', () => {
   });
 
   test.each(foreign)('signs nobody in: %o', async headers => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     const body = { email, password };
     const answer = await ask(service.address, { method: 'POST', path: '/api/session/', body, headers });
     expectProblem(answer, 403, 'session.csrf');

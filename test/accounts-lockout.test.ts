@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { costs, Passwords, TooManyPasswords } from '../src/lib/passwords.ts';
 import { resetPassword } from '../src/services/accounts.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { sessionLife } from '../src/services/sessions.ts';
-import { keepUp } from '../src/services/upkeep.ts';
 import { Browser, guessedFromAnywhere, newAccount, password } from './support/accounts.ts';
 import { expectProblem } from './support/api.ts';
 import { testService } from './support/database.ts';
@@ -27,7 +27,7 @@ const attempt = (email: string, given: string, from = '192.0.2.1') =>
 
 /** As if the time of refusal were over. */
 async function wait(): Promise<void> {
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   await db
     .updateTable('sign_in_limits')
     .set({ locked_until: new Date(Date.now() - 1) })
@@ -35,7 +35,7 @@ async function wait(): Promise<void> {
 }
 
 test('the fifth wrong password locks for a while, then for longer; the right one counts from the beginning', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   for (let i = 0; i < 5; i++) expectProblem(await attempt(email, 'wrong password'), 401, 'session.refused');
   const refused = await attempt(email, password);
   expectProblem(refused, 429, 'session.locked');
@@ -55,7 +55,7 @@ test('the fifth wrong password locks for a while, then for longer; the right one
 });
 
 test('an email that belongs to nobody gets the very same answers', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   const guess = async (of: string) => {
     const { status, body, headers } = await attempt(of, 'wrong password');
     const { request_id, detail, ...problem } = body;
@@ -65,7 +65,7 @@ test('an email that belongs to nobody gets the very same answers', async () => {
 });
 
 test('guesses at the same time are counted one by one', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   const statuses = await Promise.all(
     Array.from({ length: 20 }, async () => (await attempt(email, 'wrong password')).status),
   );
@@ -74,8 +74,8 @@ test('guesses at the same time are counted one by one', async () => {
 });
 
 test('wrong passwords of long ago are forgotten', async () => {
-  const { email } = await newAccount(service.house.deps);
-  const { db } = service.house.deps;
+  const { email } = await newAccount(service.runtime.deps);
+  const { db } = service.runtime.deps;
   for (let i = 0; i < 4; i++) await attempt(email, 'wrong password');
   await db
     .updateTable('sign_in_limits')
@@ -85,45 +85,45 @@ test('wrong passwords of long ago are forgotten', async () => {
 });
 
 test('the operator opens a locked account with a new password', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   for (let i = 0; i < 6; i++) await attempt(email, 'wrong password');
-  const fresh = await resetPassword(service.house.deps, email);
+  const fresh = await resetPassword(service.runtime.deps, email);
   expect(fresh).toMatch(/^[a-z]{4}(-[a-z]{4}){4}$/);
   expect((await attempt(email, fresh)).status).toBe(200);
 });
 
 describe('somebody else’s guesses', () => {
   test('lock their own network, and not the owner on another one', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     for (let i = 0; i < 6; i++) await attempt(email, 'wrong password', '198.51.100.1');
     expectProblem(await attempt(email, password, '198.51.100.1'), 429, 'session.locked');
     expect((await attempt(email, password, '198.51.100.2')).status).toBe(200);
   });
 
   test('from very many networks lock strangers out, but not a device that has signed in before', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     const known = new Browser(service.address);
     expect((await known.signIn(email)).status).toBe(200);
-    await guessedFromAnywhere(service.house.deps, email, 49);
+    await guessedFromAnywhere(service.runtime.deps, email, 49);
     expectProblem(await attempt(email, 'wrong password', '203.0.113.199'), 401, 'session.refused');
     expectProblem(await attempt(email, password, '203.0.113.200'), 429, 'session.locked');
     expect((await known.signIn(email)).status).toBe(200);
   });
 
   test('from a network that is refused altogether do not stop a device that has signed in before', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     const headers = { 'x-forwarded-for': '192.0.2.77' };
     const known = new Browser(service.address);
     const signIn = () => known.ask({ method: 'POST', path: '/api/session/', body: { email, password }, headers });
     expect((await signIn()).status).toBe(200);
-    for (let i = 0; i < 100; i++) service.house.deps.signIn.failures.note('192.0.2.77', Date.now());
+    for (let i = 0; i < 100; i++) service.runtime.deps.signIn.failures.note('192.0.2.77', Date.now());
     expectProblem(await attempt(email, password, '192.0.2.77'), 429, 'session.locked');
     expect((await signIn()).status).toBe(200);
   });
 });
 
 test('a device that has signed in before is limited by itself, and its cookie is of one account', async () => {
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const [{ email }, other] = [await newAccount(deps), await newAccount(deps)];
   const known = new Browser(service.address);
   await known.signIn(email);
@@ -144,7 +144,7 @@ test('a device that has signed in before is limited by itself, and its cookie is
 });
 
 test('a network address that fails a hundred times is refused, and others are not', async () => {
-  const { failures } = service.house.deps.signIn;
+  const { failures } = service.runtime.deps.signIn;
   for (let i = 0; i < 99; i++) failures.note('192.0.2.99', Date.now());
   expectProblem(await attempt('a@people.test', 'wrong password', '192.0.2.99'), 401);
   expectProblem(await attempt('b@people.test', 'wrong password', '192.0.2.99'), 429, 'session.locked');
@@ -157,8 +157,8 @@ test('a network address that fails a hundred times is refused, and others are no
 });
 
 test('a password is kept as Argon2id, and hashed again when the parameters have risen', async () => {
-  const { email, id } = await newAccount(service.house.deps);
-  const { db } = service.house.deps;
+  const { email, id } = await newAccount(service.runtime.deps);
+  const { db } = service.runtime.deps;
   const stored = async () =>
     (await db.selectFrom('accounts').select('password_hash').where('id', '=', id).executeTakeFirst())!.password_hash!;
   expect(await stored()).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/);
@@ -189,8 +189,8 @@ test('more passwords at once than can wait are turned away, and the rest get the
   expect(await passwords.verify(password, await passwords.hash(password))).toBe(true);
 });
 
-test('upkeep removes sessions, invites and failures whose time is over', async () => {
-  const { deps } = service.house;
+test('maintenance removes sessions, invites and failures whose time is over', async () => {
+  const { deps } = service.runtime;
   const { db } = deps;
   const { email, id } = await newAccount(deps);
   const browsers = [new Browser(service.address), new Browser(service.address), new Browser(service.address)];
@@ -218,7 +218,7 @@ test('upkeep removes sessions, invites and failures whose time is over', async (
     .updateTable('sign_in_limits')
     .set({ since: new Date(Date.now() - 16 * 60_000), locked_until: null })
     .execute();
-  await keepUp(deps, Date.now());
+  await runMaintenance(deps, Date.now());
   expect(await db.selectFrom('sessions').select('token_hash').where('account_id', '=', id).execute()).toEqual([
     hashes[2],
   ]);

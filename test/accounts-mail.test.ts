@@ -23,7 +23,7 @@ beforeAll(async () => {
     BELFRY_OUTBOUND_ALLOW: '10.0.0.0/8',
   });
   plain = await testService({ BELFRY_ROLE: 'api' });
-  await buildTenants(service.house.deps);
+  await buildTenants(service.runtime.deps);
 });
 afterAll(async () => {
   await Promise.all([service.stop(), plain.stop()]);
@@ -73,7 +73,7 @@ test('whether resets are sent is told to anybody', async () => {
 
 describe('a password reset', () => {
   test('answers the same whether or not there is such an account, and sends a mail only where there is', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     const known = await request(email.toUpperCase());
     const unknown = await request('nobody@people.test');
     expect([known.status, known.body]).toEqual([200, { requested: true }]);
@@ -85,14 +85,14 @@ describe('a password reset', () => {
   });
 
   test('leads where BASE_URL says, not where whoever asked says', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     await request(email, { host: 'evil.test', 'x-forwarded-host': 'evil.test' });
     const { raw } = await mailed();
     expect(raw).not.toContain('evil.test');
   });
 
   test('sets a new password once, and ends every session', async () => {
-    const person = await signedIn(service.address, service.house.deps);
+    const person = await signedIn(service.address, service.runtime.deps);
     const path = await resetPath(person.email);
     expect((await ask(service.address, { path })).body).toEqual({ email: person.email });
     expectProblem(await reset(path, 'short'), 400, 'request.invalid', ['password']);
@@ -106,7 +106,7 @@ describe('a password reset', () => {
   });
 
   test('ends the other links of the account, and what guesses had locked', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     await request(email);
     const first = tokenIn((await mailed()).raw, 'reset-password');
     await request(email);
@@ -119,9 +119,9 @@ describe('a password reset', () => {
   });
 
   test('works for an hour', async () => {
-    const { email, id } = await newAccount(service.house.deps);
+    const { email, id } = await newAccount(service.runtime.deps);
     const path = await resetPath(email);
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const row = () =>
       db.selectFrom('password_resets').selectAll().where('account_id', '=', id).executeTakeFirstOrThrow();
     const minutes = ((await row()).expires_at.getTime() - Date.now()) / 60_000;
@@ -134,7 +134,7 @@ describe('a password reset', () => {
   });
 
   test('does not get past a second factor', async () => {
-    const person = await signedIn(service.address, service.house.deps);
+    const person = await signedIn(service.address, service.runtime.deps);
     const { secret } = await enroll(person);
     await reset(await resetPath(person.email));
     const browser = new Browser(service.address);
@@ -149,8 +149,8 @@ describe('a password reset', () => {
   });
 
   test('of an account that only the identity provider signs in says so, and makes no password', async () => {
-    const { email, id } = await newAccount(service.house.deps);
-    const { db } = service.house.deps;
+    const { email, id } = await newAccount(service.runtime.deps);
+    const { db } = service.runtime.deps;
     await db.updateTable('accounts').set({ password_hash: null }).where('id', '=', id).execute();
     await request(email);
     expect((await mailed()).raw).toContain('has none');
@@ -158,9 +158,9 @@ describe('a password reset', () => {
   });
 
   test('is mailed to one address a few times, and asked for from one network a few times more', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     for (let i = 0; i < 6; i++) expect((await request(email)).status).toBe(200);
-    await service.house.deps.mailer!.drain();
+    await service.runtime.deps.mailer!.drain();
     expect(smtp.mails.filter(({ to }) => to[0] === email)).toHaveLength(3);
     const headers = { 'x-forwarded-for': '198.51.100.9' };
     for (let i = 0; i < 20; i++) expect((await request('nobody@people.test', headers)).status).toBe(200);
@@ -169,7 +169,7 @@ describe('a password reset', () => {
 
   test('is in the log of the organizations concerned', async () => {
     const membership = { organization: 'acme', role: 'owner' } as const;
-    const person = await signedIn(service.address, service.house.deps, { membership });
+    const person = await signedIn(service.address, service.runtime.deps, { membership });
     await reset(await resetPath(person.email));
     const browser = new Browser(service.address);
     await browser.signIn(person.email, 'a new, longer one');
@@ -186,7 +186,7 @@ describe('a password reset', () => {
 describe('an invite', () => {
   const invite = async (email: string) => {
     const membership = { organization: 'acme', role: 'owner' } as const;
-    const owner = await signedIn(service.address, service.house.deps, { membership });
+    const owner = await signedIn(service.address, service.runtime.deps, { membership });
     const body = { email, role: 'viewer' };
     return { owner, answer: await owner.ask({ method: 'POST', path: '/api/o/acme/invite/', body }) };
   };

@@ -12,11 +12,11 @@ let owner: Browser & { id: number; email: string };
 let admin: Browser & { id: number; email: string };
 
 const member = (role: Role, organization = 'acme') =>
-  signedIn(service.address, service.house.deps, { membership: { organization, role } });
+  signedIn(service.address, service.runtime.deps, { membership: { organization, role } });
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  await buildTenants(service.house.deps);
+  await buildTenants(service.runtime.deps);
   owner = await member('owner');
   admin = await member('admin');
 });
@@ -90,7 +90,7 @@ describe('an invite', () => {
   });
 
   test('asks whoever has an account for its password', async () => {
-    const { email } = await newAccount(service.house.deps);
+    const { email } = await newAccount(service.runtime.deps);
     const path = await invited(email);
     const accept = (body: object) => new Browser(service.address).ask({ method: 'POST', path, body });
     expectProblem(await accept({}), 400, 'request.invalid', ['password']);
@@ -125,7 +125,7 @@ describe('an invite', () => {
     const visitor = new Browser(service.address);
     const late = newEmail();
     const latePath = await invited(late);
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     await db.updateTable('invites').set({ expires_at: new Date() }).where('email', '=', late).execute();
     expectProblem(await visitor.ask({ path: latePath }), 404, 'invite.not_found');
     expectProblem(await visitor.ask({ method: 'POST', path: latePath, body: { name: 'Late', password } }), 404);
@@ -199,7 +199,7 @@ describe('members', () => {
   });
 
   test('keep their last owner, also when two leave at the same time', async () => {
-    const instance = await signedIn(service.address, service.house.deps, { admin: true });
+    const instance = await signedIn(service.address, service.runtime.deps, { admin: true });
     await instance.ask({ method: 'POST', path: '/api/o/', body: { slug: 'pair', name: 'Pair' } });
     const path = `/api/o/pair/account/${instance.id}/`;
     expectProblem(await instance.ask({ method: 'DELETE', path }), 409, 'account.last_owner');

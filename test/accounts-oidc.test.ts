@@ -23,8 +23,8 @@ beforeAll(async () => {
     OIDC_NAME: 'Example',
   });
   provider.allowRedirect(`${service.address}/api/session/oidc/callback/`);
-  await buildTenants(service.house.deps);
-  owner = await signedIn(service.address, service.house.deps, inAcme('owner'));
+  await buildTenants(service.runtime.deps);
+  owner = await signedIn(service.address, service.runtime.deps, inAcme('owner'));
 });
 afterAll(async () => {
   await service.stop();
@@ -62,7 +62,7 @@ test('the provider is told of by its name', async () => {
 });
 
 test('somebody with an account comes in by their verified email, and later by who they are', async () => {
-  const { email, id } = await newAccount(service.house.deps, inAcme('viewer'));
+  const { email, id } = await newAccount(service.runtime.deps, inAcme('viewer'));
   const subject = somebody({ email: email.toUpperCase() });
   const first = await goThrough(subject);
   expect([first.end, first.session.body?.account]).toMatchObject(['/', { id, email }]);
@@ -101,13 +101,13 @@ test.each([
 });
 
 test('an email that the provider does not vouch for opens nothing', async () => {
-  const { email } = await newAccount(service.house.deps, inAcme('owner'));
+  const { email } = await newAccount(service.runtime.deps, inAcme('owner'));
   const { end, session } = await goThrough(somebody({ email, email_verified: false }));
   expect([end, session.status]).toEqual(['/sign-in?error=oidc.unverified', 401]);
 });
 
 test('an account that belongs to one subject is not given to another with the same email', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   expect((await goThrough(somebody({ email }))).end).toBe('/');
   expect((await goThrough(somebody({ email }))).end).toBe('/sign-in?error=oidc.unknown');
 });
@@ -129,7 +129,7 @@ test('a password that was set by whoever had the link of an invite is gone once 
 });
 
 test('an answer that was not asked for here signs nobody in', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   provider.subject = somebody({ email });
   const victim = new Wanderer();
   const isAnswer = (url: string) => url.includes('/callback/');

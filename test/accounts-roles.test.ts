@@ -18,9 +18,9 @@ const people = {} as Record<Role | 'stranger' | 'instance', Browser & { email: s
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   values = pathValues(tenants);
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const person = (input: object) => signedIn(service.address, deps, input);
   for (const role of roles) people[role] = await person({ membership: { organization: 'acme', role } });
   people.stranger = await person({ membership: { organization: 'rival', role: 'owner' } });

@@ -16,7 +16,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   service = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
   other = await startService(testConfig(database.url, { BELFRY_ROLE: 'api', BASE_URL: 'https://a.test' }), silent);
-  await buildTenants(service.house.deps);
+  await buildTenants(service.runtime.deps);
 });
 afterAll(async () => {
   await Promise.all([service.stop(), other.stop()]);
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 const inAcme = (role: 'owner' | 'viewer') => ({ membership: { organization: 'acme', role } });
-const person = (input = {}) => signedIn(service.address, service.house.deps, input);
+const person = (input = {}) => signedIn(service.address, service.runtime.deps, input);
 
 test('the ways to sign in are told to anybody', async () => {
   const { status, body } = await ask(service.address, { path: '/api/session/options/' });
@@ -35,7 +35,7 @@ test('the ways to sign in are told to anybody', async () => {
 });
 
 test('email and password open a session that says who it is and what they may do', async () => {
-  const { email, id } = await newAccount(service.house.deps, { name: 'Ann', ...inAcme('viewer') });
+  const { email, id } = await newAccount(service.runtime.deps, { name: 'Ann', ...inAcme('viewer') });
   const browser = new Browser(service.address);
   const answer = await browser.signIn(email.toUpperCase());
   const session = {
@@ -57,7 +57,7 @@ test('email and password open a session that says who it is and what they may do
 });
 
 test('the cookie is out of reach for scripts and other sites, and secure where the address is', async () => {
-  const { email } = await newAccount(service.house.deps);
+  const { email } = await newAccount(service.runtime.deps);
   const [cookie] = (await new Browser(service.address).signIn(email)).headers['set-cookie']!;
   expect(cookie).toMatch(/^belfry_session=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/);
   const [secure] = (await new Browser(other.address).signIn(email)).headers['set-cookie']!;
@@ -66,7 +66,7 @@ test('the cookie is out of reach for scripts and other sites, and secure where t
 
 test('only a hash of the cookie is stored', async () => {
   const { cookie, id } = await person();
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const rows = await db.selectFrom('sessions').selectAll().where('account_id', '=', id).execute();
   expect(rows).toHaveLength(1);
   expect(JSON.stringify(rows)).not.toContain(cookie.split('=')[1]);
@@ -91,7 +91,7 @@ test('a role is taken away everywhere within a second', async () => {
   const { cookie, id } = await person(inAcme('viewer'));
   const elsewhere = () => ask(other.address, { path: '/api/o/acme/', headers: { cookie } });
   expect((await elsewhere()).status).toBe(200);
-  await service.house.deps.db.deleteFrom('memberships').where('account_id', '=', id).execute();
+  await service.runtime.deps.db.deleteFrom('memberships').where('account_id', '=', id).execute();
   await eventually(async () => expectProblem(await elsewhere(), 404, 'organization.not_found'), 1_000);
 });
 
@@ -99,15 +99,15 @@ test.each([
   ['whose time is over', { expires_at: new Date(Date.now() - 1_000) }],
   ['that nobody used for a week', { last_used_at: new Date(Date.now() - 7 * 86_400_000 - 1_000) }],
 ])('a session %s is none', async (_, fields) => {
-  const { id } = await newAccount(service.house.deps);
+  const { id } = await newAccount(service.runtime.deps);
   const browser = new Browser(service.address);
-  const { email } = (await service.house.deps.db
+  const { email } = (await service.runtime.deps.db
     .selectFrom('accounts')
     .select('email')
     .where('id', '=', id)
     .executeTakeFirst())!;
   await browser.signIn(email);
-  await service.house.deps.db.updateTable('sessions').set(fields).where('account_id', '=', id).execute();
+  await service.runtime.deps.db.updateTable('sessions').set(fields).where('account_id', '=', id).execute();
   expectProblem(await browser.ask({ path: '/api/session/' }), 401, 'session.missing');
   expectProblem(await browser.ask({ path: '/api/o/acme/' }), 401, 'session.missing');
 });
@@ -157,7 +157,7 @@ test('people change their own name', async () => {
 
 test('when somebody was last seen is noted', async () => {
   const { id, ...browser } = await person();
-  const { db, signIn } = service.house.deps;
+  const { db, signIn } = service.runtime.deps;
   await db.updateTable('accounts').set({ last_seen_at: null }).where('id', '=', id).execute();
   await ask(service.address, { path: '/api/session/', headers: { cookie: browser.cookie } });
   await signIn.use.flush(db);
@@ -167,7 +167,7 @@ test('when somebody was last seen is noted', async () => {
 
 test('a last use that could not be written is remembered, and written the next time', async () => {
   const { id } = await person();
-  const { db, signIn } = service.house.deps;
+  const { db, signIn } = service.runtime.deps;
   await signIn.use.flush(db);
   await db.updateTable('accounts').set({ last_seen_at: null }).where('id', '=', id).execute();
   await db
@@ -186,6 +186,6 @@ test('a last use that could not be written is remembered, and written the next t
 });
 
 async function tokenHashOf(accountId: number): Promise<Buffer> {
-  const rows = service.house.deps.db.selectFrom('sessions').select('token_hash').where('account_id', '=', accountId);
+  const rows = service.runtime.deps.db.selectFrom('sessions').select('token_hash').where('account_id', '=', accountId);
   return (await rows.executeTakeFirstOrThrow()).token_hash;
 }

@@ -11,11 +11,11 @@ let tenants: Tenants;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
 });
 afterAll(() => service.stop());
 
-const person = (input = {}) => signedIn(service.address, service.house.deps, input);
+const person = (input = {}) => signedIn(service.address, service.runtime.deps, input);
 
 describe('one’s own sessions', () => {
   test('are listed with device, address, last use and which one this is', async () => {
@@ -37,7 +37,7 @@ describe('one’s own sessions', () => {
 
   test('tell of a use that has not been written down yet', async () => {
     const owner = await person();
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const last_used_at = new Date(Date.now() - 3_600_000);
     await db.updateTable('sessions').set({ last_used_at }).where('account_id', '=', owner.id).execute();
     const { body } = await owner.ask({ path: '/api/sessions/' });
@@ -135,7 +135,7 @@ describe('the audit log', () => {
   });
 
   test('is exported as JSON lines, each as the list shows it, whole or filtered', async () => {
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const entry = { organization_id: tenants.acme.id, actor_kind: 'key', actor_name: 'many', noun: 'user' };
     const rows = Array.from({ length: 2_500 }, (_, i) => ({ ...entry, action: 'update', path: `person ${i}` }));
     await db.insertInto('audit').values(rows).execute();

@@ -5,7 +5,7 @@ import { generateRecoveryCodes, recoveryCodeHash } from '../src/core/recovery-co
 import type { Role } from '../src/core/roles.ts';
 import { sha256 } from '../src/core/tokens.ts';
 import { resetTwoFactor } from '../src/services/accounts.ts';
-import { keepUp } from '../src/services/upkeep.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { Browser, guessedFromAnywhere, password, signedIn } from './support/accounts.ts';
 import { type Answer, asker, eventually, expectProblem } from './support/api.ts';
 import { testService } from './support/database.ts';
@@ -17,11 +17,11 @@ let tenants: Tenants;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
 });
 afterAll(() => service.stop());
 
-const person = (input = {}) => signedIn(service.address, service.house.deps, input);
+const person = (input = {}) => signedIn(service.address, service.runtime.deps, input);
 const member = (role: Role, organization = 'acme') => person({ membership: { organization, role } });
 const stranger = () => new Browser(service.address);
 const post = (who: Browser, path: string, body?: object, headers = {}) =>
@@ -37,7 +37,7 @@ function tokenOf(answer: Answer): string {
 /** As if it were a while since they signed in. */
 async function letTimePass(id: number, minutes = 16): Promise<void> {
   const confirmed_at = new Date(Date.now() - minutes * 60_000);
-  await service.house.deps.db.updateTable('sessions').set({ confirmed_at }).where('account_id', '=', id).execute();
+  await service.runtime.deps.db.updateTable('sessions').set({ confirmed_at }).where('account_id', '=', id).execute();
 }
 
 describe('an authenticator app', () => {
@@ -122,7 +122,7 @@ describe('an authenticator app', () => {
   test('is stored encrypted', async () => {
     const owner = await person();
     const { secret } = await enroll(owner);
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const row = await db.selectFrom('accounts').selectAll().where('id', '=', owner.id).executeTakeFirstOrThrow();
     expect(row.totp_secret).toBeInstanceOf(Buffer);
     expect(row.totp_secret!.includes(secret)).toBe(false);
@@ -173,7 +173,7 @@ describe('recovery codes', () => {
     expectProblem(await finish(first), 401, 'session.code');
     const locked = { scope: 'second factor from anywhere', attempts: 50, locked_until: new Date(Date.now() + 60_000) };
     const email_hash = sha256(owner.email);
-    await service.house.deps.db
+    await service.runtime.deps.db
       .insertInto('sign_in_limits')
       .values({ email_hash, ...locked })
       .onConflict(conflict => conflict.columns(['email_hash', 'scope']).doUpdateSet(locked))
@@ -185,7 +185,7 @@ describe('recovery codes', () => {
   test('are stored as hashes, and renewed as a whole', async () => {
     const owner = await person();
     const { recoveryCodes } = await enroll(owner);
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const rows = await db.selectFrom('recovery_codes').selectAll().where('account_id', '=', owner.id).execute();
     expect(rows).toHaveLength(10);
     for (const { code_hash } of rows) expect(code_hash).toHaveLength(32);
@@ -216,7 +216,7 @@ describe('password and code at once', () => {
         { email: owner.email, password: 'wrong password' },
         { 'x-forwarded-for': from },
       );
-    await guessedFromAnywhere(service.house.deps, owner.email, 49);
+    await guessedFromAnywhere(service.runtime.deps, owner.email, 49);
     expectProblem(await guess('203.0.113.98'), 401, 'session.refused');
     expectProblem(await guess('203.0.113.99'), 429, 'session.locked');
     const opened = await signIn(owner.email, password, codeOf(secret), '203.0.113.100');
@@ -268,7 +268,7 @@ describe('a change of how an account signs in', () => {
   test('can be made by the operator, for somebody who has lost everything', async () => {
     const owner = await person();
     await enroll(owner);
-    await resetTwoFactor(service.house.deps, owner.email);
+    await resetTwoFactor(service.runtime.deps, owner.email);
     await eventually(async () => expectProblem(await owner.ask({ path: '/api/session/' }), 401), 1_000);
     expect((await stranger().signIn(owner.email)).status).toBe(200);
   });
@@ -363,8 +363,8 @@ test('what is done with second factors is in the log, failures too, and holds no
   for (const hidden of [secret, ...recoveryCodes]) expect(text).not.toContain(hidden);
 });
 
-test('upkeep removes challenges and resets whose time is over', async () => {
-  const { deps } = service.house;
+test('maintenance removes challenges and resets whose time is over', async () => {
+  const { deps } = service.runtime;
   const { id } = await person();
   const [past, future] = [new Date(Date.now() - 1_000), new Date(Date.now() + 60_000)];
   for (const [i, expires_at] of [past, future].entries()) {
@@ -372,7 +372,7 @@ test('upkeep removes challenges and resets whose time is over', async () => {
     await deps.db.insertInto('used_challenges').values({ challenge_hash: hash, expires_at }).execute();
     await deps.db.insertInto('password_resets').values({ token_hash: hash, account_id: id, expires_at }).execute();
   }
-  await keepUp(deps, Date.now());
+  await runMaintenance(deps, Date.now());
   const left = [Buffer.alloc(32, 2)];
   const challenges = await deps.db.selectFrom('used_challenges').select('challenge_hash').execute();
   const resets = await deps.db.selectFrom('password_resets').select('token_hash').execute();

@@ -12,7 +12,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -30,7 +30,7 @@ async function newList(project = 'shop'): Promise<number> {
 }
 
 async function countUsers(): Promise<number> {
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const row = await db.selectFrom('users').select(db.fn.countAll<number>().as('n')).executeTakeFirstOrThrow();
   return row.n;
 }
@@ -99,7 +99,7 @@ describe('adding recipients', () => {
   test('keeps a member inactive that is', async () => {
     const id = await newList();
     await add(id, ['jane@acme.test']);
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     await db.updateTable('members').set({ active: false }).where('list_id', '=', id).execute();
     await add(id, ['jane@acme.test']);
     expect(await membersOf(id)).toEqual([expect.objectContaining({ active: false })]);
@@ -146,7 +146,7 @@ describe('adding recipients', () => {
 describe('the channel of a member', () => {
   /** A member of every kind of address, each by its channel. */
   async function channels(project: string): Promise<Record<string, string>> {
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const { id: organization_id } = tenants.acme;
     const id = await newList(project);
     const email = newEmail();
@@ -173,7 +173,7 @@ describe('the channel of a member', () => {
   });
 
   test('follows when a channel is switched on', async () => {
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     await db.updateTable('channels').set({ enabled: true }).where('slug', 'in', ['texts', 'old-mail']).execute();
     await expect
       .poll(async () => Object.values(await channels('shop')), { timeout: 5_000 })

@@ -14,7 +14,7 @@ let values: ReturnType<typeof pathValues>;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
   values = pathValues(tenants);
 });

@@ -12,7 +12,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -23,7 +23,7 @@ const trigger = (body?: unknown, headers: Record<string, string> = {}, event?: s
 
 async function stored(answer: Answer) {
   expect(answer.status, answer.text).toBe(201);
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   return db.selectFrom('occurrences').selectAll().where('id', '=', answer.body.occurrence).executeTakeFirstOrThrow();
 }
 
@@ -210,14 +210,14 @@ describe('an idempotency key', () => {
   test('is remembered for a day at least', async () => {
     const headers = once();
     const first = await trigger({}, headers);
-    const { db } = service.house.deps;
-    const { keepUp } = await import('../src/services/upkeep.ts');
+    const { db } = service.runtime.deps;
+    const { runMaintenance } = await import('../src/services/maintenance.ts');
     const age = async (hours: number) => {
       await db
         .updateTable('idempotency_keys')
         .set({ created_at: new Date(Date.now() - hours * 3_600_000) })
         .execute();
-      await keepUp(service.house.deps, Date.now());
+      await runMaintenance(service.runtime.deps, Date.now());
       return (await trigger({}, headers)).body;
     };
     expect(await age(24.1)).toEqual(first.body);

@@ -12,7 +12,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -33,7 +33,7 @@ function anySigns(count: number, from: number): string {
 }
 
 async function localeOf(username: string): Promise<string | null> {
-  const { locale } = await service.house.deps.db
+  const { locale } = await service.runtime.deps.db
     .selectFrom('users')
     .select('locale')
     .where('username', '=', username)

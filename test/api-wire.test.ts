@@ -31,7 +31,7 @@ beforeAll(async () => {
     started.push([name, await startService(testConfig(database.url, { BELFRY_ROLE: 'api', ...env }), silent)]);
   }
   services = Object.fromEntries(started) as typeof services;
-  tenants = await buildTenants(services.plain.house.deps);
+  tenants = await buildTenants(services.plain.runtime.deps);
 });
 afterAll(async () => {
   await Promise.all(Object.values(services).map(service => service.stop()));
@@ -80,7 +80,8 @@ describe('the rate of a key', () => {
   let count = 0;
   const newKey = async (requests_per_second: number | null) => {
     const name = `rated ${++count}`;
-    return (await createKey(services.plain.house.deps, 'acme', { name, permissions: ['*'], requests_per_second })).key;
+    return (await createKey(services.plain.runtime.deps, 'acme', { name, permissions: ['*'], requests_per_second }))
+      .key;
   };
   const burst = (key: string, size: number) =>
     Promise.all(Array.from({ length: size }, () => send('plain', { key, path: '/api/system/ping/' })));

@@ -1,10 +1,10 @@
-/** The rules of the house, read from the code and from the live database: see docs on the architecture. */
+/** The rules of the architecture, read from the code and from the live database. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { House } from '../src/app.ts';
+import type { Runtime } from '../src/app.ts';
 import { testDatabase } from './support/database.ts';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
@@ -20,12 +20,12 @@ function importsOf(file: string): string[] {
   return names.filter(name => name.startsWith('.')).map(name => path.join(path.dirname(file), name));
 }
 
-const roomOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : file);
+const layerOf = (file: string) => (file.includes('/') ? file.split('/')[0]! : file);
 
 /** What a provider is, without any provider. */
 const providerInterface = ['providers/provider.ts', 'providers/sending.ts'];
 
-/** Room to the rooms, or single files, that it may import besides itself. */
+/** Layer to the layers, or single files, that it may import besides itself. */
 const mayImport: Record<string, string[] | 'anything'> = {
   'main.ts': ['run.ts', 'libraries.ts'],
   'libraries.ts': [],
@@ -39,6 +39,7 @@ const mayImport: Record<string, string[] | 'anything'> = {
   engine: ['services', 'db', 'core', 'lib', 'providers', 'libraries.ts'],
   services: ['db', 'core', 'lib', ...providerInterface],
   db: ['core', 'lib'],
+  embedded: ['core', 'lib'],
   providers: ['core', 'lib'],
   core: [],
   lib: [],
@@ -60,8 +61,8 @@ const instead: Record<string, string> = {
 };
 
 describe('who imports whom', () => {
-  test('every room of src/ has its rule', () => {
-    expect([...new Set(files.map(roomOf))].filter(room => !(room in mayImport))).toEqual([]);
+  test('every layer of src/ has its rule', () => {
+    expect([...new Set(files.map(layerOf))].filter(layer => !(layer in mayImport))).toEqual([]);
   });
 
   test('every import that is written down is found', () => {
@@ -71,18 +72,22 @@ describe('who imports whom', () => {
   });
 
   test.each(files)('%s keeps to its rule', file => {
-    const room = roomOf(file);
-    const allowed = mayImport[room] ?? [];
+    const layer = layerOf(file);
+    const allowed = mayImport[layer] ?? [];
     if (allowed === 'anything') return;
     const broken = importsOf(file)
-      .filter(name => roomOf(name) !== room && !allowed.includes(roomOf(name)) && !allowed.includes(name))
-      .map(name => `${file} imports ${name}, which ${room} may not: ${instead[roomOf(name)] ?? 'pass it in instead'}`);
+      .filter(name => layerOf(name) !== layer && !allowed.includes(layerOf(name)) && !allowed.includes(name))
+      .map(
+        name => `${file} imports ${name}, which ${layer} may not: ${instead[layerOf(name)] ?? 'pass it in instead'}`,
+      );
     expect(broken).toEqual([]);
   });
 
-  test('only db/ speaks SQL: pg and kysely are imported elsewhere for their types at most', () => {
+  test('only db/ and embedded/ speak SQL: pg and kysely are imported elsewhere for their types at most', () => {
     const speakers = files.filter(
-      file => roomOf(file) !== 'db' && /^import (?!type\b)[^;]*from '(pg|kysely)(\/[^']*)?';/m.test(textOf(file)),
+      file =>
+        !['db', 'embedded'].includes(layerOf(file)) &&
+        /^import (?!type\b)[^;]*from '(pg|kysely)(\/[^']*)?';/m.test(textOf(file)),
     );
     expect(speakers.map(file => `${file}: move the statement into a function of db/`)).toEqual([]);
   });
@@ -90,7 +95,7 @@ describe('who imports whom', () => {
   test('core does no input or output and reads no clock', () => {
     const pure = /^node:(crypto|zlib|util|buffer)$/;
     const outside = files
-      .filter(file => roomOf(file) === 'core')
+      .filter(file => layerOf(file) === 'core')
       .flatMap(file => {
         const modules = [...textOf(file).matchAll(/from '(node:[^']+)'/g)].map(([, name]) => name!);
         const clock = /\bDate\.now\(\)|\bnew Date\(\)|\bperformance\.now\(/.test(textOf(file)) ? ['the clock'] : [];
@@ -102,8 +107,8 @@ describe('who imports whom', () => {
   });
 });
 
-/** Everything that is no tenant's: connections, migrations, partitions, the embedded server. */
-const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions|embedded(-\w+)?)\.ts$/;
+/** Everything that is no tenant's: connections, migrations, partitions. */
+const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {
@@ -115,22 +120,22 @@ const acrossTenants: Record<string, string> = {
   findDueAcrossTenants: 'where anybody has work waiting',
   findRecipientsByNameAcrossTenants: 'whom a batch of anybody’s occurrences names',
   claimTheseAcrossTenants: 'a worker fetches back what it put aside for limits of anybody’s channels',
-  deleteOldStatisticsAcrossTenants: 'upkeep',
+  deleteOldStatisticsAcrossTenants: 'maintenance',
   findOccurrencesAcrossTenants: 'what a claimed batch of deliveries belongs to',
   findOrganizationsAcrossTenants: 'a declarative file may hold several organizations',
   findRecipientsAcrossTenants: 'whom a claimed batch of deliveries goes to',
   listClaimedAcrossTenants: 'what one worker claimed, whoever it belongs to',
   listDeadWorkersAcrossTenants: 'workers are no tenant’s',
-  listLivingWorkersAcrossTenants: 'workers are no tenant’s',
+  listLiveWorkersAcrossTenants: 'workers are no tenant’s',
   noteRoundAcrossTenants: 'workers are no tenant’s',
   deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
   listOverdueAcrossTenants: 'workers serve everybody; one row of each organization is read',
-  listRetentionsAcrossTenants: 'upkeep: what each organization keeps',
+  listRetentionsAcrossTenants: 'maintenance: what each organization keeps',
   listSealedChannelsAcrossTenants: 'the key that encrypts is the whole installation’s',
-  listShorterRetentionsAcrossTenants: 'upkeep: which organizations keep less',
-  listUnsummedAcrossTenants: 'upkeep: whose days are to be summed',
+  listShorterRetentionsAcrossTenants: 'maintenance: which organizations keep less',
+  listUnsummedAcrossTenants: 'maintenance: whose days are to be summed',
   lockConfigurationAcrossTenants: 'the organization may not exist yet',
-  releaseHeldAcrossTenants: 'upkeep',
+  releaseHeldAcrossTenants: 'maintenance',
   releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
@@ -141,16 +146,16 @@ const acrossTenants: Record<string, string> = {
   findPlaceAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
   inheritAcrossTenants: 'a worker takes over what it held under an earlier identity',
   storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',
-  deleteOldAuditAcrossTenants: 'upkeep',
-  deleteOldIdempotencyKeysAcrossTenants: 'upkeep',
+  deleteOldAuditAcrossTenants: 'maintenance',
+  deleteOldIdempotencyKeysAcrossTenants: 'maintenance',
   listOrganizationsAcrossTenants: 'the command line exports all of them',
   createOrganizationAcrossTenants: 'there is no organization yet',
   createAccountAcrossTenants: 'a person may be a member of several organizations',
   createSessionAcrossTenants: 'a person signs in, whichever organizations they are a member of',
   deleteAccountAcrossTenants: 'a person may be a member of several organizations',
-  deleteOldAttemptsAcrossTenants: 'upkeep',
-  deleteOldInvitesAcrossTenants: 'upkeep',
-  deleteOldSessionsAcrossTenants: 'upkeep',
+  deleteOldAttemptsAcrossTenants: 'maintenance',
+  deleteOldInvitesAcrossTenants: 'maintenance',
+  deleteOldSessionsAcrossTenants: 'maintenance',
   deleteSessionAcrossTenants: 'a person signs out',
   deleteSessionsAcrossTenants: 'a person signs out everywhere',
   findAccountAcrossTenants: 'an email is given before anyone knows whose it is',
@@ -167,8 +172,8 @@ const acrossTenants: Record<string, string> = {
   confirmSessionAcrossTenants: 'a person proves who they are',
   createPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
   createResetAcrossTenants: 'a person may be a member of several organizations',
-  deleteOldChallengesAcrossTenants: 'upkeep',
-  deleteOldResetsAcrossTenants: 'upkeep',
+  deleteOldChallengesAcrossTenants: 'maintenance',
+  deleteOldResetsAcrossTenants: 'maintenance',
   deletePasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
   endSessionAcrossTenants: 'a person ends one of their own sessions',
   findPasskeyAcrossTenants: 'a passkey is presented before anyone knows whose it is',
@@ -195,7 +200,7 @@ const acrossTenants: Record<string, string> = {
 
 describe('tenancy', () => {
   const exported = files
-    .filter(file => roomOf(file) === 'db' && !infrastructure.test(file))
+    .filter(file => layerOf(file) === 'db' && !infrastructure.test(file))
     .flatMap(file =>
       [
         ...textOf(file).matchAll(
@@ -223,11 +228,11 @@ describe('tenancy', () => {
 });
 
 describe('the schema', () => {
-  let house: House;
+  let runtime: Runtime;
   beforeAll(async () => {
-    house = await testDatabase();
+    runtime = await testDatabase();
   });
-  afterAll(() => house.close());
+  afterAll(() => runtime.close());
 
   interface Constraint {
     table: string;
@@ -248,7 +253,7 @@ describe('the schema', () => {
           join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.number) as target_columns
       from pg_constraint c join pg_class t on t.oid = c.conrelid
       where t.relnamespace = 'public'::regnamespace and c.contype in ('p', 'u', 'f') and not t.relispartition
-        and t.relname not like 'belfry\_migrations%'`.execute(house.deps.db);
+        and t.relname not like 'belfry\_migrations%'`.execute(runtime.deps.db);
     return rows;
   }
 
@@ -275,7 +280,7 @@ describe('the schema', () => {
       where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
         and relname not like 'belfry\_migrations%'
         and not exists (select from pg_attribute a
-          where a.attrelid = t.oid and a.attname = 'organization_id' and a.attnotnull)`.execute(house.deps.db);
+          where a.attrelid = t.oid and a.attname = 'organization_id' and a.attnotnull)`.execute(runtime.deps.db);
     expect(rows.map(row => row.name).filter(name => !withoutTenant.includes(name))).toEqual([]);
   });
 
@@ -292,7 +297,7 @@ describe('the schema', () => {
       where t.relnamespace = 'public'::regnamespace and i.indisunique and not t.relispartition
         and t.relname not like 'belfry\_migrations%' and t.relname <> all(${withoutTenant}::text[])
         and (select attname from pg_attribute a where a.attrelid = t.oid and a.attnum = i.indkey[0])
-          is distinct from 'organization_id'`.execute(house.deps.db);
+          is distinct from 'organization_id'`.execute(runtime.deps.db);
     expect(rows.map(row => row.name)).toEqual([]);
   });
 

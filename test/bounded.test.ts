@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { compileExpression, compilePredicate, expressionLimits } from '../src/core/expressions.ts';
 import { findDelimiter, readHeader, readRow } from '../src/core/list-file.ts';
-import { type Content, compileLayout, compileMessage } from '../src/core/render.ts';
+import { type Content, compileLayout, compileMessage } from '../src/core/render/render.ts';
 import { routes } from '../src/http/routes.ts';
 import { fromStatus, readRetryAfter } from '../src/providers/http-outcome.ts';
 import { Rendering } from '../src/services/rendering.ts';
@@ -274,7 +274,7 @@ describe('meanwhile', () => {
   let other: Ask;
   beforeAll(async () => {
     service = await testService({ BELFRY_ROLE: 'api' });
-    tenants = await buildTenants(service.house.deps);
+    tenants = await buildTenants(service.runtime.deps);
     hostile = asker(service.address, tenants.acme.keys.all);
     other = asker(service.address, tenants.rival.keys.all);
   });

@@ -19,7 +19,7 @@ let notificationId: number;
 beforeAll(async () => {
   await buildConsole();
   service = await testService();
-  demo = (await createDemo(service.house.deps))!;
+  demo = (await createDemo(service.runtime.deps))!;
   browser = await openBrowser();
   const ask = asker(service.address, demo.key);
   occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body: JSON.parse(demo.body) })).body.occurrence;

@@ -19,7 +19,7 @@ let page: Page;
 beforeAll(async () => {
   await buildConsole();
   service = await testService();
-  demo = (await createDemo(service.house.deps))!;
+  demo = (await createDemo(service.runtime.deps))!;
   browser = await openBrowser();
   visitor = await visit(browser, service.address);
   page = visitor.page;
@@ -164,7 +164,7 @@ describe('a viewer', () => {
   test('sees what happens, and is told why nothing can be changed', async () => {
     const email = 'vera@demo.test';
     const membership = { organization: 'demo', role: 'viewer' } as const;
-    const { password } = await createAccount(service.house.deps, { email, name: 'Vera', membership });
+    const { password } = await createAccount(service.runtime.deps, { email, name: 'Vera', membership });
     const vera = await visit(browser, service.address);
     await signIn(vera.page, { email, password });
     await vera.page.goto('/o/demo/occurrences');

@@ -20,7 +20,7 @@ const visitors: Visit[] = [];
 beforeAll(async () => {
   await buildConsole();
   service = await testService();
-  demo = (await createDemo(service.house.deps))!;
+  demo = (await createDemo(service.runtime.deps))!;
   browser = await openBrowser();
   ask = asker(service.address, demo.key);
 });
@@ -34,7 +34,7 @@ afterAll(async () => {
 async function enter(role: Role, options: Parameters<typeof visit>[2] = {}) {
   const email = `${role}${visitors.length}@demo.test`;
   const membership = { organization: 'demo', role };
-  const { password } = await createAccount(service.house.deps, { email, name: role, membership });
+  const { password } = await createAccount(service.runtime.deps, { email, name: role, membership });
   const visitor = await visit(browser, service.address, options);
   visitors.push(visitor);
   await signIn(visitor.page, { email, password });
@@ -102,7 +102,13 @@ describe('an owner', () => {
   });
 
   test('removes a stored secret of a channel, together with what needs it', async () => {
-    const provider = { use: 'smtp', host: '127.0.0.1', from: 'a@demo.test', user: 'bell', password: 'hush-hush' };
+    const provider = {
+      use: 'smtp',
+      host: '127.0.0.1',
+      from: 'a@demo.test',
+      user: 'bell',
+      password: 'silenceMissing-hush',
+    };
     const channel = { slug: 'server', name: 'Server', type: 'email', providers: [provider] };
     await ask({ method: 'POST', path: '/api/o/demo/c/', body: channel });
     const { page } = await enter('owner');

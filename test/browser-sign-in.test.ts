@@ -30,7 +30,7 @@ beforeAll(async () => {
     BASE_URL: 'https://belfry.acme.test',
     BELFRY_MAIL_URL: `smtp://localhost:${smtp.port}?from=no-reply@acme.test`,
   });
-  for (const { house } of [service, mailing]) await createDemo(house.deps);
+  for (const { runtime } of [service, mailing]) await createDemo(runtime.deps);
   browser = await openBrowser();
 });
 afterAll(async () => {
@@ -47,7 +47,7 @@ let count = 0;
 async function newPerson(role: 'owner' | 'viewer' = 'owner', of = service) {
   const email = `person-${++count}@demo.test`;
   const membership = { organization: 'demo', role } as const;
-  await createAccount(of.house.deps, { email, name: 'Pat', password, membership });
+  await createAccount(of.runtime.deps, { email, name: 'Pat', password, membership });
   return { email, password };
 }
 
@@ -130,7 +130,7 @@ test('a passkey is added, signs in without a password, and is the second factor 
   await button(page, 'Use a passkey').click();
   await page.waitForURL(/\/o\/demo/);
 
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const actions = await db
     .selectFrom('audit')
     .select(['action', 'after'])
@@ -182,7 +182,7 @@ test('the answer of a passkey opens one session: what somebody recorded opens no
   };
   expect((await ask('/api/session/passkey/', body)).told).toEqual([401, 'passkey.refused']);
   // Many authenticators do not count: then the challenge is what works once.
-  await service.house.deps.db.updateTable('passkeys').set({ counter: 0 }).execute();
+  await service.runtime.deps.db.updateTable('passkeys').set({ counter: 0 }).execute();
   expect((await ask('/api/session/passkey/', body)).told).toEqual([401, 'session.expired']);
   // The token of another sign-in has another challenge, and another host is another site.
   const begun = await ask('/api/session/passkey/options/');
@@ -227,7 +227,7 @@ test('an authenticator app is set up, asked for, and replaced by a recovery code
 
   // A while later, changing it takes the password.
   const confirmed_at = new Date(Date.now() - 3_600_000);
-  await service.house.deps.db.updateTable('sessions').set({ confirmed_at }).execute();
+  await service.runtime.deps.db.updateTable('sessions').set({ confirmed_at }).execute();
   await button(page, 'Remove the authenticator app').click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
   const asked = page.getByRole('dialog', { name: 'Confirm it’s you' });
@@ -244,7 +244,7 @@ test('while strangers guess, whoever has an authenticator app signs in with pass
   await visitor.page.goto('/o/demo/account');
   const { secret } = await addApp(visitor.page);
   await visitor.close();
-  await guessedFromAnywhere(service.house.deps, person.email, 49);
+  await guessedFromAnywhere(service.runtime.deps, person.email, 49);
   const elsewhere = await openVisit();
   const { page } = elsewhere;
   await fillSignIn(page, { ...person, password: 'not the password' });

@@ -50,7 +50,7 @@ beforeAll(async () => {
     users: [{ email: 'jane@acme.test', first_name: 'Jane' }],
     projects: [project],
   };
-  await applyConfiguration(service.house.deps, { organizations: [organization] }, { prune: false });
+  await applyConfiguration(service.runtime.deps, { organizations: [organization] }, { prune: false });
 });
 afterAll(async () => {
   await service.stop();

@@ -136,9 +136,12 @@ describe('settings', () => {
 
   test('keys of before are as long as any, need the current one beside them, and are not repeated', () => {
     const BELFRY_SECRET_KEY = secret;
-    const problems = problemsOf({ BELFRY_SECRET_KEY, BELFRY_SECRET_KEY_PREVIOUS: `${secret},hush hush` });
+    const problems = problemsOf({
+      BELFRY_SECRET_KEY,
+      BELFRY_SECRET_KEY_PREVIOUS: `${secret},silenceMissing silenceMissing`,
+    });
     expect(problems).toEqual({ BELFRY_SECRET_KEY_PREVIOUS: [expect.stringContaining('at least 32 characters')] });
-    expect(JSON.stringify(problems)).not.toContain('hush');
+    expect(JSON.stringify(problems)).not.toContain('silenceMissing');
     expect(problemsOf({ BELFRY_SECRET_KEY_PREVIOUS: secret })).toEqual({
       BELFRY_SECRET_KEY_PREVIOUS: [expect.stringContaining('BELFRY_SECRET_KEY')],
     });
@@ -168,11 +171,11 @@ describe('settings', () => {
 
   test('an identity provider needs an address that nobody can listen to, an id and a secret', () => {
     const OIDC_ISSUER = 'https://id.example.com';
-    const rest = { OIDC_CLIENT_ID: 'belfry', OIDC_CLIENT_SECRET: 'hush' };
+    const rest = { OIDC_CLIENT_ID: 'belfry', OIDC_CLIENT_SECRET: 'silenceMissing' };
     expect(loadConfig({ OIDC_ISSUER, ...rest, OIDC_NAME: 'Example' }).oidc).toEqual({
       issuer: OIDC_ISSUER,
       clientId: 'belfry',
-      clientSecret: 'hush',
+      clientSecret: 'silenceMissing',
       name: 'Example',
     });
     expect(Object.keys(problemsOf({ OIDC_ISSUER }))).toEqual(['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET']);

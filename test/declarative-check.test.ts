@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkDocument } from '../src/core/declarative-check.ts';
+import { checkDocument } from '../src/core/configuration/check.ts';
 import { AppError, type FieldErrors } from '../src/core/errors.ts';
 import { providers } from '../src/providers/index.ts';
 import { checkEntry, readEntry } from '../src/providers/provider.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { Document } from '../src/core/declarative.ts';
+import type { Document } from '../src/core/configuration/document.ts';
 import { createKey } from '../src/services/keys.ts';
 import { testDatabase, testService } from './support/database.ts';
 import { everything, exampleText, run, webhookSecret, writeTemporary } from './support/declarative.ts';
@@ -8,11 +8,11 @@ import { runSql } from './support/sql.ts';
 
 const variable = (name: string) => `\${env:${name}}`;
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 /** The example, with one line of it changed. */
 async function changed(from: string, to: string, name = 'acme.yaml'): Promise<string> {
@@ -24,7 +24,7 @@ async function changed(from: string, to: string, name = 'acme.yaml'): Promise<st
 describe('plan and apply', () => {
   test('show what is to be done, do it, and then have nothing to do', async () => {
     const file = await changed('slug: acme', 'slug: texts');
-    const planned = await run(house.deps, ['plan', file]);
+    const planned = await run(runtime.deps, ['plan', file]);
     expect(planned).toEqual({
       code: 0,
       err: '',
@@ -43,14 +43,14 @@ describe('plan and apply', () => {
 Plan: 11 to create, 0 to change, 0 to delete.
 `,
     });
-    const applied = await run(house.deps, ['apply', file]);
+    const applied = await run(runtime.deps, ['apply', file]);
     expect(applied.out).toContain('Applied: 11 created, 0 changed, 0 deleted.');
-    expect((await run(house.deps, ['apply', file])).out).toBe('No changes.\n');
-    expect((await run(house.deps, ['plan', file, '--prune'])).out).toBe('No changes.\n');
+    expect((await run(runtime.deps, ['apply', file])).out).toBe('No changes.\n');
+    expect((await run(runtime.deps, ['plan', file, '--prune'])).out).toBe('No changes.\n');
   });
 
   test('show each field that changes, secrets as such, and what is deleted', async () => {
-    await run(house.deps, ['apply', await changed('slug: acme', 'slug: fields')]);
+    await run(runtime.deps, ['apply', await changed('slug: acme', 'slug: fields')]);
     const text = (await exampleText())
       .replace('slug: acme', 'slug: fields')
       .replace('name: Order paid', 'name: "Paid\\e[31m"')
@@ -58,7 +58,7 @@ Plan: 11 to create, 0 to change, 0 to delete.
       .replace(webhookSecret, `whsec_${'C'.repeat(32)}`)
       .replace('members: [jane@acme.test]', 'members: []');
     const file = await writeTemporary('acme.yaml', text);
-    const { out } = await run(house.deps, ['plan', file, '--prune']);
+    const { out } = await run(runtime.deps, ['plan', file, '--prune']);
     expect(out).toBe(`~ channel fields/mail
     providers.0.port: 2525 → 25
 ~ channel fields/hooks
@@ -73,26 +73,26 @@ Plan: 0 to create, 3 to change, 1 to delete.
 
   test('are coloured only for a person', async () => {
     const file = await changed('slug: acme', 'slug: colours');
-    expect((await run(house.deps, ['plan', file], {}, true)).out).toContain(
+    expect((await run(runtime.deps, ['plan', file], {}, true)).out).toContain(
       '\u001b[32m+ organization colours\u001b[39m',
     );
-    expect((await run(house.deps, ['plan', file])).out).not.toContain('\u001b');
+    expect((await run(runtime.deps, ['plan', file])).out).not.toContain('\u001b');
   });
 
   test('do not let a name steer the terminal', async () => {
     const file = await changed('name: Customers', 'name: "Cust\\e[2Jomers"\n          - name: Customers');
-    expect((await run(house.deps, ['plan', file])).out).toContain('list acme/shop/Cust\\u001b[2Jomers\n');
+    expect((await run(runtime.deps, ['plan', file])).out).toContain('list acme/shop/Cust\\u001b[2Jomers\n');
   });
 
   test('speak JSON to machines', async () => {
     const file = await changed('slug: acme', 'slug: machines');
-    const { changes } = JSON.parse((await run(house.deps, ['plan', file, '--json'])).out);
+    const { changes } = JSON.parse((await run(runtime.deps, ['plan', file, '--json'])).out);
     expect(changes[0]).toEqual({ action: 'create', noun: 'organization', path: 'machines', fields: [] });
   });
 
   test('want a file', async () => {
-    expect((await run(house.deps, ['apply'])).err).toContain('name at least one file');
-    expect((await run(house.deps, ['apply', 'nowhere.yaml'])).err).toContain(
+    expect((await run(runtime.deps, ['apply'])).err).toContain('name at least one file');
+    expect((await run(runtime.deps, ['apply', 'nowhere.yaml'])).err).toContain(
       'nowhere.yaml cannot be read: there is no such file',
     );
   });
@@ -136,11 +136,11 @@ describe('a mistake', () => {
   ])('%s is told by file, line, column and field, and nothing is applied', async (_, from, to, place, message) => {
     const text = (await exampleText()).replace('slug: acme', 'slug: mistaken').replace(from, to);
     const file = await writeTemporary('acme.yaml', text);
-    const { code, out, err } = await run(house.deps, ['apply', file]);
+    const { code, out, err } = await run(runtime.deps, ['apply', file]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toContain(`${file}:${place}`);
     expect(err).toMatch(message);
-    expect(await runSql(house.url, `select 1 from organizations where slug = 'mistaken'`)).toEqual([]);
+    expect(await runSql(runtime.url, `select 1 from organizations where slug = 'mistaken'`)).toEqual([]);
   });
 
   test('does not hide the others, of several files', async () => {
@@ -149,7 +149,7 @@ describe('a mistake', () => {
       .replace('email: jane@acme.test', 'email: jane')
       .replace('amount > `0`', 'amount >');
     const second = await writeTemporary('second.yaml', text);
-    const { err } = await run(house.deps, ['apply', first, second]);
+    const { err } = await run(runtime.deps, ['apply', first, second]);
     const lines = err.split('\n').slice(1);
     expect(lines.map(line => line.replace(/^.*\/(\w+\.yaml:\d+:\d+) .*$/, '$1'))).toEqual([
       'first.yaml:16:9',
@@ -167,14 +167,14 @@ describe('a mistake', () => {
       'many.yaml',
       `organizations:\n  - slug: many\n    name: Many\n    users:\n${users}\n`,
     );
-    const { err } = await run(house.deps, ['apply', file]);
+    const { err } = await run(runtime.deps, ['apply', file]);
     expect(err.split('\n')).toHaveLength(21);
   });
 
   test.each(['', 'hello', '[]', 'organizations:', 'orgs: []', '---\na: 1\n---\nb: 2\n'])(
     'is a file that says %j',
     async text => {
-      const { code, err } = await run(house.deps, ['apply', await writeTemporary('odd.yaml', text)]);
+      const { code, err } = await run(runtime.deps, ['apply', await writeTemporary('odd.yaml', text)]);
       expect(code).toBe(1);
       expect(err).toMatch(/odd\.yaml:\d+:\d+ /);
     },
@@ -189,15 +189,15 @@ describe('a variable', () => {
       .replace('port: 2525', `port: ${variable('SMTP_PORT')}`);
     const file = await writeTemporary('acme.yaml', text);
     const env = { HOOK_SECRET: webhookSecret, SMTP_PORT: '2500' };
-    expect((await run(house.deps, ['apply', file], env)).code).toBe(0);
-    const { out } = await run(house.deps, ['export', 'variables']);
+    expect((await run(runtime.deps, ['apply', file], env)).code).toBe(0);
+    const { out } = await run(runtime.deps, ['export', 'variables']);
     expect(out).toContain('port: 2500');
-    expect((await run(house.deps, ['apply', file], env)).out).toBe('No changes.\n');
+    expect((await run(runtime.deps, ['apply', file], env)).out).toBe('No changes.\n');
   });
 
   test('that is not set is a mistake with its line and field', async () => {
     const file = await changed(webhookSecret, variable('NOWHERE'));
-    const { err } = await run(house.deps, ['apply', file]);
+    const { err } = await run(runtime.deps, ['apply', file]);
     expect(err).toContain(
       `${file}:20:13 organizations/0/channels/1/providers/0/secret: the environment variable NOWHERE is not set`,
     );
@@ -205,25 +205,25 @@ describe('a variable', () => {
 
   test('is nothing special elsewhere', async () => {
     const file = await changed('name: Shop', `name: ${variable('NOWHERE')}`);
-    expect((await run(house.deps, ['plan', file])).code).toBe(0);
+    expect((await run(runtime.deps, ['plan', file])).code).toBe(0);
   });
 });
 
 describe('export', () => {
   test('prints YAML that applies without a change, in which no secret stands', async () => {
-    await run(house.deps, ['apply', await changed('slug: acme', 'slug: exported')]);
-    const { out } = await run(house.deps, ['export', 'exported']);
+    await run(runtime.deps, ['apply', await changed('slug: acme', 'slug: exported')]);
+    const { out } = await run(runtime.deps, ['export', 'exported']);
     expect(out).not.toContain('whsec');
     const file = await writeTemporary('out.yaml', out);
-    expect((await run(house.deps, ['apply', file, '--prune'])).out).toBe('No changes.\n');
-    const { out: json } = await run(house.deps, ['export', 'exported', '--json']);
+    expect((await run(runtime.deps, ['apply', file, '--prune'])).out).toBe('No changes.\n');
+    const { out: json } = await run(runtime.deps, ['export', 'exported', '--json']);
     expect(parse(out)).toEqual(JSON.parse(json));
   });
 
   test('of everything holds every organization, in a stable order', async () => {
-    const first = await run(house.deps, ['export']);
+    const first = await run(runtime.deps, ['export']);
     expect((parse(first.out) as Document).organizations.map(({ slug }) => slug)).toContain('exported');
-    expect(await run(house.deps, ['export'])).toEqual(first);
+    expect(await run(runtime.deps, ['export'])).toEqual(first);
   });
 });
 
@@ -232,7 +232,7 @@ describe('with a server', () => {
   let env: Record<string, string>;
   beforeAll(async () => {
     service = await testService();
-    const { deps } = service.house;
+    const { deps } = service.runtime;
     const file = await writeTemporary(
       'first.yaml',
       'organizations: [{ slug: acme, name: First }, { slug: other, name: Other }]',
@@ -254,7 +254,7 @@ describe('with a server', () => {
     expect((await remotely(['apply', example])).out).toContain('Applied: 10 created, 1 changed, 0 deleted.');
     expect((await remotely(['apply', example, '--prune'])).out).toBe('No changes.\n');
     const { out } = await remotely(['export', 'acme']);
-    expect(out).toBe((await run(service.house.deps, ['export', 'acme'])).out);
+    expect(out).toBe((await run(service.runtime.deps, ['export', 'acme'])).out);
     expect(out).not.toContain('whsec');
   });
 
@@ -280,7 +280,7 @@ describe('with a server', () => {
     expect((await remotely(['apply', file])).err).toBe('');
     expect((await remotely(['apply', file])).out).toBe('No changes.\n');
     const { out } = await remotely(['export', 'acme']);
-    expect(out).toBe((await run(service.house.deps, ['export', 'acme'])).out);
+    expect(out).toBe((await run(service.runtime.deps, ['export', 'acme'])).out);
     expect(out).toContain('pt-BR');
   });
 
@@ -301,7 +301,7 @@ describe('with a server', () => {
     expect(other.status).toBe(400);
     expect(Object.keys(other.body.errors as object)).toEqual(['organization/slug']);
 
-    const { key: reader } = await createKey(service.house.deps, 'acme', {
+    const { key: reader } = await createKey(service.runtime.deps, 'acme', {
       name: 'r',
       permissions: ['configuration:read'],
     });

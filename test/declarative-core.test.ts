@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { OrganizationDocument } from '../src/core/declarative.ts';
-import { diff, toChange } from '../src/core/declarative-diff.ts';
-import { keepSecrets } from '../src/core/declarative-secrets.ts';
-import { type OrganizationState, type ProviderState, toState } from '../src/core/declarative-state.ts';
+import { diff, toChange } from '../src/core/configuration/diff.ts';
+import type { OrganizationDocument } from '../src/core/configuration/document.ts';
+import { keepSecrets } from '../src/core/configuration/secrets.ts';
+import { type OrganizationState, type ProviderState, toState } from '../src/core/configuration/state.ts';
 import { providers } from '../src/providers/index.ts';
 import { readEntry } from '../src/providers/provider.ts';
 import { exampleOrganization, hooksOf, webhookSecret } from './support/declarative.ts';

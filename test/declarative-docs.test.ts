@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { Document } from '../src/core/declarative.ts';
+import { Document } from '../src/core/configuration/document.ts';
 import { testDatabase } from './support/database.ts';
 import { run, webhookSecret, writeTemporary } from './support/declarative.ts';
 
@@ -50,11 +50,11 @@ function complete(part: Part): Part {
   return { organizations: [{ slug: 'acme', name: 'Acme', ...own, ...(users ? { users } : {}), ...projects }] };
 }
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 describe('the example', () => {
   test('of every section is there', () => {
@@ -67,11 +67,11 @@ describe('the example', () => {
       const slug = title.toLowerCase().replace(/\W+/g, '-');
       const whole = stringify(complete(parse(yaml) as Part)).replace('slug: acme', `slug: ${slug}`);
       const file = await writeTemporary('docs.yaml', whole);
-      const applied = await run(house.deps, ['apply', file], env);
+      const applied = await run(runtime.deps, ['apply', file], env);
       expect(applied.err).toBe('');
       expect(applied.out).toContain(`+ organization ${slug}\n`);
-      const again = await writeTemporary('again.yaml', (await run(house.deps, ['export', slug])).out);
-      expect(await run(house.deps, ['apply', again, '--prune'])).toEqual({ code: 0, err: '', out: 'No changes.\n' });
+      const again = await writeTemporary('again.yaml', (await run(runtime.deps, ['export', slug])).out);
+      expect(await run(runtime.deps, ['apply', again, '--prune'])).toEqual({ code: 0, err: '', out: 'No changes.\n' });
     },
   );
 });

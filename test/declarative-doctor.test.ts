@@ -1,6 +1,6 @@
 /** `belfry doctor` on the channels of a database: each is looked at as if it had to send. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { OrganizationDocument } from '../src/core/declarative.ts';
+import type { OrganizationDocument } from '../src/core/configuration/document.ts';
 import { createCipher } from '../src/lib/cipher.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { examine } from '../src/services/doctor.ts';
@@ -8,18 +8,18 @@ import { testDatabase } from './support/database.ts';
 import { everything, exampleOrganization, webhookSecret } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 beforeEach(async () => {
-  await runSql(house.url, 'truncate organizations cascade');
+  await runSql(runtime.url, 'truncate organizations cascade');
 });
 
 const apply = (organization: OrganizationDocument) =>
-  applyConfiguration(house.deps, { organizations: [organization] }, { prune: false });
-const findings = async (deps = house.deps) =>
+  applyConfiguration(runtime.deps, { organizations: [organization] }, { prune: false });
+const findings = async (deps = runtime.deps) =>
   (await examine(deps, Date.now()))
     .filter(({ name }) => name === 'channels')
     .map(({ ok, detail }) => `${ok ? 'ok' : 'FAIL'} ${detail}`);
@@ -40,7 +40,7 @@ test('a key that is another one now is told for each channel that has secrets, a
   const told = (path: string) =>
     `FAIL the secrets of channel ${path} cannot be decrypted: set BELFRY_SECRET_KEY to the key they were stored with, ` +
     'or delete the channel and apply it anew';
-  expect(await findings({ ...house.deps, cipher: createCipher('another key altogether') })).toEqual([
+  expect(await findings({ ...runtime.deps, cipher: createCipher('another key altogether') })).toEqual([
     told('acme/hooks'),
     told('other/hooks'),
     told('other/shop/own'),
@@ -50,7 +50,7 @@ test('a key that is another one now is told for each channel that has secrets, a
 test('providers that are unknown, incomplete or of another medium are named with their field', async () => {
   await apply(await exampleOrganization());
   const set = (slug: string, change: string) =>
-    runSql(house.url, `update channels set ${change} where slug = '${slug}'`);
+    runSql(runtime.url, `update channels set ${change} where slug = '${slug}'`);
   await set(
     'mail',
     `providers = '[{ "use": "pigeon" }, { "use": "smtp", "host": "h", "port": 99999, "from": "a@b.test" }]'`,
@@ -90,12 +90,12 @@ test('of very many only the first are shown', async () => {
 
 test('what cannot be read does not hide the other checks', async () => {
   await apply({ slug: 'unread', name: 'U' });
-  await runSql(house.url, 'alter table channels rename column on_unknown to elsewhere');
+  await runSql(runtime.url, 'alter table channels rename column on_unknown to elsewhere');
   try {
-    const checks = await examine(house.deps, Date.now());
+    const checks = await examine(runtime.deps, Date.now());
     expect(checks.find(({ name }) => name === 'channels')).toMatchObject({ ok: false });
     expect(checks.at(-1)).toMatchObject({ name: 'clock', ok: true });
   } finally {
-    await runSql(house.url, 'alter table channels rename column elsewhere to on_unknown');
+    await runSql(runtime.url, 'alter table channels rename column elsewhere to on_unknown');
   }
 });

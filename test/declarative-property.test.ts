@@ -11,17 +11,17 @@ import type {
   OrganizationDocument,
   ProjectEntry,
   UserEntry,
-} from '../src/core/declarative.ts';
+} from '../src/core/configuration/document.ts';
 import { AppError } from '../src/core/errors.ts';
 import { fold } from '../src/core/text.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
 import { testDatabase } from './support/database.ts';
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 const slug = fc.constantFrom('a', 'b', 'c-1', 'd_2');
 /** What a person may type, and what nobody would. */
@@ -215,7 +215,7 @@ function refusal(error: unknown): undefined {
 }
 
 test('whatever was there: applied once it is so, and its export says the same', { timeout: 120_000 }, async () => {
-  const { deps } = house;
+  const { deps } = runtime;
   await fc.assert(
     fc.asyncProperty(organization, organization, fc.boolean(), async (first, second, prune) => {
       const slug = `random-${round++}`;

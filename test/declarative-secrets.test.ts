@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { OrganizationDocument } from '../src/core/declarative.ts';
+import type { OrganizationDocument } from '../src/core/configuration/document.ts';
 import { createCipher } from '../src/lib/cipher.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
 import { Plans } from '../src/services/plans.ts';
@@ -7,18 +7,18 @@ import { testDatabase } from './support/database.ts';
 import { everything, exampleOrganization, hooksOf, webhookSecret } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 const apply = (organization: OrganizationDocument) =>
-  applyConfiguration(house.deps, { organizations: [organization] }, { prune: false });
+  applyConfiguration(runtime.deps, { organizations: [organization] }, { prune: false });
 const plan = (organization: OrganizationDocument) =>
-  planConfiguration(house.deps, { organizations: [organization] }, { prune: false });
-const exported = async (slug: string) => (await exportConfiguration(house.deps, [slug])).organizations[0]!;
-const rows = <Row extends object>(text: string, values: unknown[] = []) => runSql<Row>(house.url, text, values);
+  planConfiguration(runtime.deps, { organizations: [organization] }, { prune: false });
+const exported = async (slug: string) => (await exportConfiguration(runtime.deps, [slug])).organizations[0]!;
+const rows = <Row extends object>(text: string, values: unknown[] = []) => runSql<Row>(runtime.url, text, values);
 
 describe('secrets', () => {
   const stored = (slug: string) =>
@@ -112,7 +112,7 @@ describe('secrets', () => {
 
   test('that cannot be decrypted stop an apply that is about them, and no other', async () => {
     await apply(await exampleOrganization('unreadable'));
-    const deps = { ...house.deps, cipher: createCipher('another key altogether') };
+    const deps = { ...runtime.deps, cipher: createCipher('another key altogether') };
     const document = { organizations: [await exampleOrganization('unreadable')] };
     await expect(applyConfiguration(deps, document, { prune: false })).rejects.toMatchObject({
       code: 'secret.unreadable',
@@ -125,7 +125,7 @@ describe('secrets', () => {
   test('that cannot be decrypted keep the messages of their own channel, and no others', async () => {
     await apply(await exampleOrganization('beside'));
     const [organization] = await rows<{ id: string }>(`select id from organizations where slug = 'beside'`);
-    const plans = new Plans({ ...house.deps, cipher: createCipher('another key altogether') });
+    const plans = new Plans({ ...runtime.deps, cipher: createCipher('another key altogether') });
     const [mail, hooks] = await plans.listChannels(Number(organization!.id));
     expect(mail!.providers[0]!.settings.host).toBe('127.0.0.1');
     expect(hooks).toMatchObject({ slug: 'hooks', usable: true, reach: 'recipient' });

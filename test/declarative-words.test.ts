@@ -1,8 +1,8 @@
 /** Languages, layouts and limits: what the file says about them, what is exported, and what a recipient then reads. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NotificationEntry, OrganizationDocument } from '../src/core/declarative.ts';
-import { renderMessage } from '../src/core/render.ts';
+import type { NotificationEntry, OrganizationDocument } from '../src/core/configuration/document.ts';
+import { renderMessage } from '../src/core/render/render.ts';
 import type { Place } from '../src/db/places.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
 import type { Deps } from '../src/services/deps.ts';
@@ -11,22 +11,22 @@ import { testDatabase, testService } from './support/database.ts';
 import { everything, run } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
-const apply = (organization: OrganizationDocument, prune = false, deps = house.deps) =>
+const apply = (organization: OrganizationDocument, prune = false, deps = runtime.deps) =>
   applyConfiguration(deps, { organizations: [organization] }, { prune });
-const exported = async (slug: string) => (await exportConfiguration(house.deps, [slug])).organizations[0]!;
+const exported = async (slug: string) => (await exportConfiguration(runtime.deps, [slug])).organizations[0]!;
 const fieldsOf = (changes: Awaited<ReturnType<typeof apply>>) =>
   changes.flatMap(({ noun, fields }) => fields.map(({ field, from, to }) => [noun, field, from, to]));
 
 test('the example is exported without a word more than it has', async () => {
-  await run(house.deps, ['apply', 'docs/examples/acme.yaml']);
+  await run(runtime.deps, ['apply', 'docs/examples/acme.yaml']);
   const expected = await readFile(new URL('support/acme-exported.yaml', import.meta.url), 'utf8');
-  expect((await run(house.deps, ['export', 'acme'])).out).toBe(expected);
+  expect((await run(runtime.deps, ['export', 'acme'])).out).toBe(expected);
 });
 
 test('fields are exported in the order in which a person writes them', async () => {
@@ -66,7 +66,7 @@ describe('what the file no longer says', () => {
 
   test('of a language is taken away by an empty one', async () => {
     await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: 'pt-br' }] });
-    const stored = () => runSql(house.url, `select locale from users where username = 'a@b.test'`);
+    const stored = () => runSql(runtime.url, `select locale from users where username = 'a@b.test'`);
     expect(await stored()).toEqual([{ locale: 'pt-BR' }]);
     expect(await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: 'PT-BR' }] })).toEqual([]);
     const changes = await apply({ slug: 'speechless', name: 'S', users: [{ email: 'a@b.test', locale: '' }] });
@@ -129,7 +129,7 @@ test('a layout is changed in place, also the letter case of its name', async () 
     layouts: [{ name, body }],
   });
   await apply(layout('news', '1{{ content }}'));
-  const ids = () => runSql(house.url, `select id from layouts where name_key = 'news'`);
+  const ids = () => runSql(runtime.url, `select id from layouts where name_key = 'news'`);
   const before = await ids();
   expect(fieldsOf(await apply(layout('News', '2{{ content }}'), true))).toEqual([
     ['layout', 'name', 'news', 'News'],
@@ -137,7 +137,7 @@ test('a layout is changed in place, also the letter case of its name', async () 
   ]);
   expect(await ids()).toEqual(before);
   const plan = { organizations: [layout('NEWS', '2{{ content }}')] };
-  expect(fieldsOf(await planConfiguration(house.deps, plan, { prune: true }))).toEqual([
+  expect(fieldsOf(await planConfiguration(runtime.deps, plan, { prune: true }))).toEqual([
     ['layout', 'name', 'News', 'NEWS'],
   ]);
 });
@@ -177,11 +177,11 @@ function mailing(slug: string, message: NotificationEntry['message'], more: Part
 }
 
 async function written(deps: Deps, org: string) {
-  const place = (await deps.directory.findPlace({ org, prj: 'p', app: 'a', evt: 'e' })) as Required<Place>;
+  const place = (await deps.tenantCache.findPlace({ org, prj: 'p', app: 'a', evt: 'e' })) as Required<Place>;
   return (await simulate(deps, place, { context: {} }, true)).deliveries;
 }
 
-const htmlOf = async (slug: string, deps = house.deps) => (await written(deps, slug))[0]!.message?.html;
+const htmlOf = async (slug: string, deps = runtime.deps) => (await written(deps, slug))[0]!.message?.html;
 
 describe('a recipient reads', () => {
   test('their own language, of the channel before the message', async () => {
@@ -191,7 +191,7 @@ describe('a recipient reads', () => {
       locales: { 'PT-br': { subject: 'Oi' }, pt: { subject: 'Olá', body: 'Adeus' } },
     };
     await apply(mailing('languages', message, { overrides: { mail: { locales: { pt: { body: 'Tchau' } } } } }));
-    const read = (await written(house.deps, 'languages')).map(({ message }) => [message?.title, message?.text]);
+    const read = (await written(runtime.deps, 'languages')).map(({ message }) => [message?.title, message?.text]);
     expect(read).toEqual([
       ['Oi', 'Tchau'],
       ['Hello', 'Bye'],
@@ -210,7 +210,7 @@ describe('a recipient reads', () => {
       { email: 'b@m.test', locale: 'he-IL' },
     ];
     await apply(organization);
-    const read = (await written(house.deps, 'renamed')).map(({ message }) => [message?.title, message?.text]);
+    const read = (await written(runtime.deps, 'renamed')).map(({ message }) => [message?.title, message?.text]);
     expect(read).toEqual([
       ['Hey', 'Shalom'],
       ['Hey', 'Shalom'],
@@ -221,9 +221,9 @@ describe('a recipient reads', () => {
 
   test('nothing at all, if the message is strict and a variable is missing', async () => {
     await apply(mailing('lenient', { body: 'Order {{ order }}' }));
-    expect((await written(house.deps, 'lenient'))[0]!.message?.missing).toEqual(['order']);
+    expect((await written(runtime.deps, 'lenient'))[0]!.message?.missing).toEqual(['order']);
     await apply(mailing('lenient', { body: 'Order {{ order }}', strict: true }));
-    expect((await written(house.deps, 'lenient'))[0]!.problem).toBe('the context lacks order');
+    expect((await written(runtime.deps, 'lenient'))[0]!.problem).toBe('the context lacks order');
   });
 
   test("the layout that is named, the project's before the organization's, else the default, else the usual", async () => {
@@ -267,15 +267,15 @@ describe('a recipient reads', () => {
     organization.layouts.shift();
     await apply(organization, true);
     const [row] = await runSql<{ organization_id: string; notification_id: string }>(
-      house.url,
+      runtime.url,
       `select m.organization_id, m.notification_id from messages m join organizations o on o.id = m.organization_id
        where o.slug = 'older' and version = 1`,
     );
     const find = (version: number) =>
-      house.deps.plans.findMessage(Number(row!.organization_id), Number(row!.notification_id), version);
+      runtime.deps.plans.findMessage(Number(row!.organization_id), Number(row!.notification_id), version);
     const first = (await find(1))!;
     expect(first.layout).toBe('gone');
-    const options = { medium: 'email', channel: 'mail', layout: first.standsIn, scope: {} };
+    const options = { medium: 'email', channel: 'mail', layout: first.compiledLayout, scope: {} };
     expect(renderMessage(first, options).html).toMatch(/^2.*Old/s);
   });
 });
@@ -283,7 +283,7 @@ describe('a recipient reads', () => {
 test('a process that remembers a layout hears of its change', async () => {
   const service = await testService();
   try {
-    const { deps } = service.house;
+    const { deps } = service.runtime;
     const organization = mailing('heard', { body: 'Hi' });
     organization.layouts = [{ name: 'default', body: '1{{ content }}' }];
     await apply(organization, false, deps);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Document, OrganizationDocument } from '../src/core/declarative.ts';
+import type { Document, OrganizationDocument } from '../src/core/configuration/document.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
 import { addRecipients } from '../src/services/distribution-lists.ts';
 import { createUser, updateUser } from '../src/services/users.ts';
@@ -7,25 +7,25 @@ import { testDatabase } from './support/database.ts';
 import { everything, exampleOrganization, hooksOf } from './support/declarative.ts';
 import { runSql } from './support/sql.ts';
 
-let house: Awaited<ReturnType<typeof testDatabase>>;
+let runtime: Awaited<ReturnType<typeof testDatabase>>;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 const apply = (organization: OrganizationDocument, prune = false) =>
-  applyConfiguration(house.deps, { organizations: [organization] }, { prune });
+  applyConfiguration(runtime.deps, { organizations: [organization] }, { prune });
 const plan = (organization: OrganizationDocument, prune = false) =>
-  planConfiguration(house.deps, { organizations: [organization] }, { prune });
-const exported = async (slug: string) => (await exportConfiguration(house.deps, [slug])).organizations[0]!;
-const rows = <Row extends object>(text: string, values: unknown[] = []) => runSql<Row>(house.url, text, values);
+  planConfiguration(runtime.deps, { organizations: [organization] }, { prune });
+const exported = async (slug: string) => (await exportConfiguration(runtime.deps, [slug])).organizations[0]!;
+const rows = <Row extends object>(text: string, values: unknown[] = []) => runSql<Row>(runtime.url, text, values);
 const told = (changes: { action: string; noun: string; path: string }[]) =>
   changes.map(({ action, noun, path }) => `${action} ${noun} ${path}`);
 
 test('a file of 150,000 users is planned', { timeout: 120_000 }, async () => {
   const users = Array.from({ length: 150_000 }, (_, i) => ({ email: `u${i}@crowd.test` }));
   const document = { organizations: [{ slug: 'crowd', name: 'Crowd', users }] };
-  expect(await planConfiguration(house.deps, document, { prune: false })).toHaveLength(150_001);
+  expect(await planConfiguration(runtime.deps, document, { prune: false })).toHaveLength(150_001);
 });
 
 describe('applying', () => {
@@ -85,7 +85,7 @@ describe('applying', () => {
     const [{ id, organization_id }] = (await rows<{ id: number; organization_id: number }>(
       `select u.id, u.organization_id from users u join organizations o on o.id = u.organization_id where o.slug = 'partial'`,
     )) as [{ id: number; organization_id: number }];
-    await updateUser(house.deps, Number(organization_id), Number(id), { locked: true, mode: 'IGNORE' });
+    await updateUser(runtime.deps, Number(organization_id), Number(id), { locked: true, mode: 'IGNORE' });
     const changes = await apply({ slug: 'partial', name: 'Partial', users: [{ email: 'A@b.test', first_name: 'Al' }] });
     expect(changes.map(change => change.fields)).toEqual([[{ field: 'first_name', from: '', to: 'Al' }]]);
     expect((await exported('partial')).users).toEqual([
@@ -182,7 +182,7 @@ describe('applying', () => {
     const document: Document = {
       organizations: [everything('half'), { ...(await exampleOrganization('other')), users: [{ email: 'no' }] }],
     };
-    await expect(applyConfiguration(house.deps, document, { prune: false })).rejects.toMatchObject({
+    await expect(applyConfiguration(runtime.deps, document, { prune: false })).rejects.toMatchObject({
       code: 'file.invalid',
     });
     expect(await rows('select 1 from organizations where slug = $1', ['half'])).toEqual([]);
@@ -267,7 +267,7 @@ describe('pruning', () => {
     await apply(everything('whole'));
     await apply(everything('bystander'));
     expect(await apply({ slug: 'whole', name: 'Everything' }, true)).toEqual([]);
-    expect(await applyConfiguration(house.deps, { organizations: [] }, { prune: true })).toEqual([]);
+    expect(await applyConfiguration(runtime.deps, { organizations: [] }, { prune: true })).toEqual([]);
     expect(await plan(await exported('bystander'), true)).toEqual([]);
   });
 
@@ -282,7 +282,7 @@ describe('pruning', () => {
       { id: 0, slug: 'shop' },
       { id: Number(list!.id), name: 'None' },
     ];
-    await addRecipients(house.deps, Number(organization!.id), project, none, ['guest@acme.test']);
+    await addRecipients(runtime.deps, Number(organization!.id), project, none, ['guest@acme.test']);
     const document = everything('leaving');
     delete document.projects;
     expect(told(await apply(document, true))).toEqual(['delete user leaving/guest@acme.test']);
@@ -290,13 +290,13 @@ describe('pruning', () => {
 });
 
 test('an export names an organization that does not exist', async () => {
-  await expect(exportConfiguration(house.deps, ['nobody'])).rejects.toMatchObject({ code: 'organization.not_found' });
+  await expect(exportConfiguration(runtime.deps, ['nobody'])).rejects.toMatchObject({ code: 'organization.not_found' });
 });
 
 test('a user who was created meanwhile is taken as the file describes them', async () => {
   await apply({ slug: 'meanwhile', name: 'M' });
   const [organization] = await rows<{ id: string }>(`select id from organizations where slug = 'meanwhile'`);
-  await createUser(house.deps, Number(organization!.id), { email: 'a@b.test', first_name: 'Old' });
+  await createUser(runtime.deps, Number(organization!.id), { email: 'a@b.test', first_name: 'Old' });
   expect(
     told(await apply({ slug: 'meanwhile', name: 'M', users: [{ email: 'a@b.test', first_name: 'New' }] })),
   ).toEqual(['update user meanwhile/a@b.test']);

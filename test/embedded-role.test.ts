@@ -2,11 +2,11 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { accountFor, asAccount } from '../src/db/embedded-account.ts';
-import type { Binaries } from '../src/db/embedded-cluster.ts';
-import { findPostmaster, launch, pickPort, stopPostmaster } from '../src/db/embedded-server.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openDatabase } from '../src/db/pool.ts';
+import { accountFor, asAccount } from '../src/embedded/account.ts';
+import type { Binaries } from '../src/embedded/cluster.ts';
+import { findPostmaster, launch, pickPort, stopPostmaster } from '../src/embedded/server.ts';
 import { cluster, eventually, newFolder, open, openElsewhere, query, run } from './support/embedded.ts';
 
 const password = 'of-a-cluster-of-before';
@@ -82,7 +82,7 @@ describe('a data folder of an earlier version', () => {
     await expectOrdinary(db.url);
     expect(await listForeign(db.url)).toEqual([]);
     expect(await query(db.url, 'select slug from organizations')).toEqual([{ slug: 'kept' }]);
-    // As later migrations and the upkeep do it.
+    // As later migrations and maintenance does it.
     await query(db.url, 'alter table organizations add column later integer');
     await query(db.url, 'create or replace function later() returns integer language sql as $$ select 1 $$');
     const database = openDatabase({ url: db.url, name: 'upgraded' });

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { AppError } from '../src/core/errors.ts';
-import { type EmbeddedDatabase, openEmbedded } from '../src/db/embedded.ts';
+import { type EmbeddedDatabase, openEmbedded } from '../src/embedded/embedded.ts';
 import {
   cluster,
   isRoot,

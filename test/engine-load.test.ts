@@ -12,7 +12,7 @@ let worker: Running;
 beforeAll(async () => {
   world = await openWorld({ BELFRY_ROLE: 'api' });
   const env = {
-    DATABASE_URL: world.service.house.url,
+    DATABASE_URL: world.service.runtime.url,
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
     BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8',
   };

@@ -25,7 +25,7 @@ interface Page {
 
 /** Two recipients at a time. */
 async function nextPage(tenant: Tenant, cursor: Cursor | null): Promise<Page> {
-  const { deps } = world.service.house;
+  const { deps } = world.service.runtime;
   const [event] = await tenant.sql<{ id: number }>('select id::int from events where organization_id = $1', tenant.id);
   const plan = (await deps.plans.findEvent(tenant.id, event!.id))!;
   const recipients = new RecipientReader(deps, false);
@@ -54,7 +54,7 @@ async function change(tenant: Tenant, text: string, ...values: unknown[]): Promi
   const before = await plans();
   await tenant.sql(text, tenant.id, ...values);
   expect(await plans()).not.toEqual(before);
-  const { deps } = world.service.house;
+  const { deps } = world.service.runtime;
   const [event] = await tenant.sql<{ id: number }>('select id::int from events where organization_id = $1', tenant.id);
   await eventually(async () => {
     const known = (await deps.plans.findEvent(tenant.id, event!.id))!.notifications;

@@ -79,7 +79,7 @@ describe('what ended the engine', () => {
   afterAll(() => world.close());
 
   const crash = (tenant: Tenant, id: string, deliveryId?: number) =>
-    countCrash(world.service.house.deps, { organizationId: tenant.id, occurrenceId: id, deliveryId }, silent);
+    countCrash(world.service.runtime.deps, { organizationId: tenant.id, occurrenceId: id, deliveryId }, silent);
 
   test('three times by expanding is set aside as crashed, and a replay expands it again', async () => {
     const tenant = await world.tenant({ users: ['ann@x.test'] });

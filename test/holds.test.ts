@@ -11,12 +11,12 @@ let tenants: Tenants;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
 });
 afterAll(() => service.stop());
 
 test('resuming releases and counts what was kept in this organization, and not in others', async () => {
-  const { url } = service.house;
+  const { url } = service.runtime;
   await runSql(url, `update occurrences set status = 'accepted', completed_at = null, due_at = 'infinity'`);
   await runSql(url, `update deliveries set status = 'pending', due_at = 'infinity'`);
   const held = async (id: number) => {

@@ -24,7 +24,7 @@ let known = '';
 beforeAll(async () => {
   // Without workers: nothing but the requests themselves changes the database.
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
   values = pathValues(tenants);
   fingerprintOf = await fingerprintQuery();
@@ -40,7 +40,7 @@ async function fingerprintQuery(): Promise<string> {
   const { rows } = await sql<{ name: string }>`
     select relname as name from pg_class
     where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
-      and relname <> 'sign_in_limits' order by 1`.execute(service.house.deps.db);
+      and relname <> 'sign_in_limits' order by 1`.execute(service.runtime.deps.db);
   return rows
     .map(
       ({ name }) => `select '${name}' as name, count(*) as rows,
@@ -50,7 +50,7 @@ async function fingerprintQuery(): Promise<string> {
 }
 
 async function fingerprint(): Promise<string> {
-  return JSON.stringify((await service.house.database.pool.query(fingerprintOf)).rows);
+  return JSON.stringify((await service.runtime.database.pool.query(fingerprintOf)).rows);
 }
 
 async function check(answer: Answer): Promise<void> {

@@ -141,7 +141,7 @@ describe('delivering', () => {
       title: 't',
       body: 'b',
     };
-    const writer = createInboxWriter(world.service.house.deps.pool);
+    const writer = createInboxWriter(world.service.runtime.deps.pool);
     const ends = await Promise.allSettled([
       writer.add({ ...row, id: 1, user_id }),
       writer.add({ ...row, id: 2, user_id: 999_999_999 }),

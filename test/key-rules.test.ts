@@ -18,7 +18,7 @@ let count = 0;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api', TRUST_PROXY: '127.0.0.1' });
-  const { acme } = await buildTenants(service.house.deps);
+  const { acme } = await buildTenants(service.runtime.deps);
   ask = asker(service.address, acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -62,7 +62,7 @@ describe('a key with allowed networks', () => {
     expectProblem(refused, 403, 'key.network');
     expect(refused.body.detail).toContain('198.51.100.1');
     expectProblem(await asker(service.address, body.key)({ path: '/api/o/acme/' }), 403, 'key.network');
-    await service.house.deps.keyUse.flush(service.house.deps.db);
+    await service.runtime.deps.keyUse.flush(service.runtime.deps.db);
     expect((await shown(body.id)).last_used_at).toBe(null);
     expect((await from(body.key, '192.0.2.9')).status).toBe(200);
     expect((await from(body.key, '2001:db8::9')).status).toBe(200);
@@ -99,7 +99,7 @@ describe('a key with allowed networks', () => {
   });
 
   test('is made on the command line', async () => {
-    const env = { DATABASE_URL: service.house.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+    const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
     const args = ['key', 'create', '--org', 'acme', '--permission', '*'];
     const made = await belfry([...args, '--name', 'terminal', '--allow', '192.0.2.1,10.0.0.0/8'], env);
     expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -135,7 +135,9 @@ describe('where keys may live for 30 days', () => {
 
   test('the end of one cannot be moved beyond them, counted from its creation, nor taken away', async () => {
     const { body } = await create({ expires_at: inDays(10) });
-    await runSql(service.house.url, `update keys set created_at = now() - interval '8 days' where id = $1`, [body.id]);
+    await runSql(service.runtime.url, `update keys set created_at = now() - interval '8 days' where id = $1`, [
+      body.id,
+    ]);
     expectProblem(await patch(body.id, { expires_at: inDays(23) }), 400, 'request.invalid', ['expires_at']);
     expectProblem(await patch(body.id, { expires_at: null }), 400, 'request.invalid', ['expires_at']);
     expect((await patch(body.id, { expires_at: inDays(21) })).status).toBe(200);
@@ -160,7 +162,7 @@ describe('where keys may live for 30 days', () => {
 });
 
 test('how long keys may live stands in the configuration file, and stays when the file is silent about it', async () => {
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const apply = (fields: object) =>
     applyConfiguration(deps, { organizations: [{ slug: 'filed', name: 'Filed', ...fields }] }, { prune: false });
   const exported = async () => (await exportConfiguration(deps, ['filed'])).organizations[0]!;

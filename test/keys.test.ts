@@ -22,7 +22,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   here = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
   there = await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent);
-  tenants = await buildTenants(here.house.deps);
+  tenants = await buildTenants(here.runtime.deps);
 });
 afterAll(async () => {
   await Promise.all([here.stop(), there.stop()]);
@@ -31,7 +31,7 @@ afterAll(async () => {
 
 let count = 0;
 const newKey = (input: Partial<KeyInput> = {}) =>
-  createKey(here.house.deps, 'acme', { name: `key ${++count}`, permissions: ['*'], ...input });
+  createKey(here.runtime.deps, 'acme', { name: `key ${++count}`, permissions: ['*'], ...input });
 const ping = (service: Service, key: string) => ask(service.address, { path: '/api/system/ping/', key });
 const organization = (service: Service, key: string) => ask(service.address, { path: '/api/o/acme/', key });
 
@@ -89,7 +89,7 @@ describe('a key', () => {
   test('has a name that is unique in its organization only', async () => {
     await newKey({ name: 'twin' });
     await expect(newKey({ name: 'twin' })).rejects.toMatchObject({ code: 'key.name_taken' });
-    await createKey(here.house.deps, 'rival', { name: 'twin', permissions: ['*'] });
+    await createKey(here.runtime.deps, 'rival', { name: 'twin', permissions: ['*'] });
   });
 
   test('gives no more than it has', async () => {
@@ -150,7 +150,7 @@ describe('a key', () => {
 
   test('keeps the later of two last uses that processes write down', async () => {
     const { id } = await newKey();
-    const { keyUse, db } = here.house.deps;
+    const { keyUse, db } = here.runtime.deps;
     for (const at of [2_000_000, 1_000_000]) {
       keyUse.note(id, at);
       await keyUse.flush(db);
@@ -163,7 +163,7 @@ describe('a key', () => {
 
   test('remembers a last use that could not be written, and writes it the next time', async () => {
     const { id } = await newKey();
-    const { keyUse, db } = here.house.deps;
+    const { keyUse, db } = here.runtime.deps;
     keyUse.note(id, 3_000_000);
     await expect(keyUse.flush(await closedDatabase())).rejects.toThrow();
     await keyUse.flush(db);
@@ -175,7 +175,7 @@ describe('a key', () => {
 
   test('keeps a use that came while the one before was being written', async () => {
     const { id } = await newKey();
-    const { keyUse, db } = here.house.deps;
+    const { keyUse, db } = here.runtime.deps;
     keyUse.note(id, 4_000_000);
     const writing = keyUse.flush(db);
     keyUse.note(id, 5_000_000);
@@ -289,7 +289,7 @@ describe('a process whose listener is cut off', () => {
        where datname = current_database() and application_name = 'belfry listener'`,
     );
   const listening = (wanted: boolean) =>
-    eventually(() => expect(here.house.deps.directory.isListening).toBe(wanted), 10_000);
+    eventually(() => expect(here.runtime.deps.tenantCache.isConnected).toBe(wanted), 10_000);
 
   test('believes nothing that it knew: what changed meanwhile is seen during and after', async () => {
     const { id, key } = await newKey();

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, test } from 'vitest';
-import { OrganizationDocument } from '../src/core/declarative.ts';
+import { OrganizationDocument } from '../src/core/configuration/document.ts';
 import { routes } from '../src/http/routes.ts';
 import { findBundles, folder } from '../src/libraries.ts';
 import { providers } from '../src/providers/index.ts';

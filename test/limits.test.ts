@@ -66,7 +66,7 @@ let tenants = 0;
 
 async function declare(people: number, limits: object): Promise<Tenant> {
   const slug = `t${++tenants}`;
-  const { deps } = services[0]!.house;
+  const { deps } = services[0]!.runtime;
   const url = `http://127.0.0.1:${(sink.address() as AddressInfo).port}/`;
   const hooks = {
     slug: 'hooks',
@@ -206,7 +206,7 @@ describe('a rate', () => {
     const perSecond = 20;
     const tenant = await declare(1, {});
     const channel = { organizationId: tenant.id, id: tenant.channel, ratePerSecond: perSecond } as PlannedChannel;
-    const pace = new ChannelPace(services[0]!.house.deps.pool, channel);
+    const pace = new ChannelPace(services[0]!.runtime.deps.pool, channel);
     let stalled = false;
     const takers = Array.from({ length: 60 }, async () => {
       while (!(await pace.take(1))) await sleep(20);

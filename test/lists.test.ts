@@ -19,7 +19,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -27,12 +27,12 @@ afterAll(() => service.stop());
 /** An organization with so many users, and a key for it. */
 async function crowd(slug: string, size: number): Promise<string> {
   await runSql(
-    service.house.url,
+    service.runtime.url,
     `with o as (insert into organizations (slug, name) values ('${slug}', '${slug}') returning id)
      insert into users (organization_id, username, email)
      select o.id, 'user-' || n || '@${slug}.test', 'User-' || n || '@${slug}.test' from o, generate_series(1, ${size}) as n`,
   );
-  return (await createKey(service.house.deps, slug, { name: 'all', permissions: ['*'] })).key;
+  return (await createKey(service.runtime.deps, slug, { name: 'all', permissions: ['*'] })).key;
 }
 
 const nextOf = (link: string | undefined) => /^<([^>]+)>; rel="next"$/.exec(link ?? '')?.[1];
@@ -84,7 +84,7 @@ describe('pages', () => {
   test('do not repeat or miss what stays when other items come and go between them', async () => {
     const key = await crowd('moving', 30);
     const { body: first, headers } = await ask({ path: '/api/o/moving/u/?limit=10', key });
-    await runSql(service.house.url, `delete from users where id = ${first[9].id} or id = ${first[3].id}`);
+    await runSql(service.runtime.url, `delete from users where id = ${first[9].id} or id = ${first[3].id}`);
     await ask({ method: 'POST', path: '/api/o/moving/u/', key, body: { email: 'late@moving.test' } });
     const rest = (await pages(nextOf(headers.link)!.slice(service.address.length), key)).flat() as {
       username: string;
@@ -203,7 +203,7 @@ describe('readers', () => {
 
   const allIdle = () =>
     eventually(() => {
-      const { totalCount, idleCount, waitingCount } = service.house.database.pool;
+      const { totalCount, idleCount, waitingCount } = service.runtime.database.pool;
       expect([idleCount, waitingCount]).toEqual([totalCount, 0]);
     }, 20_000);
 
@@ -234,10 +234,10 @@ describe('readers', () => {
     const { answer } = await begin(service.address, path, key);
     await allIdle();
     await runSql(
-      service.house.url,
+      service.runtime.url,
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'belfry'",
     );
-    await eventually(() => expect(service.house.database.pool.totalCount).toBe(0));
+    await eventually(() => expect(service.runtime.database.pool.totalCount).toBe(0));
     expect(await countObjects(answer)).toBe(size);
   });
 });
@@ -281,12 +281,12 @@ test.runIf(existsSync('/proc/self/status'))(
 
 /** A key made in the database of a server that runs elsewhere. */
 async function keyFor(url: string, slug: string): Promise<{ key: string }> {
-  const { openHouse } = await import('../src/app.ts');
+  const { openRuntime } = await import('../src/app.ts');
   const { silent, testConfig } = await import('./support/database.ts');
-  const house = await openHouse(testConfig(url), silent);
+  const runtime = await openRuntime(testConfig(url), silent);
   try {
-    return await createKey(house.deps, slug, { name: 'all', permissions: ['*'] });
+    return await createKey(runtime.deps, slug, { name: 'all', permissions: ['*'] });
   } finally {
-    await house.close();
+    await runtime.close();
   }
 }

@@ -14,12 +14,18 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
 
-const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'bell', password: 'hush-hush' };
+const smtp = {
+  use: 'smtp',
+  host: 'mail.acme.test',
+  from: 'a@acme.test',
+  user: 'bell',
+  password: 'silenceMissing-hush',
+};
 const channel = (slug: string, more: object = {}) => ({ slug, name: slug, type: 'email', providers: [smtp], ...more });
 const make = (slug: string, more: object = {}) =>
   ask({ method: 'POST', path: '/api/o/acme/c/', body: channel(slug, more) });
@@ -86,11 +92,11 @@ describe('a change', () => {
     // As it was read, with one setting changed.
     const sent = await ask({ method: 'PATCH', path, body: { providers: [{ ...first, from: 'b@acme.test' }] } });
     expect(sent.body.providers, sent.text).toEqual([{ ...first, from: 'b@acme.test' }]);
-    expect(await storedPassword('changed')).toBe('hush-hush');
+    expect(await storedPassword('changed')).toBe('silenceMissing-hush');
     await ask({ method: 'PATCH', path, body: { providers: [{ ...smtp, password: 'new-words' }] } });
     expect(await storedPassword('changed')).toBe('new-words');
     const { text } = await ask({ path: '/api/o/acme/audit/' });
-    expect(text).not.toMatch(/hush-hush|new-words/);
+    expect(text).not.toMatch(/silenceMissing-hush|new-words/);
   });
 
   test('removes a secret by null, together with what needs it', async () => {
@@ -101,10 +107,10 @@ describe('a change', () => {
     expect(half.body.errors, half.text).toEqual({
       'providers/0/password': [expect.stringMatching(/together with user/)],
     });
-    expect(await storedPassword('removed')).toBe('hush-hush');
+    expect(await storedPassword('removed')).toBe('silenceMissing-hush');
     const whole = await ask({ method: 'PATCH', path: at, body: { providers: [open] } });
     expect([whole.status, whole.body.providers[0].secrets_set], whole.text).toEqual([200, []]);
-    const { secrets } = await service.house.deps.db
+    const { secrets } = await service.runtime.deps.db
       .selectFrom('channels')
       .select('secrets')
       .where('slug', '=', 'removed')
@@ -180,7 +186,10 @@ describe('a change', () => {
     const swap = (...providers: object[]) => ask({ method: 'PATCH', path: at, body: { providers } });
     const swapped = await swap({ ...other, rate: 25 }, { ...first, rate: 26 });
     expect(swapped.status, swapped.text).toBe(200);
-    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual(['of-the-other', 'hush-hush']);
+    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual([
+      'of-the-other',
+      'silenceMissing-hush',
+    ]);
   });
 
   test('of two accounts of one server asks for their secrets again, rather than to mix them up', async () => {
@@ -197,7 +206,7 @@ describe('a change', () => {
     expect((await swap({ ...other, rate: 25 }, first)).status).toBe(200);
     expect([await storedPassword('accounts', 0), await storedPassword('accounts', 1)]).toEqual([
       'of-the-other',
-      'hush-hush',
+      'silenceMissing-hush',
     ]);
     const given = await swap({ ...first, rate: 1, password: 'p1' }, { ...other, rate: 2, password: 'p2' });
     expect(given.status, given.text).toBe(200);
@@ -230,7 +239,7 @@ describe('a change', () => {
 
   test('is not stale because messages were sent meanwhile', async () => {
     const before = await ask({ path });
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const { id } = await db
       .selectFrom('channels')
       .select('id')
@@ -254,7 +263,7 @@ describe('a change', () => {
   });
 
   async function storedPassword(slug: string, at = 0): Promise<unknown> {
-    const channels = await service.house.deps.plans.listChannels(tenants.acme.id);
+    const channels = await service.runtime.deps.plans.listChannels(tenants.acme.id);
     return channels.find(one => one.slug === slug)!.providers[at]!.settings.password;
   }
 });
@@ -265,7 +274,7 @@ describe('all channels at once', () => {
   test('are those of the organization and of its projects, each as by itself', async () => {
     await make('listed', { providers: [smtp, { use: 'sandbox' }] });
     await ask({ method: 'POST', path: '/api/o/acme/p/shop/c/', body: channel('listed') });
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     const ids = await db
       .selectFrom('channels')
       .select('id')
@@ -312,7 +321,7 @@ describe('all channels at once', () => {
 
 test('a channel whose secrets cannot be read is shown, with the reason', async () => {
   await make('unreadable');
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   await db
     .updateTable('channels')
     .set({ secrets: Buffer.from('x') })

@@ -13,7 +13,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -175,7 +175,7 @@ test('an organization goes with everything in it but its history, and nobody els
   expect(answer.body.deleted).toMatchObject({ organizations: 1, projects: 2, events: 5, notifications: 2 });
   expect((await asRival({ path: '/api/o/rival/' })).status).toBe(401);
 
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const left = await db.selectFrom('occurrences').select('id').where('organization_id', '=', rival.id).execute();
   expect(left).toHaveLength(2);
   expect((await ask({ path: '/api/o/acme/u/' })).body).toHaveLength(2);
@@ -185,7 +185,7 @@ test('an organization goes with everything in it but its history, and nobody els
   const ids = under.map(({ deliveryId }) => deliveryId);
   await db.updateTable('deliveries').set({ status: 'sending', attempts: 1 }).where('id', 'in', ids).execute();
   const settled = await settleDeliveriesAcrossTenants(
-    service.house.database.pool,
+    service.runtime.database.pool,
     under.map(({ id, deliveryId }, i) => ({
       organization_id: [rival.id, tenants.acme.id][i]!,
       occurrence_id: id,

@@ -11,7 +11,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -70,7 +70,7 @@ describe('a notification', () => {
     const { path, body, headers } = await make('lacking');
     const at = new Date();
     const row = { organization_id: tenants.acme.id, notification_id: body.id, version: 1, first_at: at, last_at: at };
-    const { db } = service.house.deps;
+    const { db } = service.runtime.deps;
     await db
       .insertInto('missing_variables')
       .values({ ...row, name: 'order.total', count: 3 })

@@ -10,7 +10,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  const { acme } = await buildTenants(service.house.deps);
+  const { acme } = await buildTenants(service.runtime.deps);
   ask = asker(service.address, acme.keys.all);
 });
 afterAll(() => service.stop());

@@ -11,7 +11,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -132,7 +132,7 @@ describe('what is changed', () => {
 });
 
 test('a change reads what is on its path, and not what is beside it', async () => {
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const { id, applicationId } = tenants.rival;
   const rows = Array.from({ length: 5_000 }, (_, i) => ({
     organization_id: id,

@@ -51,7 +51,7 @@ const path = '/api/o/acme/p/shop/a/web/e/paid/preview/';
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   await applyConfiguration(deps, { organizations: [organization] }, { prune: false });
   ask = asker(service.address, (await createKey(deps, 'acme', { name: 'all', permissions: ['*'] })).key);
 });
@@ -173,7 +173,7 @@ describe('expressions', () => {
 });
 
 test('whoever may not read users is shown nobody real', async () => {
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const { key } = await createKey(deps, 'acme', { name: 'words', permissions: ['template:read'] });
   const body = { message: { body: '{{ user.first_name }} {{ user.email }}' }, users: 'email', channels: ['mail'] };
   const answer = await ask({ method: 'POST', path, body, key });

@@ -19,7 +19,7 @@ beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
   smtp = await openSmtpPeer();
   web = await openHttpPeer();
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const mail = { use: 'smtp', host: '127.0.0.1', port: smtp.port, from: 'bell@acme.test', starttls: 'never' };
   const hook = (url: string) => ({ use: 'standard-webhooks', url, secret });
   const sendgrid = { use: 'sendgrid', endpoint: web.url, api_key: 'SG.key', from: 'bell@acme.test' };
@@ -136,7 +136,7 @@ describe('where no private network is allowed', () => {
   test('a channel is refused alike whether somebody listens or not, and is told what would allow it', async () => {
     const closed = await testService({ BELFRY_ROLE: 'api', BELFRY_OUTBOUND_ALLOW: '' });
     try {
-      const { deps } = closed.house;
+      const { deps } = closed.runtime;
       const hook = (url: string) => [{ use: 'standard-webhooks', url, secret }];
       const mail = (port: number) => [{ use: 'smtp', host: 'localhost', port, from: 'bell@acme.test' }];
       const channels = [
@@ -198,7 +198,7 @@ describe('a notification', () => {
 });
 
 test('nothing is kept as a delivery, and the audit log knows who tried', async () => {
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   expect(await deps.db.selectFrom('deliveries').select('id').execute()).toEqual([]);
   expect(await deps.db.selectFrom('delivery_stats').select('status').execute()).toEqual([]);
   const { body } = await ask({ path: '/api/o/acme/audit/?action=test&noun=channel&path=mail' });

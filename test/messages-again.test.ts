@@ -1,6 +1,6 @@
 /** A message is shown as it was sent, whatever was changed or deleted afterwards. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keepUp } from '../src/services/upkeep.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { eventually, expectProblem } from './support/api.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
 
@@ -211,7 +211,7 @@ describe('what is kept for it', () => {
     const occurrence = await sent(tenant);
     const before = await views(tenant, occurrence);
     for (const [, text] of changes) await tenant.sql(text, tenant.id);
-    const { deps } = world.service.house;
+    const { deps } = world.service.runtime;
     const count = async () => {
       const [row] = await tenant.sql(
         `select (select count(*)::int from wordings where organization_id = $1) as wordings,
@@ -231,16 +231,16 @@ describe('what is kept for it', () => {
       `update occurrences set id = (lpad(to_hex(((extract(epoch from now()) - 10 * 86400) * 1000)::bigint), 12, '0') || substr(replace(id::text, '-', ''), 13))::uuid where id = $1`,
       occurrence,
     );
-    await keepUp(deps, Date.now());
+    await runMaintenance(deps, Date.now());
     expect(await count()).toEqual(kept);
     await tenant.sql('delete from occurrences where organization_id = $1', tenant.id);
-    await keepUp(deps, Date.now());
+    await runMaintenance(deps, Date.now());
     expect(await count()).toMatchObject({ wordings: 0, users: kept!.users });
     await tenant.sql(
       `update user_history set replaced_at = now() - interval '3 days' where organization_id = $1`,
       tenant.id,
     );
-    await keepUp(deps, Date.now());
+    await runMaintenance(deps, Date.now());
     expect(await count()).toEqual({ wordings: 0, users: 0 });
     expect(before).toHaveLength(2);
   });

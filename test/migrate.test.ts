@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { openHouse } from '../src/app.ts';
+import { openRuntime } from '../src/app.ts';
 import { createTestDatabase, silent, testConfig } from './support/database.ts';
 import { runSql } from './support/sql.ts';
 
@@ -16,18 +16,18 @@ describe('migrations', () => {
 
   test('run once however many processes start at the same moment', async () => {
     const url = await database('template1');
-    const houses = await Promise.all(Array.from({ length: 8 }, () => openHouse(testConfig(url), silent)));
+    const houses = await Promise.all(Array.from({ length: 8 }, () => openRuntime(testConfig(url), silent)));
     const rows = await runSql<{ name: string }>(url, 'select name from belfry_migrations order by name');
     const names = rows.map(row => row.name);
     expect(names).toContain('0001_foundation');
     expect(new Set(names).size).toBe(names.length);
-    await Promise.all(houses.map(house => house.close()));
+    await Promise.all(houses.map(runtime => runtime.close()));
   });
 
   test('refuse a database that a newer Belfry has migrated', async () => {
     const url = await database();
     await runSql(url, `insert into belfry_migrations values ('9999_from_the_future', now()::text)`);
-    await expect(openHouse(testConfig(url), silent)).rejects.toMatchObject({
+    await expect(openRuntime(testConfig(url), silent)).rejects.toMatchObject({
       code: 'schema.newer',
       message: expect.stringContaining('9999_from_the_future'),
     });

@@ -1,7 +1,7 @@
 /** Variables that a context lacked: counted where an operator looks for them, without holding up what is sent. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { listMissingVariables, MissingVariables } from '../src/services/missing-variables.ts';
-import { keepUp } from '../src/services/upkeep.ts';
 import { eventually } from './support/api.ts';
 import { silent } from './support/database.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
@@ -18,7 +18,7 @@ const tenantWith = (message: object) =>
 
 /** Once what was noted after it is written down too. */
 async function known(tenant: Tenant) {
-  const { deps } = world.service.house;
+  const { deps } = world.service.runtime;
   const later = await tenantWith({ body: '{{ later }}' });
   await later.outcomes(await later.trigger());
   await eventually(async () => expect(await listMissingVariables(deps.db, later.id)).toHaveLength(1));
@@ -39,7 +39,7 @@ test('each delivery counts once, by the name that was missing, and in the metric
   await tenant.outcomes(await tenant.trigger({}, { n: 1, order: { total: 2 } }));
   await eventually(async () => expect(await counted()).toBe(before + 4));
   expect(await known(tenant)).toEqual(['n 2 v1', 'order.total 4 v1']);
-  const [row] = await listMissingVariables(world.service.house.deps.db, tenant.id);
+  const [row] = await listMissingVariables(world.service.runtime.deps.db, tenant.id);
   expect(row!.last_at.getTime()).toBeGreaterThanOrEqual(row!.first_at.getTime());
   expect(Math.abs(Date.now() - row!.last_at.getTime())).toBeLessThan(60_000);
 });
@@ -83,7 +83,7 @@ test('it is written down by itself', async () => {
   const tenant = await tenantWith({ body: '{{ order }}' });
   await tenant.outcomes(await tenant.trigger());
   await eventually(async () => {
-    const rows = await listMissingVariables(world.service.house.deps.db, tenant.id);
+    const rows = await listMissingVariables(world.service.runtime.deps.db, tenant.id);
     expect(rows.map(row => row.count)).toEqual([2]);
   }, 15_000);
 });
@@ -103,7 +103,7 @@ describe('on its own', () => {
   }
 
   test('the log names event, notification and variables once an hour for each version', async () => {
-    const { db } = world.service.house.deps;
+    const { db } = world.service.runtime.deps;
     const missing = await notificationOf(await tenantWith({ body: 'x' }));
     const variables = new MissingVariables();
     const { lines, log } = collect();
@@ -123,7 +123,7 @@ describe('on its own', () => {
   });
 
   test('names without end and of any form do not fill the table or stop the counting', async () => {
-    const { db } = world.service.house.deps;
+    const { db } = world.service.runtime.deps;
     const tenant = await tenantWith({ body: 'x' });
     const missing = await notificationOf(tenant);
     const variables = new MissingVariables();
@@ -139,7 +139,7 @@ describe('on its own', () => {
   });
 
   test('what cannot be written down is kept for the next time, but for a notification that is gone', async () => {
-    const { db } = world.service.house.deps;
+    const { db } = world.service.runtime.deps;
     const tenant = await tenantWith({ body: 'x' });
     const missing = await notificationOf(tenant);
     const variables = new MissingVariables();
@@ -154,7 +154,7 @@ describe('on its own', () => {
   });
 
   test('what has not been missing for as long as history is kept goes', async () => {
-    const { deps } = world.service.house;
+    const { deps } = world.service.runtime;
     const tenant = await tenantWith({ body: 'x' });
     const missing = await notificationOf(tenant);
     const variables = new MissingVariables();
@@ -163,7 +163,7 @@ describe('on its own', () => {
     await variables.flush(deps.db, silent, now);
     variables.note(missing, ['old'], now - 91 * 86_400_000);
     await variables.flush(deps.db, silent, now);
-    await keepUp(deps, now);
+    await runMaintenance(deps, now);
     expect((await listMissingVariables(deps.db, tenant.id)).map(row => row.name)).toEqual(['recent']);
   });
 });

@@ -27,7 +27,7 @@ afterAll(() => service.stop());
 
 /** An organization with a list of so many people, and an event that tells all of them by a sandbox. */
 async function organization(slug: string, people: number, limits: Partial<OrganizationLimits> = {}): Promise<Ask> {
-  const { deps } = service.house;
+  const { deps } = service.runtime;
   const emails = Array.from({ length: people }, (_, n) => `p${n}@${slug}.test`);
   const notification = {
     name: 'all',
@@ -53,7 +53,7 @@ async function organization(slug: string, people: number, limits: Partial<Organi
   };
   await applyConfiguration(deps, { organizations: [document] }, { prune: false });
   const { key } = await createKey(deps, slug, { name: 'all', permissions: ['*'] });
-  const place = await deps.directory.findPlace({ org: slug });
+  const place = await deps.tenantCache.findPlace({ org: slug });
   if (Object.keys(limits).length > 0) await changeLimits(deps, place!.organization, limits);
   asks[slug] = asker(service.address, key);
   return asks[slug];
@@ -77,7 +77,7 @@ describe('who sets them', () => {
   const path = '/api/o/set/limits/';
   beforeAll(async () => {
     ask = await organization('set', 1);
-    const { deps } = service.house;
+    const { deps } = service.runtime;
     owner = await signedIn(service.address, deps, { membership: { organization: 'set', role: 'owner' } });
     admin = await signedIn(service.address, deps, { admin: true });
   });
@@ -124,11 +124,11 @@ describe('who sets them', () => {
 
 test('the command line shows and sets them', async () => {
   await organization('terminal', 2);
-  const env = { DATABASE_URL: service.house.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+  const env = { DATABASE_URL: service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
   const set = await belfry(['limits', 'set', '--org', 'terminal', '--users', '5', '--stored-messages', 'none'], env);
   expect(set).toMatchObject({ code: 0, stderr: '' });
   expect(set.stdout).toMatch(/users +5 +2\n.*stored-messages +none +0/);
-  const { key } = await createKey(service.house.deps, 'terminal', {
+  const { key } = await createKey(service.runtime.deps, 'terminal', {
     name: 'reads',
     permissions: ['organization:read'],
   });
@@ -153,7 +153,7 @@ describe('triggers a second', () => {
     expect(refused.length).toBeGreaterThan(0);
     expectProblem(refused[0]!, 429, 'limit.triggers');
     expect(refused[0]!.headers['retry-after']).toBe('1');
-    const { deps } = service.house;
+    const { deps } = service.runtime;
     const { key } = await createKey(deps, 'fast', { name: 'another', permissions: ['event:trigger'] });
     const more = await Promise.all(Array.from({ length: 10 }, () => trigger(asker(service.address, key), 'fast')));
     expect(more.some(({ status }) => status === 429)).toBe(true);
@@ -163,8 +163,8 @@ describe('triggers a second', () => {
 
   test('follow a new rate at once', async () => {
     const ask = await organization('faster', 1, { triggers_per_second: 1 });
-    const place = await service.house.deps.directory.findPlace({ org: 'faster' });
-    await changeLimits(service.house.deps, place!.organization, { triggers_per_second: null });
+    const place = await service.runtime.deps.tenantCache.findPlace({ org: 'faster' });
+    await changeLimits(service.runtime.deps, place!.organization, { triggers_per_second: null });
     const answers = await Promise.all(Array.from({ length: 20 }, () => trigger(ask, 'faster')));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
   });
@@ -179,7 +179,7 @@ describe('stored messages', () => {
     expectProblem(refused, 409, 'limit.stored_messages');
     expect(refused.body.detail).toMatch(/keeps 3 messages and may keep 3: .*retention_days/);
     await runSql(
-      service.house.url,
+      service.runtime.url,
       `delete from delivery_stats where organization_id =
       (select id from organizations where slug = 'full')`,
     );
@@ -190,7 +190,7 @@ describe('stored messages', () => {
   test('of days that are summed are counted once', async () => {
     const ask = await organization('summed', 1);
     await runSql(
-      service.house.url,
+      service.runtime.url,
       `with o as (select id from organizations where slug = 'summed'),
         a as (insert into summed_stats select id, date_trunc('day', now()) from o),
         b as (insert into hour_stats select id, date_trunc('day', now()) - interval '1 day', 9, 4, 3, 0, 0, 0, 0 from o)
@@ -232,7 +232,7 @@ describe('users', () => {
     expect((await load('email,first_name\nfour@people.test,Four\n')).status).toBe(200);
 
     const document = { slug: 'people', name: 'people', users: [{ email: 'five@people.test' }] };
-    const applied = applyConfiguration(service.house.deps, { organizations: [document] }, { prune: false });
+    const applied = applyConfiguration(service.runtime.deps, { organizations: [document] }, { prune: false });
     await expect(applied).rejects.toMatchObject({ code: 'limit.users' });
     expect((await shown(ask, 'people')).used.users).toBe(4);
   });

@@ -13,7 +13,7 @@ let count = 0;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -33,7 +33,7 @@ test('a key is renamed, limited and given an end, with a tag that its use does n
   const read = await ask({ path: at(id) });
   expect(read.body).toMatchObject({ id, name: `over time ${count}`, expires_at: null });
   await ping(key);
-  await service.house.deps.keyUse.flush(service.house.deps.db);
+  await service.runtime.deps.keyUse.flush(service.runtime.deps.db);
   expect((await ask({ path: at(id) })).body.last_used_at).not.toBeNull();
   const headers = { 'if-match': read.headers.etag! };
   const body = { name: 'limited', requests_per_second: 5, expires_at: '2090-01-31T09:00:00Z' };
@@ -132,7 +132,7 @@ test('a key that is narrowed or given another secret in the database is known as
   const wide = await create({ permissions: ['user:read'] });
   const users = async () => (await ask({ path: '/api/o/acme/u/', key: wide.key })).status;
   expect(await users()).toBe(200);
-  const { url } = service.house;
+  const { url } = service.runtime;
   await runSql(url, 'update keys set project_id = $2 where id = $1', [wide.id, tenants.acme.projectId]);
   await eventually(async () => expect(await users()).toBe(404));
   await runSql(url, 'update keys set project_id = null where id = $1', [wide.id]);

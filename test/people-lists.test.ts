@@ -13,7 +13,7 @@ let list: string;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
   list = `/api/o/acme/p/shop/d/${tenants.acme.listId}/`;
 });
@@ -22,7 +22,7 @@ afterAll(() => service.stop());
 /** Lists whose kept counts differ from a recount. */
 async function miscounted() {
   return runSql(
-    service.house.url,
+    service.runtime.url,
     `select l.id, l.members, l.active_members, count(m.id)::int as real,
        count(m.id) filter (where m.active)::int as really_active
      from distribution_lists l left join members m on m.organization_id = l.organization_id and m.list_id = l.id
@@ -77,7 +77,7 @@ test('whatever happens to members, users and addresses, also at once, the counts
   const people = Array.from({ length: 12 }, (_, i) => `p${i}@count.test`);
   const pick = <T>(items: T[]) => items[random(items.length)]!;
   const some = () => people.filter(() => random(3) === 0).concat(pick(people));
-  const { url } = service.house;
+  const { url } = service.runtime;
   const steps: (() => Promise<unknown>)[] = [
     () => ask({ method: 'POST', path: `/api/o/acme/p/shop/d/${pick(lists)}/add/`, body: some() }),
     () => ask({ method: 'DELETE', path: `/api/o/acme/u/${pick(people)}/` }),
@@ -110,9 +110,9 @@ test('whatever happens to members, users and addresses, also at once, the counts
 });
 
 test('a list is renamed with a tag, and the notifications that go to it go on doing so', async () => {
-  await runSql(service.house.url, 'delete from notifications');
+  await runSql(service.runtime.url, 'delete from notifications');
   const notification = await runSql<{ id: number }>(
-    service.house.url,
+    service.runtime.url,
     `insert into notifications (organization_id, event_id, name, recipients, channels)
      values ($1, $2, 'reminder', '{"list": "CUSTOMERS"}', '{mail}') returning id::int`,
     [tenants.acme.id, tenants.acme.eventId],
@@ -126,7 +126,7 @@ test('a list is renamed with a tag, and the notifications that go to it go on do
   const taken = await ask({ method: 'PATCH', path: list, body: { name: 'a' } });
   expect([taken.status, taken.body.code, Object.keys(taken.body.errors)]).toEqual([409, 'resource.exists', ['name']]);
   const [row] = await runSql<{ recipients: unknown }>(
-    service.house.url,
+    service.runtime.url,
     'select recipients from notifications where id = $1',
     [notification[0]!.id],
   );
@@ -134,7 +134,7 @@ test('a list is renamed with a tag, and the notifications that go to it go on do
 
   const refused = await ask({ method: 'DELETE', path: `${list}?cascade=true` });
   expect([refused.status, refused.body.uses]).toEqual([409, { notifications: ['shop/web/order-paid/reminder'] }]);
-  await runSql(service.house.url, 'delete from notifications');
+  await runSql(service.runtime.url, 'delete from notifications');
 });
 
 test('a list with members is deleted only with them', async () => {
@@ -151,6 +151,6 @@ test('a list with members is deleted only with them', async () => {
 });
 
 test('an organization with lists and members can be deleted', async () => {
-  await runSql(service.house.url, 'delete from organizations where id = $1', [tenants.rival.id]);
+  await runSql(service.runtime.url, 'delete from organizations where id = $1', [tenants.rival.id]);
   expect(await miscounted()).toEqual([]);
 });

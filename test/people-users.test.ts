@@ -13,7 +13,7 @@ let ask: Ask;
 
 beforeAll(async () => {
   service = await testService({ BELFRY_ROLE: 'api' });
-  tenants = await buildTenants(service.house.deps);
+  tenants = await buildTenants(service.runtime.deps);
   ask = asker(service.address, tenants.acme.keys.all);
 });
 afterAll(() => service.stop());
@@ -70,7 +70,7 @@ test('a new name is found at once, and the old one no longer, whoever wrote it',
   await ask({ method: 'PATCH', path: '/api/o/acme/u/rename@find.test/', body: { first_name: ' Xaver ' } });
   expect(await search('quentin')).toEqual([]);
   expect(await search('xav')).toEqual(['rename@find.test']);
-  const { db } = service.house.deps;
+  const { db } = service.runtime.deps;
   const put = [{ username: 'put@find.test', email: 'put@find.test', first_name: 'Ygritte' }];
   await putUsers(db, tenants.acme.id, put);
   expect(await search('ygr')).toEqual(['put@find.test']);

@@ -1,6 +1,6 @@
 /** Two real processes on one PostgreSQL of the operator's own. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openHouse } from '../src/app.ts';
+import { openRuntime } from '../src/app.ts';
 import { createKey } from '../src/services/keys.ts';
 import { ask, eventually, expectProblem } from './support/api.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
@@ -18,10 +18,10 @@ beforeAll(async () => {
   database = await createTestDatabase();
   const config = testConfig(database.url);
   env = { DATABASE_URL: database.url, BELFRY_SECRET_KEY: config.secretKey! };
-  const house = await openHouse(config, silent);
-  tenants = await buildTenants(house.deps);
-  ({ key } = await createKey(house.deps, 'acme', { name: 'shared', permissions: ['*'] }));
-  await house.close();
+  const runtime = await openRuntime(config, silent);
+  tenants = await buildTenants(runtime.deps);
+  ({ key } = await createKey(runtime.deps, 'acme', { name: 'shared', permissions: ['*'] }));
+  await runtime.close();
   processes = await Promise.all([startBelfry(env, ['--role', 'api']), startBelfry(env, ['--role', 'api'])]);
 });
 afterAll(async () => {

@@ -1,8 +1,8 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createOutbound } from '../src/lib/outbound.ts';
-import { smtp } from '../src/providers/email/smtp.ts';
-import { type ComposeOptions, createComposer } from '../src/providers/email/smtp-compose.ts';
+import { type ComposeOptions, createComposer } from '../src/providers/email/smtp/compose.ts';
+import { smtp } from '../src/providers/email/smtp/smtp.ts';
 import { exampleOutgoing } from './support/compliance.ts';
 import { openSmtpPeer } from './support/smtp.ts';
 

@@ -1,8 +1,8 @@
 import { createHash, createVerify, generateKeyPairSync } from 'node:crypto';
 import { promises as dns } from 'node:dns';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { shapeErrors } from '../src/core/declarative-shape.ts';
-import { smtp } from '../src/providers/email/smtp.ts';
+import { shapeErrors } from '../src/core/configuration/shape.ts';
+import { smtp } from '../src/providers/email/smtp/smtp.ts';
 import type { Outcome } from '../src/providers/sending.ts';
 import { certificate } from './support/certificate.ts';
 import { exampleOutgoing } from './support/compliance.ts';
@@ -135,7 +135,7 @@ describe('TLS', () => {
 });
 
 describe('signing in', () => {
-  const auth = { user: 'acme', password: 'hush-hush' };
+  const auth = { user: 'acme', password: 'silenceMissing-hush' };
 
   it('comes after TLS unless told otherwise', async () => {
     const settings = { ...auth, starttls: undefined, ca: certificate };

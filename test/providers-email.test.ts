@@ -1,7 +1,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { shapeErrors } from '../src/core/declarative-shape.ts';
+import { shapeErrors } from '../src/core/configuration/shape.ts';
 import { createOutbound, type Outbound } from '../src/lib/outbound.ts';
 import { readRetryAfter, toReason } from '../src/providers/http-outcome.ts';
 import type { Provider } from '../src/providers/provider.ts';
@@ -44,7 +44,7 @@ describe('on the wire', () => {
     const { seen } = await send(sendgrid, { changes: { reply_to: 'Help <help@acme.test>' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v3/mail/send']);
     expect(seen.headers).toMatchObject({
-      authorization: 'Bearer SG.hush.hush-hush',
+      authorization: 'Bearer SG.silenceMissing.silenceMissing-hush',
       'content-type': 'application/json',
     });
     expect(JSON.parse(seen.body)).toEqual({
@@ -100,7 +100,7 @@ describe('on the wire', () => {
     const { seen } = await send(mailjet, { changes: { reply_to: 'help@acme.test' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v3.1/send']);
     expect(seen.headers).toMatchObject({
-      authorization: basic('hush-key-1:hush-secret'),
+      authorization: basic('silenceMissing-key-1:silenceMissing-secret'),
       'content-type': 'application/json',
     });
     expect(JSON.parse(seen.body)).toEqual({
@@ -138,7 +138,7 @@ describe('on the wire', () => {
     const { seen } = await send(postmark, { changes });
     expect([seen.method, seen.path]).toEqual(['POST', '/email']);
     expect(seen.headers).toMatchObject({
-      'x-postmark-server-token': 'hush-token',
+      'x-postmark-server-token': 'silenceMissing-token',
       'content-type': 'application/json',
       accept: 'application/json',
     });
@@ -196,7 +196,10 @@ describe('on the wire', () => {
     const changes = { reply_to: 'help@acme.test', configuration_set: 'set-1' };
     const { seen } = await send(ses, { changes });
     expect([seen.method, seen.path]).toEqual(['POST', '/v2/email/outbound-emails']);
-    expect(seen.headers).toMatchObject({ 'content-type': 'application/json', 'x-amz-security-token': 'hush-session' });
+    expect(seen.headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-amz-security-token': 'silenceMissing-session',
+    });
     expect(JSON.parse(seen.body)).toEqual({
       FromEmailAddress: '"Acme" <no-reply@acme.test>',
       Destination: { ToAddresses: ['jane@acme.test'] },
@@ -218,7 +221,9 @@ describe('on the wire', () => {
       ],
       ConfigurationSetName: 'set-1',
     });
-    expect(seen.headers.authorization).toBe(sign(seen, 'AKIAEXAMPLEEXAMPLE', 'hush/hush+hush', 'eu-central-1'));
+    expect(seen.headers.authorization).toBe(
+      sign(seen, 'AKIAEXAMPLEEXAMPLE', 'silenceMissing/silenceMissing+silenceMissing', 'eu-central-1'),
+    );
   });
 
   it('ses gets names in ASCII', async () => {
@@ -267,7 +272,12 @@ function sign({ method, path, headers, body }: Seen, key: string, secret: string
 }
 
 describe('settings', () => {
-  const endpoints = ['https://api.test', 'http://127.0.0.1:80/base/', 'https://user:hush@api.test', 'ftp://api.test'];
+  const endpoints = [
+    'https://api.test',
+    'http://127.0.0.1:80/base/',
+    'https://user:silenceMissing@api.test',
+    'ftp://api.test',
+  ];
   it.each(Object.entries(emailCases))('%s keeps its keys secret and its endpoint free of them', (_, suite) => {
     const { settings, secrets, provider } = suite as unknown as ComplianceCase;
     const given = settings('https://api.test') as Record<string, string>;
@@ -299,8 +309,8 @@ describe('an answer’s words', () => {
   });
 
   it('lose their secrets before they are cut, so that no half of one is left', () => {
-    const reason = toReason(`${'x'.repeat(290)} hush-hush-hush`, ['hush-hush-hush']);
-    expect(reason).not.toContain('hush');
+    const reason = toReason(`${'x'.repeat(290)} silenceMissing-hush-hush`, ['silenceMissing-hush-hush']);
+    expect(reason).not.toContain('silenceMissing');
     expect(reason.length).toBeLessThanOrEqual(300);
   });
 });

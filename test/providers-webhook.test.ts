@@ -1,7 +1,7 @@
 /** Standard Webhooks, checked with the library that receivers use. */
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { shapeErrors } from '../src/core/declarative-shape.ts';
+import { shapeErrors } from '../src/core/configuration/shape.ts';
 import { standardWebhooks } from '../src/providers/webhook/standard-webhooks.ts';
 import { chatCases } from './support/compliance-chat.ts';
 import type { Seen } from './support/http-peer.ts';

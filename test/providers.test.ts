@@ -1,8 +1,8 @@
 /** What holds for every provider of the map, so that none can be added without it. */
 import { describe, expect, it } from 'vitest';
-import type { ProviderEntry } from '../src/core/declarative.ts';
-import { media } from '../src/core/declarative.ts';
-import { shapeErrors } from '../src/core/declarative-shape.ts';
+import type { ProviderEntry } from '../src/core/configuration/document.ts';
+import { media } from '../src/core/configuration/document.ts';
+import { shapeErrors } from '../src/core/configuration/shape.ts';
 import type { Outbound } from '../src/lib/outbound.ts';
 import { providers } from '../src/providers/index.ts';
 import { checkEntry, findMissing, type Provider, readEntry } from '../src/providers/provider.ts';
@@ -14,7 +14,7 @@ const cases = { ...emailCases, ...chatCases } as unknown as Record<string, Compl
 
 /** Those that speak no HTTP, with complete settings. */
 const others: Record<string, Record<string, unknown>> = {
-  smtp: { host: '127.0.0.1', user: 'acme', password: 'hush', from: 'Acme <no-reply@acme.test>' },
+  smtp: { host: '127.0.0.1', user: 'acme', password: 'silenceMissing', from: 'Acme <no-reply@acme.test>' },
   inbox: {},
   sandbox: {},
 };
@@ -145,7 +145,7 @@ describe('settings', () => {
   it('refuse addresses with a password in them, which would be shown', () => {
     for (const [name, provider] of all) {
       for (const { field } of fieldsOf(provider).filter(({ field }) => /^(url|endpoint)$/.test(field))) {
-        const entry = { ...settingsOf(name), use: name, [field]: 'https://me:hush@acme.test/x/y' };
+        const entry = { ...settingsOf(name), use: name, [field]: 'https://me:silenceMissing@acme.test/x/y' };
         expect(checkEntry(providers, entry, ''), `${name}.${field}`).toMatchObject([{ field }]);
       }
     }

@@ -4,7 +4,7 @@ import { type Service, startService } from '../src/app.ts';
 import { uuidv7 } from '../src/core/ids.ts';
 import { listOverdueAcrossTenants } from '../src/db/health.ts';
 import { openDatabase } from '../src/db/pool.ts';
-import { deleteOldRoundsAcrossTenants, listLivingWorkersAcrossTenants } from '../src/db/workers.ts';
+import { deleteOldRoundsAcrossTenants, listLiveWorkersAcrossTenants } from '../src/db/workers.ts';
 import { examine } from '../src/services/doctor.ts';
 import { readQueue, WorkerRounds } from '../src/services/queue.ts';
 import { ask, eventually } from './support/api.ts';
@@ -42,7 +42,10 @@ const queueOf = async (service: Service) => {
   return { status, ...body.checks.find((check: { name: string }) => check.name === 'queue') };
 };
 const doctored = async () =>
-  (await examine(api.house.deps, Date.now())).find(({ name }) => name === 'queue')! as { ok: boolean; detail: string };
+  (await examine(api.runtime.deps, Date.now())).find(({ name }) => name === 'queue')! as {
+    ok: boolean;
+    detail: string;
+  };
 const startWorker = () => startService(testConfig(database.url, { BELFRY_ROLE: 'worker' }), silent);
 
 /** From now on every claim of an occurrence fails, in every worker, until `mendClaims`. */
@@ -108,7 +111,7 @@ describe('a process with a worker', () => {
       await eventually(() => expect(failures.length).toBeGreaterThan(2));
       expect(await runSql(database.url, 'select * from worker_rounds')).toEqual([]);
       // The database's clock says how long it has lived without one.
-      const [living] = await listLivingWorkersAcrossTenants(api.house.deps.db);
+      const [living] = await listLiveWorkersAcrossTenants(api.runtime.deps.db);
       expect(living!.sinceRoundMs).toBeGreaterThan(500);
       await mendClaims(database.url);
       await eventually(async () => expect(await runSql(database.url, 'select * from worker_rounds')).toHaveLength(1));
@@ -119,7 +122,7 @@ describe('a process with a worker', () => {
   });
 
   test('measures a minute from the last round that was finished', async () => {
-    const { db } = api.house.deps;
+    const { db } = api.runtime.deps;
     const rounds = new WorkerRounds(db, () => {}, 0);
     await expect(readQueue(db, rounds, 59_000)).resolves.toContain('finished a round 59 s ago');
     await expect(readQueue(db, rounds, 61_000)).rejects.toThrow('finished no round for 61 s: its log says why');
@@ -171,11 +174,11 @@ describe('the doctor', () => {
   });
 
   test('forgets workers that are gone', async () => {
-    const { db } = api.house.deps;
+    const { db } = api.runtime.deps;
     const rounds = new WorkerRounds(db, () => {}, 0);
     rounds.finished(4_711, 10_000);
     await eventually(async () => expect(await runSql(database.url, 'select * from worker_rounds')).toHaveLength(1));
-    expect(await listLivingWorkersAcrossTenants(db)).toEqual([]);
+    expect(await listLiveWorkersAcrossTenants(db)).toEqual([]);
     await deleteOldRoundsAcrossTenants(db, new Date(Date.now() + 1_000));
     expect(await runSql(database.url, 'select * from worker_rounds')).toEqual([]);
   });
@@ -195,7 +198,7 @@ describe('the age of the oldest', () => {
          (6, $1, 1, 1, 1, 3, 'pending', 1, 2, 'infinity')`,
       [uuidv7(Date.now())],
     );
-    const overdue = await listOverdueAcrossTenants(api.house.deps.db);
+    const overdue = await listOverdueAcrossTenants(api.runtime.deps.db);
     expect(overdue.map(({ priority, ms }) => [priority, Math.round(ms / 10_000)])).toEqual([
       [0, 4],
       [2, 7],

@@ -16,7 +16,7 @@ beforeAll(async () => {
     await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent),
     await startService(testConfig(database.url, { BELFRY_ROLE: 'api' }), silent),
   ];
-  tenants = await buildTenants(services[0]!.house.deps);
+  tenants = await buildTenants(services[0]!.runtime.deps);
   asks = services.map(service => asker(service.address, tenants.acme.keys.all));
 });
 afterAll(async () => {
@@ -39,7 +39,7 @@ const statuses = (answers: Answer[]) =>
   Object.fromEntries(
     [...Map.groupBy(answers, answer => answer.status)].map(([status, group]) => [status, group.length]),
   );
-const db = () => services[0]!.house.deps.db;
+const db = () => services[0]!.runtime.deps.db;
 
 function shuffled<T>(items: readonly T[]): T[] {
   return items

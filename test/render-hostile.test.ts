@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AppError } from '../src/core/errors.ts';
-import { compileMessage, renderMessage } from '../src/core/render.ts';
+import { compileMessage, renderMessage } from '../src/core/render/render.ts';
 
 /** Of this thread: a busy machine makes nothing slower. */
 const cpuMs = () => {

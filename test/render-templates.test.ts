@@ -1,6 +1,6 @@
 /** Mistakes in templates, layouts around a message, and the segments that an SMS takes. */
 import { describe, expect, it } from 'vitest';
-import { compileLayout, compileMessage, findTemplateMistakes, type MessageContent } from '../src/core/render.ts';
+import { compileLayout, compileMessage, findTemplateMistakes, type MessageContent } from '../src/core/render/render.ts';
 import { countSegments } from '../src/core/sms.ts';
 import { failureOf, render } from './support/render.ts';
 

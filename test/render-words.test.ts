@@ -1,6 +1,6 @@
 /** What values and languages make of a message: its links, variables and words. */
 import { describe, expect, it } from 'vitest';
-import type { MessageContent } from '../src/core/render.ts';
+import type { MessageContent } from '../src/core/render/render.ts';
 import { failureOf, render } from './support/render.ts';
 
 describe('links', () => {

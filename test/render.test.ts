@@ -1,6 +1,6 @@
 /** What is written once comes out for every medium as that reads it. */
 import { describe, expect, it } from 'vitest';
-import type { MessageContent } from '../src/core/render.ts';
+import type { MessageContent } from '../src/core/render/render.ts';
 import { failureOf, render } from './support/render.ts';
 
 const receipt: MessageContent = {

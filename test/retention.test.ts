@@ -1,26 +1,26 @@
 /** What is kept, for how long, and what goes: on rows whose identifiers say that they are old. */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { House } from '../src/app.ts';
+import type { Runtime } from '../src/app.ts';
 import { lowestUuidAt, uuidv7 } from '../src/core/ids.ts';
 import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { sumStatistics } from '../src/services/stats.ts';
-import { keepUp } from '../src/services/upkeep.ts';
 import { testDatabase } from './support/database.ts';
 import { runSql } from './support/sql.ts';
 
-let house: House;
+let runtime: Runtime;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 const day = 86_400_000;
 const now = Date.UTC(2026, 6, 15, 12);
 const at = (year: number, month: number, date: number) => Date.UTC(year, month - 1, date, 8);
 
 beforeEach(async () => {
-  const { db } = house.deps;
+  const { db } = runtime.deps;
   for (const name of await partitions()) if (!name.endsWith('_rest')) await sql.raw(`drop table ${name}`).execute(db);
   await sql`truncate organizations, occurrences, deliveries cascade`.execute(db);
 });
@@ -28,12 +28,12 @@ beforeEach(async () => {
 async function partitions(): Promise<string[]> {
   const { rows } = await sql<{ name: string }>`
     select inhrelid::regclass::text as name from pg_inherits
-    where inhparent in ('occurrences'::regclass, 'deliveries'::regclass) order by 1`.execute(house.deps.db);
+    where inhparent in ('occurrences'::regclass, 'deliveries'::regclass) order by 1`.execute(runtime.deps.db);
   return rows.map(row => row.name);
 }
 
 async function organization(slug: string, days: number): Promise<number> {
-  const { id } = await house.deps.db
+  const { id } = await runtime.deps.db
     .insertInto('organizations')
     .values({ slug, name: slug, retention_days: days })
     .returning('id')
@@ -45,12 +45,12 @@ async function organization(slug: string, days: number): Promise<number> {
 async function occur(organizationId: number, ms: number, status = 'completed', delivery = 'sent'): Promise<string> {
   const id = uuidv7(ms);
   const common = { organization_id: organizationId, created_at: new Date(ms), due_at: new Date(ms) };
-  await house.deps.db
+  await runtime.deps.db
     .insertInto('occurrences')
     .values({ ...common, id, project_id: 1, application_id: 1, event_id: 1, status, context: '{}', options: '{}' })
     .execute();
   const row = { ...common, occurrence_id: id, notification_id: 1, version: 1, channel_id: 1, priority: 1 };
-  await house.deps.db
+  await runtime.deps.db
     .insertInto('deliveries')
     .values([
       { ...row, user_id: 1, status: delivery },
@@ -61,14 +61,14 @@ async function occur(organizationId: number, ms: number, status = 'completed', d
 }
 
 async function stored(table: 'occurrences' | 'deliveries', organizationId?: number): Promise<number> {
-  let query = house.deps.db.selectFrom(table).select(({ fn }) => fn.countAll<number>().as('count'));
+  let query = runtime.deps.db.selectFrom(table).select(({ fn }) => fn.countAll<number>().as('count'));
   if (organizationId !== undefined) query = query.where('organization_id', '=', organizationId);
   return (await query.executeTakeFirstOrThrow()).count;
 }
 
 describe('dropping', () => {
   test('takes a month when its last day is past the retention, and not a day before', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const acme = await organization('acme', 90);
     await createPartitions(db, at(2026, 3, 5));
     await occur(acme, at(2026, 3, 5));
@@ -89,7 +89,7 @@ describe('dropping', () => {
   });
 
   test('waits for the organization that keeps the longest', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     await organization('brief', 7);
     await organization('long', 400);
     await createPartitions(db, at(2026, 1, 5));
@@ -98,7 +98,7 @@ describe('dropping', () => {
   });
 
   test.each(['accepted', 'expanding', 'sending'])('spares a month with an occurrence that is %s', async status => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const acme = await organization('acme', 30);
     await createPartitions(db, at(2026, 1, 5));
     const id = await occur(acme, at(2026, 1, 5), status);
@@ -111,7 +111,7 @@ describe('dropping', () => {
   });
 
   test('takes the tables in the order in which workers do, so that the two never wait crosswise', async () => {
-    const { db, pool } = house.deps;
+    const { db, pool } = runtime.deps;
     await createPartitions(db, at(2026, 1, 5));
     const worker = await pool.connect();
     await worker.query('begin');
@@ -130,7 +130,7 @@ describe('dropping', () => {
   });
 
   test('gives way to whoever uses the tables, and succeeds later', async () => {
-    const { db, pool } = house.deps;
+    const { db, pool } = runtime.deps;
     await createPartitions(db, at(2026, 1, 5));
     const reader = await pool.connect();
     await reader.query('begin');
@@ -151,12 +151,12 @@ describe('dropping', () => {
 
   // 1.2 million rows took 0.55 s on two busy cores. A vacuum that has just begun may be in the way for a moment.
   test('of 200,000 rows takes a moment', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const acme = await organization('acme', 30);
     await createPartitions(db, at(2026, 1, 5));
     const prefix = lowestUuidAt(at(2026, 1, 9)).slice(0, 14);
     await runSql(
-      house.url,
+      runtime.url,
       `with ids as (
         select ('${prefix}7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid as id from generate_series(1, 100000) n
       ), occurred as (
@@ -176,9 +176,9 @@ describe('dropping', () => {
   });
 });
 
-describe('upkeep', () => {
+describe('maintenance', () => {
   test('deletes what an organization keeps for less time than the others, finished or not at all', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const brief = await organization('brief', 7);
     const long = await organization('long', 90);
     await createPartitions(db, now);
@@ -187,7 +187,7 @@ describe('upkeep', () => {
       await occur(long, ms);
     }
     const waiting = await occur(brief, now - 10 * day, 'sending', 'retrying');
-    await keepUp(house.deps, now);
+    await runMaintenance(runtime.deps, now);
     expect([await stored('occurrences', brief), await stored('deliveries', brief)]).toEqual([2, 4]);
     expect([await stored('occurrences', long), await stored('deliveries', long)]).toEqual([3, 6]);
     const left = await db.selectFrom('occurrences').select('id').where('organization_id', '=', brief).execute();
@@ -195,23 +195,23 @@ describe('upkeep', () => {
   });
 
   test('deletes more rows than fit into one batch', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const brief = await organization('brief', 7);
     await organization('long', 90);
     await createPartitions(db, now);
     const id = await occur(brief, now - 8 * day);
     await runSql(
-      house.url,
+      runtime.url,
       `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
         priority, due_at)
       select ${brief}, '${id}', 1, 1, 1, n, 'sent', 1, now() from generate_series(10, 12000) n`,
     );
-    await keepUp(house.deps, now);
+    await runMaintenance(runtime.deps, now);
     expect([await stored('occurrences', brief), await stored('deliveries', brief)]).toEqual([0, 0]);
   });
 
   test('deletes statistics past the retention of their organization', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const brief = await organization('brief', 7);
     const long = await organization('long', 90);
     const stats = (organization_id: number, days: number) => ({
@@ -233,13 +233,13 @@ describe('upkeep', () => {
     };
     const sums = ['hour_stats', 'event_day_stats', 'channel_day_stats'] as const;
     // As if they had been summed in time.
-    await sumStatistics(house.deps, now);
+    await sumStatistics(runtime.deps, now);
     for (const table of sums) expect(await left(table)).toHaveLength(4);
     await db
       .insertInto('latency_day_stats')
       .values([6, 8].map(days => ({ organization_id: brief, day: new Date(now - days * day), bucket: 1, count: days })))
       .execute();
-    await keepUp(house.deps, now);
+    await runMaintenance(runtime.deps, now);
     const expected = [
       [brief, 6],
       [long, 8],
@@ -249,7 +249,7 @@ describe('upkeep', () => {
   });
 
   test('deletes what has been in an inbox past the retention of its organization, more than fits into one batch', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     for (const [slug, days] of [
       ['brief', 7],
       ['long', 90],
@@ -261,14 +261,14 @@ describe('upkeep', () => {
         .returning('id')
         .executeTakeFirstOrThrow();
       await runSql(
-        house.url,
+        runtime.url,
         `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, created_at)
          select ${id}, ${user.id}, n, '${uuidv7(now)}', 'T', 'B',
            to_timestamp(${now / 1_000}) - make_interval(days => case when n <= 12000 then 8 else 6 end)
          from generate_series(1, 12003) n`,
       );
     }
-    await keepUp(house.deps, now);
+    await runMaintenance(runtime.deps, now);
     const left = await db
       .selectFrom('inbox')
       .innerJoin('organizations', 'organizations.id', 'inbox.organization_id')
@@ -284,8 +284,8 @@ describe('upkeep', () => {
 
   test('several processes may do it at once', async () => {
     await organization('acme', 30);
-    await createPartitions(house.deps.db, at(2026, 1, 5));
-    await Promise.all(Array.from({ length: 4 }, () => keepUp(house.deps, now)));
+    await createPartitions(runtime.deps.db, at(2026, 1, 5));
+    await Promise.all(Array.from({ length: 4 }, () => runMaintenance(runtime.deps, now)));
     const names = await partitions();
     expect(names).toContain('occurrences_2026_07');
     expect(names).not.toContain('occurrences_2026_01');
@@ -294,7 +294,7 @@ describe('upkeep', () => {
 
 describe('rows that found no partition', () => {
   test('are moved into the one that is made for them, this month’s and a past one’s', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const acme = await organization('acme', 90);
     const ids = [
       await occur(acme, at(2026, 7, 2)),
@@ -303,7 +303,7 @@ describe('rows that found no partition', () => {
     ];
     await createPartitions(db, now);
     const counted = async (table: string) =>
-      (await runSql<{ count: number }>(house.url, `select count(*)::int as count from ${table}`))[0]!.count;
+      (await runSql<{ count: number }>(runtime.url, `select count(*)::int as count from ${table}`))[0]!.count;
     expect([await counted('occurrences_rest'), await counted('deliveries_rest')]).toEqual([0, 0]);
     expect([await counted('occurrences_2026_07'), await counted('deliveries_2026_07')]).toEqual([1, 2]);
     expect([await counted('occurrences_2026_05'), await counted('deliveries_2026_05')]).toEqual([2, 4]);
@@ -312,7 +312,7 @@ describe('rows that found no partition', () => {
   });
 
   test('are not lost to a change that comes while they move', async () => {
-    const { db } = house.deps;
+    const { db } = runtime.deps;
     const acme = await organization('acme', 90);
     const ids: string[] = [];
     for (let i = 0; i < 200; i++) ids.push(await occur(acme, now - i));
@@ -330,10 +330,10 @@ describe('rows that found no partition', () => {
   });
 
   test('a partition has the indexes of its table', async () => {
-    await createPartitions(house.deps.db, now);
+    await createPartitions(runtime.deps.db, now);
     for (const table of ['occurrences', 'deliveries']) {
       const indexes = await runSql<{ parents: number; own: number }>(
-        house.url,
+        runtime.url,
         `select (select count(*)::int from pg_index where indrelid = '${table}'::regclass) as parents,
           (select count(*)::int from pg_index i join pg_inherits h on h.inhrelid = i.indexrelid
             where i.indrelid = '${table}_2026_07'::regclass) as own`,

@@ -139,24 +139,24 @@ describe('a file of keys', () => {
 });
 
 describe('rotating', () => {
-  let house: Awaited<ReturnType<typeof testDatabase>>;
+  let runtime: Awaited<ReturnType<typeof testDatabase>>;
   const slugs = ['one', 'two', 'three'];
   beforeAll(async () => {
-    house = await testDatabase();
+    runtime = await testDatabase();
   });
-  afterAll(() => house.close());
+  afterAll(() => runtime.close());
 
   /** Three organizations with one channel each that keeps a secret, sealed with that key. */
   async function sealedWith(passphrase: string) {
-    const deps = { ...house.deps, cipher: createCipher(passphrase) };
-    await runSql(house.url, 'delete from organizations');
+    const deps = { ...runtime.deps, cipher: createCipher(passphrase) };
+    await runSql(runtime.url, 'delete from organizations');
     for (const slug of slugs) {
       await applyConfiguration(deps, { organizations: [await exampleOrganization(slug)] }, { prune: false });
     }
   }
   async function secretsReadBy(keys: string) {
-    const plans = new Plans({ ...house.deps, cipher: createCipher(keys) });
-    const rows = await runSql<{ id: string }>(house.url, 'select id from organizations order by id');
+    const plans = new Plans({ ...runtime.deps, cipher: createCipher(keys) });
+    const rows = await runSql<{ id: string }>(runtime.url, 'select id from organizations order by id');
     const channels = (await Promise.all(rows.map(({ id }) => plans.listChannels(Number(id))))).flat();
     return channels.filter(({ slug }) => slug === 'hooks').map(({ providers }) => providers[0]!.settings.secret);
   }
@@ -165,7 +165,7 @@ describe('rotating', () => {
   test('encrypts everything anew, and the old key is needed no more', async () => {
     await sealedWith(oldKey);
     const keyring = createKeyring(newKey, [oldKey]);
-    const deps = { ...house.deps, keyring, cipher: createCipher(keyring) };
+    const deps = { ...runtime.deps, keyring, cipher: createCipher(keyring) };
     expect(await rotateSecretKey(deps)).toEqual({ reencrypted: 3, current: 3, unreadable: [] });
     expect(await secretsReadBy(newKey)).toEqual(everySecret);
     await expect(secretsReadBy(oldKey)).rejects.toThrow(/cannot be decrypted/);
@@ -175,7 +175,7 @@ describe('rotating', () => {
   test('encrypts anew also what named no key, though the key stays', async () => {
     await sealedWith(newKey);
     const [row] = await runSql<{ id: string; organization_id: string }>(
-      house.url,
+      runtime.url,
       `select id, organization_id from channels where slug = 'hooks' order by id limit 1`,
     );
     const nameless = sealNameless(
@@ -183,17 +183,17 @@ describe('rotating', () => {
       JSON.stringify([{ secret: webhookSecret }]),
       `channel ${row!.organization_id}/-/hooks`,
     );
-    await runSql(house.url, 'update channels set secrets = $1 where id = $2', [nameless, row!.id]);
-    const deps = { db: house.deps.db, cipher: createCipher(newKey) };
+    await runSql(runtime.url, 'update channels set secrets = $1 where id = $2', [nameless, row!.id]);
+    const deps = { db: runtime.deps.db, cipher: createCipher(newKey) };
     expect(await reencryptSecrets(deps)).toEqual({ reencrypted: 1, current: 3, unreadable: [] });
     expect(await secretsReadBy(newKey)).toEqual(everySecret);
   });
 
   test('names what no key reads, and changes nothing of it', async () => {
     await sealedWith(oldKey);
-    const read = () => runSql<{ secrets: Buffer }>(house.url, 'select secrets from channels order by id');
+    const read = () => runSql<{ secrets: Buffer }>(runtime.url, 'select secrets from channels order by id');
     const before = await read();
-    const deps = { db: house.deps.db, cipher: createCipher(createKeyring(newKey, [otherKey])) };
+    const deps = { db: runtime.deps.db, cipher: createCipher(createKeyring(newKey, [otherKey])) };
     const unreadable = slugs.map(slug => `${slug}/hooks`);
     expect(await reencryptSecrets(deps)).toEqual({ reencrypted: 0, current: 0, unreadable });
     expect(await read()).toEqual(before);
@@ -201,17 +201,17 @@ describe('rotating', () => {
 
   test('of more channels than are read at once misses none', async () => {
     await sealedWith(oldKey);
-    const [organization] = await runSql<{ id: string }>(house.url, 'select min(id)::text as id from organizations');
+    const [organization] = await runSql<{ id: string }>(runtime.url, 'select min(id)::text as id from organizations');
     const names = Array.from({ length: 120 }, (_, n) => `c${n}`);
     const cipher = createCipher(oldKey);
     const sealed = names.map(slug => cipher.seal('[{"secret":"x"}]', `channel ${organization!.id}/-/${slug}`));
     await runSql(
-      house.url,
+      runtime.url,
       `insert into channels (organization_id, slug, name, type, providers, secrets)
        select $1, slug, slug, 'webhook', '[]', secrets from unnest($2::text[], $3::bytea[]) as given (slug, secrets)`,
       [organization!.id, names, sealed],
     );
-    const deps = { db: house.deps.db, cipher: createCipher(createKeyring(newKey, [oldKey])) };
+    const deps = { db: runtime.deps.db, cipher: createCipher(createKeyring(newKey, [oldKey])) };
     expect(await reencryptSecrets(deps)).toEqual({ reencrypted: 123, current: 123, unreadable: [] });
   });
 
@@ -222,7 +222,7 @@ describe('rotating', () => {
     await keyring.file!.generate();
     // The crash; the next process finds both keys.
     const next = await openKeyFile(keyring.file!.path);
-    const deps = { ...house.deps, keyring: next, cipher: createCipher(next) };
+    const deps = { ...runtime.deps, keyring: next, cipher: createCipher(next) };
     expect(await rotateSecretKey(deps)).toEqual({ reencrypted: 3, current: 3, unreadable: [] });
     expect(next.passphrases()).toHaveLength(3);
     expect(await secretsReadBy(next.passphrases()[0])).toEqual(everySecret);
@@ -242,7 +242,7 @@ describe('rotating', () => {
     await keyring.file!.generate();
     const anHourAgo = Date.now() / 1_000 - 3_600;
     utimesSync(keyring.file!.path, anHourAgo, anHourAgo);
-    const deps = { ...house.deps, keyring, cipher: createCipher(keyring) };
+    const deps = { ...runtime.deps, keyring, cipher: createCipher(keyring) };
     expect(await forgetPreviousKeys(deps, Date.now())).toMatchObject({ forgotten: 0, unreadable: { length: 3 } });
     expect(keyring.passphrases()).toHaveLength(2);
   });
@@ -250,7 +250,7 @@ describe('rotating', () => {
   test('is a command, which says what to do next', async () => {
     await sealedWith(oldKey);
     const env = {
-      DATABASE_URL: house.url,
+      DATABASE_URL: runtime.url,
       BELFRY_SECRET_KEY: newKey,
       BELFRY_SECRET_KEY_PREVIOUS: `${otherKey},${oldKey}`,
     };
@@ -260,7 +260,10 @@ describe('rotating', () => {
     expect(rotated).toMatchObject({ code: 0, stderr: '' });
     expect(rotated.stdout).toMatch(/3 channels anew.*\n.*unset BELFRY_SECRET_KEY_PREVIOUS/);
     expect(await secretsReadBy(newKey)).toEqual(everySecret);
-    const again = await belfry(['secret', 'rotate', '--json'], { DATABASE_URL: house.url, BELFRY_SECRET_KEY: newKey });
+    const again = await belfry(['secret', 'rotate', '--json'], {
+      DATABASE_URL: runtime.url,
+      BELFRY_SECRET_KEY: newKey,
+    });
     expect(JSON.parse(again.stdout)).toEqual({ reencrypted: 0, current: 3, unreadable: [], generated: false });
     expect(await belfry(['secret', 'forget'], env)).toMatchObject({
       code: 2,
@@ -273,24 +276,24 @@ describe('rotating', () => {
 });
 
 test('authenticator apps keep working when the key is changed', async () => {
-  const house = await testDatabase();
+  const runtime = await testDatabase();
   try {
     const before = createCipher(oldKey);
     const made = await runSql<{ id: number }>(
-      house.url,
+      runtime.url,
       "insert into accounts (email) values ('ann@x.test') returning id::int",
     );
     const id = made[0]!.id;
-    await runSql(house.url, 'update accounts set totp_secret = $2 where id = $1', [
+    await runSql(runtime.url, 'update accounts set totp_secret = $2 where id = $1', [
       id,
       sealTotpSecret(before, 'JBSWY3DPEHPK3PXP', id),
     ]);
     const cipher = createCipher(createKeyring(newKey, [oldKey]));
-    expect(await reencryptSecrets({ db: house.deps.db, cipher })).toMatchObject({ reencrypted: 1, unreadable: [] });
-    const rows = await runSql<{ totp_secret: Buffer }>(house.url, 'select totp_secret from accounts');
+    expect(await reencryptSecrets({ db: runtime.deps.db, cipher })).toMatchObject({ reencrypted: 1, unreadable: [] });
+    const rows = await runSql<{ totp_secret: Buffer }>(runtime.url, 'select totp_secret from accounts');
     expect(openTotpSecret(createCipher(newKey), rows[0]!.totp_secret, id)).toBe('JBSWY3DPEHPK3PXP');
   } finally {
-    await house.close();
+    await runtime.close();
   }
 });
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openEmbedded } from '../src/db/embedded.ts';
+import { openEmbedded } from '../src/embedded/embedded.ts';
 import { cleanEnv, killDatabase, postmasterPid, type Running, root, startBelfry, waitFor } from './support/process.ts';
 import { runSql } from './support/sql.ts';
 

@@ -1,6 +1,6 @@
 /** `belfry simulate` as a person reads it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { House } from '../src/app.ts';
+import type { Runtime } from '../src/app.ts';
 import { simulate } from '../src/cli/simulate.ts';
 import { loadConfig } from '../src/config.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
@@ -8,11 +8,11 @@ import { createKey } from '../src/services/keys.ts';
 import { ask } from './support/api.ts';
 import { testDatabase, testService } from './support/database.ts';
 
-let house: House;
+let runtime: Runtime;
 beforeAll(async () => {
-  house = await testDatabase();
+  runtime = await testDatabase();
 });
-afterAll(() => house.close());
+afterAll(() => runtime.close());
 
 const users = [
   { email: 'ann@x.test', first_name: 'Ann' },
@@ -26,7 +26,7 @@ async function declare(
   slug: string,
   notifications: object[],
   people: object[] = users,
-  { deps } = house,
+  { deps } = runtime,
 ): Promise<void> {
   const filled = notifications.map((one, i) => ({
     name: `n${i + 1}`,
@@ -46,11 +46,11 @@ async function run(...args: string[]): Promise<string> {
   const lines: string[] = [];
   const code = await simulate.run(args, {
     env: {},
-    config: loadConfig({ DATABASE_URL: house.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' }),
+    config: loadConfig({ DATABASE_URL: runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' }),
     print: text => void lines.push(text),
     warn: () => {},
     interactive: false,
-    withDeps: work => work(house.deps),
+    withDeps: work => work(runtime.deps),
     serve: async () => {},
   });
   expect(code).toBe(0);
@@ -62,8 +62,8 @@ const context = (value: object) => ['--context', JSON.stringify(value)];
 test('over the API shows recipients and messages only to whoever may read users, and counts to all', async () => {
   const service = await testService({ BELFRY_ROLE: 'api' });
   try {
-    const { deps } = service.house;
-    await declare('told', [{}], users, service.house);
+    const { deps } = service.runtime;
+    await declare('told', [{}], users, service.runtime);
     const asked = { method: 'POST', path: '/api/o/told/p/shop/a/web/e/go/simulate/', body: { context: {} } };
     const simulateAs = async (permissions: string[]) => {
       const { key } = await createKey(deps, 'told', { name: permissions.join(), permissions });
@@ -147,7 +147,7 @@ To cid@x.test by mail, receipt:
       notifications: [{ name: 'n1', deliveries: 2, suppressed: { 'user.locked': 1 }, reason: null }],
     });
     expect(answer.deliveries).toHaveLength(3);
-    const { count } = await house.deps.db
+    const { count } = await runtime.deps.db
       .selectFrom('occurrences')
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .executeTakeFirstOrThrow();

@@ -1,8 +1,8 @@
 /** The numbers of the first page of the console: kept as things happen, and true. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { latencyBounds, latencyPercentile } from '../src/core/latency.ts';
+import { runMaintenance } from '../src/services/maintenance.ts';
 import { sumStatistics } from '../src/services/stats.ts';
-import { keepUp } from '../src/services/upkeep.ts';
 import { eventually } from './support/api.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';
 
@@ -142,19 +142,19 @@ test('days that are over are summed once, and every number stays what it was, wh
     const tenant = await past();
     const before = await ofRanges(tenant);
     expect(before.at(-1).events.map((one: { event: string }) => one.event)).toEqual(['shop/web/go', 'shop/web/also']);
-    await Promise.all([1, 2, 3].map(() => keepUp(world.service.house.deps, Date.now())));
+    await Promise.all([1, 2, 3].map(() => runMaintenance(world.service.runtime.deps, Date.now())));
     const [{ until }] = (await tenant.sql('select until from summed_stats where organization_id = $1', tenant.id)) as [
       { until: Date },
     ];
     expect(until.getTime()).toBeGreaterThan(Date.now() - 30 * 3_600_000);
     expect(await ofRanges(tenant)).toEqual(before);
-    await keepUp(world.service.house.deps, Date.now() + 24 * 3_600_000);
+    await runMaintenance(world.service.runtime.deps, Date.now() + 24 * 3_600_000);
     expect(await ofRanges(tenant)).toEqual(before);
   });
 });
 
 test('a day is summed six hours after its end, when nobody adds to it any more', async () => {
-  const { deps } = world.service.house;
+  const { deps } = world.service.runtime;
   const tenant = await past();
   const until = async () =>
     (await tenant.sql<{ until: Date }>('select until from summed_stats where organization_id = $1', tenant.id))[0]!
@@ -169,7 +169,7 @@ test('a day is summed six hours after its end, when nobody adds to it any more',
 test('what is summed is read from the sums, and what is not from the hours', async () => {
   await withinOneHour(async () => {
     const tenant = await past();
-    await keepUp(world.service.house.deps, Date.now());
+    await runMaintenance(world.service.runtime.deps, Date.now());
     const before = await ofRanges(tenant);
     // Whole days, the oldest of which any of these ranges cuts.
     const cuts = ranges.map(hours => `date_trunc('hour', now()) - interval '${hours - 1} hours'`);
@@ -189,7 +189,7 @@ test('what is summed is read from the sums, and what is not from the hours', asy
 
 test('nothing is left of the statistics of an organization that is deleted', async () => {
   const tenant = await past();
-  await keepUp(world.service.house.deps, Date.now());
+  await runMaintenance(world.service.runtime.deps, Date.now());
   const tables = await tenant.sql<{ name: string }>(`
     select table_name as name from information_schema.tables where table_schema = 'public' and table_name like '%_stats'`);
   const left = async () =>
@@ -222,7 +222,7 @@ test('the busiest events come first, twenty at most, and one that is deleted is 
   const numbers = [25, ...Array.from({ length: 19 }, (_, i) => 23 - i)];
   const expected = numbers.map(number => `shop/web/e${String(number).padStart(2, '0')}`);
   for (const sum of [false, true]) {
-    if (sum) await keepUp(world.service.house.deps, Date.now());
+    if (sum) await runMaintenance(world.service.runtime.deps, Date.now());
     const { events } = await stats(tenant, '?hours=720');
     expect(events.map((one: { event: string }) => one.event)).toEqual(expected);
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { visit, Document as YamlDocument } from 'yaml';
-import { type Document, OrganizationDocument } from '../core/declarative.ts';
+import { type Document, OrganizationDocument } from '../core/configuration/document.ts';
 import { isObject } from '../core/json.ts';
 import { exportConfiguration } from '../services/declarative.ts';
 import { type Command, wrongUsage } from './command.ts';

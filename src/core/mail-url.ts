@@ -1,5 +1,5 @@
 /** The mail server for Belfry's own mails, written as one address: smtp://user:password@host:587?from=Belfry <b@x.test> */
-import { isMailbox } from './declarative-shape.ts';
+import { isMailbox } from './configuration/shape.ts';
 
 /** As the SMTP provider takes them. */
 export interface MailSettings {

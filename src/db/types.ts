@@ -469,7 +469,7 @@ export interface Users {
   last_key: Generated<string>;
 }
 
-export interface Wordings {
+export interface RenderSnapshots {
   organization_id: number;
   id: string;
   content: JsonColumn;
@@ -522,6 +522,6 @@ export interface Tables {
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
-  wordings: Wordings;
+  wordings: RenderSnapshots;
   worker_rounds: WorkerRounds;
 }

@@ -1,5 +1,5 @@
 /**
- * A worker's life is a session advisory lock on a connection of its own: gone the moment the process dies, without
+ * A worker's lease is a session advisory lock on a connection of its own: gone the moment the process dies, without
  * heartbeats or leases. Whose lock is gone, whoever looks may settle what it left behind.
  */
 import { sql } from 'kysely';
@@ -11,13 +11,13 @@ import type { Db } from './pool.ts';
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
 const lockClass = 0x62656c66;
 
-export interface WorkerLife {
+export interface WorkerLease {
   id: number;
   end(): Promise<void>;
 }
 
 /** Takes a new identity; `onLost` tells that the database no longer believes in it. */
-export async function beginLife(url: string, onLost: (error: Error) => void): Promise<WorkerLife> {
+export async function acquireLease(url: string, onLost: (error: Error) => void): Promise<WorkerLease> {
   const client = new pg.Client({ connectionString: url, application_name: 'belfry worker', keepAlive: true });
   let ended = false;
   const lost = (error: Error) => {
@@ -62,15 +62,15 @@ export async function deleteOldRoundsAcrossTenants(db: Db, before: Date): Promis
   await db.deleteFrom('worker_rounds').where('finished_at', '<', before).execute();
 }
 
-export interface LivingWorker {
+export interface LiveWorker {
   id: number;
   /** Since its last finished round; since it began, if it has finished none. */
   sinceRoundMs: number;
 }
 
 /** Those whose lock is held, by the database's clock. */
-export async function listLivingWorkersAcrossTenants(db: Db): Promise<LivingWorker[]> {
-  const { rows } = await sql<LivingWorker>`
+export async function listLiveWorkersAcrossTenants(db: Db): Promise<LiveWorker[]> {
+  const { rows } = await sql<LiveWorker>`
     select l.objid::bigint as id, greatest(0, extract(epoch from
       clock_timestamp() - coalesce(r.finished_at, a.backend_start, clock_timestamp())) * 1000)::float8 as "sinceRoundMs"
     from pg_locks l

@@ -12,7 +12,7 @@ import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
-import { type Around, writeMessage } from '../services/messages.ts';
+import { type MessageContext, writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
@@ -44,7 +44,7 @@ export interface ClaimedDelivery {
 }
 
 /** A delivery that may go out, with everything around it. */
-interface Whole extends Around {
+interface SendContext extends MessageContext {
   delivery: Delivery;
   occurrence: OccurrenceFacts;
 }
@@ -101,8 +101,8 @@ async function deliver(
   const now = Date.now();
   const refused = recheck(delivery, occurrence, person, channel, plan, now);
   if (refused) return refused;
-  const whole = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
-  if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, whole);
+  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
     const status = delivery.attempts > 1 ? 'retrying' : 'pending';
@@ -112,27 +112,27 @@ async function deliver(
     engine.limits.remember(channel!, delivery, pass.dueAt);
     return undefined;
   }
-  return attempt(engine, whole).finally(pass.leave);
+  return attempt(engine, context).finally(pass.leave);
 }
 
-async function attempt(engine: Engine, whole: Whole): Promise<Settlement> {
-  const { delivery, channel } = whole;
+async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
+  const { delivery, channel } = context;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
-    return await writeAndSend(engine, whole);
+    return await writeAndSend(engine, context);
   } finally {
     leave();
   }
 }
 
-async function writeAndSend(engine: Engine, whole: Whole): Promise<Settlement> {
-  const { delivery, person, channel } = whole;
+async function writeAndSend(engine: Engine, context: SendContext): Promise<Settlement> {
+  const { delivery, person, channel } = context;
   const { organization_id: organizationId, provider_index: index } = delivery;
   const now = Date.now();
   let outgoing: Outgoing;
   let wording: string;
   try {
-    [outgoing, wording] = await write(engine, whole);
+    [outgoing, wording] = await write(engine, context);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
@@ -216,13 +216,13 @@ function recheck(
   return undefined;
 }
 
-async function write(engine: Engine, whole: Whole): Promise<[Outgoing, wording: string]> {
-  const { delivery, channel, plan } = whole;
+async function write(engine: Engine, context: SendContext): Promise<[Outgoing, wording: string]> {
+  const { delivery, channel, plan } = context;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
   const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
-  const { content, message, frame } = await writeMessage(engine.plans, { ...whole, mark }, html);
+  const { content, message, renderContext } = await writeMessage(engine.plans, { ...context, mark }, html);
   engine.marker.clear();
-  const wording = await engine.wordings.keep(message, plan, channel, frame);
+  const wording = await engine.snapshots.keep(message, plan, channel, renderContext);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {
     id: `${delivery.occurrence_id}.${delivery.id}`,

@@ -7,7 +7,7 @@ import type { Queue } from '../db/turns.ts';
 import type { InboxWriter } from '../services/inbox.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
-import type { Wordings } from '../services/wordings.ts';
+import type { RenderSnapshots } from '../services/render-snapshots.ts';
 import type { Limits } from './limits.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
@@ -24,7 +24,7 @@ export interface Engine {
   senders: Senders;
   outcomes: Outcomes;
   inbox: InboxWriter;
-  wordings: Wordings;
+  snapshots: RenderSnapshots;
   missingVariables: MissingVariables;
   limits: Limits;
   marker: WorkMarker;

@@ -20,7 +20,7 @@ const page = { least: 500, most: 1_000 };
  * How long a page of a fan-out waits for room, so that it need not go through the queue; and which part of it is room
  * enough. With less of both, half of 20,000 mails went through the queue, and connections were idle a third of the time.
  */
-const patienceMs = 400;
+const timeoutMs = 400;
 const enough = 0.9;
 const worthClaiming = 64;
 const bulk = priorities.indexOf('bulk');
@@ -102,7 +102,7 @@ export class InFlight {
       this.#roomyAt[priority] = now;
       return false;
     }
-    return now - this.#roomyAt[priority]! < patienceMs;
+    return now - this.#roomyAt[priority]! < timeoutMs;
   }
 
   #most(priority: number): number {

@@ -8,12 +8,12 @@ import { describeError } from '../lib/describe-error.ts';
 import { openKeyring } from '../lib/keyring.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { providers } from '../providers/index.ts';
-import { Directory } from '../services/directory.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
+import { RenderSnapshots } from '../services/render-snapshots.ts';
 import { Rendering } from '../services/rendering.ts';
-import { Wordings } from '../services/wordings.ts';
+import { TenantCache } from '../services/tenant-cache.ts';
 import type { Log } from './engine.ts';
 import { Limits } from './limits.ts';
 import { Outcomes } from './outcomes.ts';
@@ -48,7 +48,7 @@ const claims = open(1, false);
 const hot = open(4, false);
 
 const { db, pool } = plain;
-const directory = new Directory(db);
+const tenantCache = new TenantCache(db);
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
 const senders = new Senders({ outbound });
 const outcomes = new Outcomes(hot.pool, log);
@@ -67,11 +67,11 @@ const worker = new Worker(
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, directory, cipher, providers, rendering }),
+    plans: new Plans({ db, tenantCache, cipher, providers, rendering }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
-    wordings: new Wordings(db),
+    snapshots: new RenderSnapshots(db),
     missingVariables,
     limits,
     marker,
@@ -97,11 +97,11 @@ const listener = new Listener({
   channels: ['belfry_changed', 'belfry_work'],
   onNotify: (channel, payload) => {
     if (channel === 'belfry_work') worker.wake(payload);
-    else directory.heard(payload);
+    else tenantCache.announced(payload);
   },
-  onReady: () => directory.listening(),
+  onReady: () => tenantCache.connected(),
   onLost: error => {
-    directory.deaf();
+    tenantCache.disconnected();
     log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
   },
 });

@@ -3,7 +3,7 @@
  * is rested: after so many failures in a row nothing is sent to it until it has had its pause, then one message tries.
  */
 import { canonicalJson } from '../core/json.ts';
-import { WaitingLine } from '../lib/waiting-line.ts';
+import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { Outcome, Outgoing, Sender, Tools } from '../providers/sending.ts';
 import type { PlannedChannel, PlannedProvider } from '../services/plans.ts';
 
@@ -14,7 +14,7 @@ const trialMs = 1_000;
 interface Open {
   fingerprint: string;
   sender: Sender;
-  line: WaitingLine | undefined;
+  line: PrioritySemaphore | undefined;
   underWay: number;
   failures: number;
   restingUntil: number;
@@ -77,7 +77,7 @@ export class Senders {
     if (known?.fingerprint === fingerprint) return known;
     known?.sender.close().catch(() => {});
     const sender = planned.provider.open(planned.settings as never, this.#tools);
-    const line = sender.atOnce === undefined ? undefined : new WaitingLine(sender.atOnce);
+    const line = sender.atOnce === undefined ? undefined : new PrioritySemaphore(sender.atOnce);
     const opened: Open = { fingerprint, sender, line, underWay: 0, failures: 0, restingUntil: 0 };
     this.#open.set(name, opened);
     return opened;

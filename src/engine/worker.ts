@@ -2,7 +2,7 @@
  * A worker: claims, expands, sends and recovers until it is told to stop. It is woken by NOTIFY and looks by itself now
  * and then. Urgent goes before normal before bulk in every round.
  *
- * Its life is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
+ * Its lease is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
  * and goes on with its work under that one; where it cannot in time, recovery takes the work up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,12 +11,12 @@ import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from
 import { releaseHeldAcrossTenants } from '../db/holds.ts';
 import { findDueAcrossTenants, type Queue } from '../db/turns.ts';
 import {
-  beginLife,
+  acquireLease,
   inheritAcrossTenants,
   listDeadWorkersAcrossTenants,
   releaseOccurrencesAcrossTenants,
   settleUnknownAcrossTenants,
-  type WorkerLife,
+  type WorkerLease,
 } from '../db/workers.ts';
 import { type ClaimedDelivery, claimSome, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
@@ -27,7 +27,7 @@ import { WorkHints } from './work-hints.ts';
 const claimAtOnce = 250;
 const recoverEveryMs = 2_000;
 /** How often it looks for claims of its own whose answer was lost. */
-const lookBackEveryMs = 5_000;
+const reclaimEveryMs = 5_000;
 /** A worker whose lock is gone is given this long to take up its own work under a new one. */
 const graceMs = 5_000;
 
@@ -37,15 +37,15 @@ export class Worker {
   readonly #engine: Engine;
   readonly #url: string;
   readonly #dedupe: string[];
-  #life: WorkerLife | undefined;
-  /** Lives that were lost, and whose work is not yet under the present one. */
+  #lease: WorkerLease | undefined;
+  /** Leases that were lost, and whose work is not yet under the present one. */
   readonly #former: number[] = [];
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
-  #short = false;
-  #lookBackAt = 0;
+  #isShortOfRoom = false;
+  #reclaimAt = 0;
   #wake: () => void = () => {};
   #running: Promise<unknown> | undefined;
   readonly #suspects = new Map<number, number>();
@@ -59,7 +59,7 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    await this.#begin();
+    await this.#acquireLease();
     this.#running = Promise.all([this.#work(), this.#recover()]);
   }
 
@@ -75,37 +75,37 @@ export class Worker {
     this.#wake();
     await this.#running;
     await this.#engine.outcomes.drain();
-    await this.#life?.end();
+    await this.#lease?.end();
   }
 
-  async #begin(): Promise<void> {
-    this.#life = await beginLife(this.#url, error => {
-      this.#engine.log.warn({ err: error }, "lost the connection that is this worker's life; beginning another");
-      if (this.#life) this.#former.push(this.#life.id);
-      this.#life = undefined;
+  async #acquireLease(): Promise<void> {
+    this.#lease = await acquireLease(this.#url, error => {
+      this.#engine.log.warn({ err: error }, "lost the connection that is this worker's lease; acquiring another");
+      if (this.#lease) this.#former.push(this.#lease.id);
+      this.#lease = undefined;
     });
-    this.#lookBackAt = 0;
+    this.#reclaimAt = 0;
   }
 
   async #work(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const woken = this.#wakening();
       try {
-        if (!this.#life) await this.#begin();
-        if (Date.now() >= this.#lookBackAt) await this.#lookBack(this.#life!.id);
-        const { id } = this.#life!;
+        if (!this.#lease) await this.#acquireLease();
+        if (Date.now() >= this.#reclaimAt) await this.#reclaimUnheard(this.#lease!.id);
+        const { id } = this.#lease!;
         const found = await this.#round(id);
         this.onRound(id);
         if (found) continue;
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
-        this.#lookBackAt = 0;
+        this.#reclaimAt = 0;
         // What it was about to look for is still there.
         this.#hints.addAll();
         await sleep(500);
         continue;
       }
-      await this.#rest(woken);
+      await this.#sleep(woken);
     }
     while (this.#inFlight.size > 0) await this.#wakening();
   }
@@ -117,7 +117,7 @@ export class Worker {
     });
   }
 
-  async #rest(woken: Promise<void>): Promise<void> {
+  async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = Date.now();
     const restMs = Math.max(0, Math.min(this.#hints.lookAt, this.#engine.limits.roomAt(now)) - now);
@@ -129,7 +129,7 @@ export class Worker {
    * A claim may be committed and its answer lost with the connection: then this worker owns what it does not know of, and
    * recovery leaves it alone because this worker lives. Between rounds nothing is being claimed or expanded.
    */
-  async #lookBack(owner: number): Promise<void> {
+  async #reclaimUnheard(owner: number): Promise<void> {
     const { db, pool, log } = this.#engine;
     if (this.#former.length > 0) {
       const former = [...this.#former];
@@ -138,7 +138,7 @@ export class Worker {
     }
     const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
     const deliveries = await listClaimedAcrossTenants(pool, owner, this.#inFlight.ids());
-    this.#lookBackAt = Date.now() + lookBackEveryMs;
+    this.#reclaimAt = Date.now() + reclaimEveryMs;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
     this.#sendClaimed(deliveries);
@@ -148,7 +148,7 @@ export class Worker {
   async #round(owner: number): Promise<boolean> {
     const { limits, claims } = this.#engine;
     const now = Date.now();
-    this.#short = false;
+    this.#isShortOfRoom = false;
     if (this.#hints.isLookDue(now)) {
       for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
         this.#hints.add(queue, priority);
@@ -169,22 +169,22 @@ export class Worker {
     if (!this.#hasRoom(queue, priority)) return false;
     if (this.#inFlight.shouldWaitForRoom(priority, Date.now())) {
       this.#hints.add(queue, priority);
-      this.#short = true;
+      this.#isShortOfRoom = true;
       return false;
     }
     const expand = queue === 'accepted' ? expandAccepted : expandNextPage;
     const expanded = await expand(this.#engine, owner, priority, this.#inFlight);
     if (expanded) {
-      this.#follow(queue, priority, expanded);
+      this.#noteExpanded(queue, priority, expanded);
       return true;
     }
     // Outcomes of its earlier pages, while they are being written, keep an occurrence from being claimed.
-    if (queue === 'expanding' && this.#hints.remarkIfMore(priority, Date.now())) this.#short = true;
+    if (queue === 'expanding' && this.#hints.remarkIfMore(priority, Date.now())) this.#isShortOfRoom = true;
     return false;
   }
 
   /** Looks next where there is more; what has come since is announced. */
-  #follow(queue: Queue, priority: number, { claimed, queued, next, isAll }: Expanded): void {
+  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, isAll }: Expanded): void {
     if (!isAll) this.#hints.add(queue, priority);
     for (const one of next) this.#hints.expectMore(one, Date.now());
     for (const one of queued) this.#hints.add('deliveries', one);
@@ -208,7 +208,7 @@ export class Worker {
     const hasRoom = this.#inFlight.room(priority) > 0;
     const { byOrganization } = this.#inFlight.shares(priority);
     if (!hasRoom || [...byOrganization.values()].some(share => share <= 0)) {
-      this.#short = true;
+      this.#isShortOfRoom = true;
       this.#hints.add(queue, priority);
     }
     return hasRoom;
@@ -225,13 +225,13 @@ export class Worker {
       this.#inFlight.delete(delivery);
       // It goes on to the channel's next provider.
       if (isDue) this.#hints.add('deliveries', delivery.priority);
-      if (isDue || this.#short || this.#stop.signal.aborted) this.#wake();
+      if (isDue || this.#isShortOfRoom || this.#stop.signal.aborted) this.#wake();
     };
     deliverAll(this.#engine, ready, leave).catch(error => {
-      // What is not settled belongs to this life: ending it lets recovery take it up.
-      this.#engine.log.error({ err: error }, 'could not settle what was claimed; beginning another life');
-      this.#life?.end();
-      this.#life = undefined;
+      // What is not settled belongs to this lease: ending it lets recovery take it up.
+      this.#engine.log.error({ err: error }, 'could not settle what was claimed; acquiring another lease');
+      this.#lease?.end();
+      this.#lease = undefined;
       for (const { delivery } of ready) leave(delivery, false);
     });
   }

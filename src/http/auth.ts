@@ -124,7 +124,7 @@ async function admitPerson(
   const { org } = params;
   if (org === undefined)
     return { session, caller: callerWith(instancePermissionsOf(session), null), found: {} as Found };
-  const place = isStorable(org) ? await deps.directory.findPlace({ org }) : undefined;
+  const place = isStorable(org) ? await deps.tenantCache.findPlace({ org }) : undefined;
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
   if (place.organization.two_factor_required && !isTwoFactor(session)) {
@@ -152,7 +152,7 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
   if (org === undefined) return {} as Found;
   for (const text of Object.values(params)) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
 
-  const known = deps.directory.findPlace({ org, prj, app, evt });
+  const known = deps.tenantCache.findPlace({ org, prj, app, evt });
   const place = known instanceof Promise ? await known : known;
   if (place?.organization.id !== key.organization_id || (key.project_id !== null && prj === undefined)) {
     throw notFound('organization.not_found', 'organization', org);

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { ChannelEntry } from '../core/declarative.ts';
+import { ChannelEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
-import { templateLimits } from '../core/template-limits.ts';
+import { templateLimits } from '../core/render/template-limits.ts';
 import { limits } from '../core/text.ts';
 import {
   type ChannelChanges,

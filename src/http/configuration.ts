@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { OrganizationDocument } from '../core/declarative.ts';
+import { OrganizationDocument } from '../core/configuration/document.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { recordRead } from '../services/audit.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../services/declarative.ts';

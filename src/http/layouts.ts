@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { LayoutEntry } from '../core/declarative.ts';
+import { LayoutEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import {
   createLayout,

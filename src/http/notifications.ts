@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Message, NotificationEntry, Override } from '../core/declarative.ts';
+import { Message, NotificationEntry, Override } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { OrganizationDocument } from '../core/declarative.ts';
+import { OrganizationDocument } from '../core/configuration/document.ts';
 import * as browse from '../services/organizations.ts';
 import { ifMatch, tagged } from './etag.ts';
 import { type Call, list, plain, type Route, slugsOf } from './route.ts';

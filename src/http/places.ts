@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { ApplicationEntry, EventEntry, ProjectEntry } from '../core/declarative.ts';
+import { ApplicationEntry, EventEntry, ProjectEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import { createPlace, getPlace, updatePlace } from '../services/places.ts';
 import { created, ifMatch, tagged } from './etag.ts';

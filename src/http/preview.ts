@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
-import { Message, Override } from '../core/declarative.ts';
+import { Message, Override } from '../core/configuration/document.ts';
 import { expressionLimits } from '../core/expressions.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
-import { templateLimits } from '../core/template-limits.ts';
+import { templateLimits } from '../core/render/template-limits.ts';
 import { limits } from '../core/text.ts';
 import { type Draft, previewDraft } from '../services/preview.ts';
 import { messageFields } from './messages.ts';

@@ -21,19 +21,19 @@ import { occurrenceRoutes } from './occurrences.ts';
 import { oidcRoutes } from './oidc.ts';
 import { organizationRoutes } from './organizations.ts';
 import { passwordResetRoutes } from './password-resets.ts';
+import { pingRoutes } from './ping.ts';
 import { placeRoutes } from './places.ts';
 import { previewRoutes } from './preview.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
 import { simulationRoutes } from './simulation.ts';
 import { statsRoutes } from './stats.ts';
-import { systemRoutes } from './system.ts';
 import { twoFactorRoutes } from './two-factor.ts';
 import { userRoutes } from './users.ts';
 import { whyRoutes } from './why.ts';
 
 export const routes: readonly Route[] = [
-  ...systemRoutes,
+  ...pingRoutes,
   ...sessionRoutes,
   ...twoFactorRoutes,
   ...passwordResetRoutes,

@@ -18,6 +18,7 @@ import type { WorkerRounds } from '../services/queue.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
+import { registerHealth } from './health.ts';
 import { readStretch, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
@@ -25,7 +26,6 @@ import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
 import type { Call, Caller, Found, ListRoute, Route } from './route.ts';
 import { routes } from './routes.ts';
-import { registerService } from './service.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
 
 declare module 'fastify' {
@@ -128,7 +128,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
       strictPreflight: false,
     });
   }
-  registerService(app, deps, options.rounds);
+  registerHealth(app, deps, options.rounds);
   if (withApi) {
     // Cookies are read where a person calls, not for every trigger.
     await app.register(cookie, { hook: false });

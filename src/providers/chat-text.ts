@@ -1,4 +1,4 @@
-import type { Content } from '../core/render.ts';
+import type { Content } from '../core/render/render.ts';
 
 /** At most so many UTF-16 units, ending in … where something is missing, and never in half a character. */
 export function cut(text: string, most: number): string {

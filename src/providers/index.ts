@@ -7,7 +7,7 @@ import { postmark } from './email/postmark.ts';
 import { resend } from './email/resend.ts';
 import { sendgrid } from './email/sendgrid.ts';
 import { ses } from './email/ses.ts';
-import { smtp } from './email/smtp.ts';
+import { smtp } from './email/smtp/smtp.ts';
 import { inbox } from './inbox/inbox.ts';
 import type { Providers } from './provider.ts';
 import { sandbox } from './sandbox.ts';

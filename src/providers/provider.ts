@@ -4,10 +4,10 @@
  * read it on its way, is marked `destination: true`: when it changes, the secrets have to be given again.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import type { Medium, ProviderEntry } from '../core/configuration/document.ts';
+import { shapeErrors } from '../core/configuration/shape.ts';
+import type { ProviderState } from '../core/configuration/state.ts';
 import type { Reach } from '../core/decide.ts';
-import type { Medium, ProviderEntry } from '../core/declarative.ts';
-import { shapeErrors } from '../core/declarative-shape.ts';
-import type { ProviderState } from '../core/declarative-state.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Sender, Tools } from './sending.ts';
 

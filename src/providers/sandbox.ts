@@ -4,7 +4,7 @@ import { stateless } from './sending.ts';
 const Settings = settings({});
 
 /**
- * For trying things out: nothing leaves the house. The engine keeps what each of its deliveries was made of, so there
+ * For trying things out: nothing leaves the runtime. The engine keeps what each of its deliveries was made of, so there
  * is nothing left to do here, and sending twice is the same as sending once.
  */
 export const sandbox: Provider<typeof Settings> = {

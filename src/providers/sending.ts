@@ -2,7 +2,7 @@
  * What every provider does: open with settings once, then send. An expected failure is a value, sorted by the provider's
  * own rules into what is worth another try and what is not; a throw is a mistake in the program.
  */
-import type { Content } from '../core/render.ts';
+import type { Content } from '../core/render/render.ts';
 import type { Outbound } from '../lib/outbound.ts';
 
 /** One message to one recipient by one channel. */

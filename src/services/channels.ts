@@ -1,5 +1,5 @@
 /** Channels one by one: what stands behind them, without its secrets, and how they fare. */
-import type { ChannelEntry, ProviderEntry } from '../core/declarative.ts';
+import type { ChannelEntry, ProviderEntry } from '../core/configuration/document.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';

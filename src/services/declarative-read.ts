@@ -12,7 +12,7 @@ import {
   type ProjectState,
   type ProviderState,
   type UserState,
-} from '../core/declarative-state.ts';
+} from '../core/configuration/state.ts';
 import type { JsonObject } from '../core/json.ts';
 import { listAllAddresses } from '../db/addresses.ts';
 import { listAllApplications } from '../db/applications.ts';

@@ -1,7 +1,7 @@
 /** Carries out the steps of a plan, in their order. Neighbours of one kind go together where a file may hold many. */
-import { type Noun, type Step, type StepOf, saysOtherwise } from '../core/declarative-diff.ts';
-import { toEntry } from '../core/declarative-fields.ts';
-import type { NotificationState, ProviderState } from '../core/declarative-state.ts';
+import { type Noun, type Step, type StepOf, saysOtherwise } from '../core/configuration/diff.ts';
+import { toEntry } from '../core/configuration/fields.ts';
+import type { NotificationState, ProviderState } from '../core/configuration/state.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { fold } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
@@ -26,13 +26,13 @@ export type SealSecrets = (
   secrets: JsonObject[],
 ) => Buffer | null;
 
-export interface Carrying {
+export interface ApplyContext {
   seal: SealSecrets;
   /** The name of whoever does it. */
   by: string;
 }
 
-export async function carryOut(db: Db, steps: readonly Step[], carrying: Carrying): Promise<void> {
+export async function applySteps(db: Db, steps: readonly Step[], carrying: ApplyContext): Promise<void> {
   for (const group of groupNeighbours(steps)) {
     const [first] = group;
     const deleting = first!.action === 'delete';
@@ -90,7 +90,7 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
   else await members.addMissingMembers(db, organizationId, listId, usernames);
 }
 
-async function writeOne(db: Db, step: Step, { seal, by }: Carrying): Promise<void> {
+async function writeOne(db: Db, step: Step, { seal, by }: ApplyContext): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
   const organizationId = step.organization.id!;
   const { action, place } = step;

@@ -2,16 +2,17 @@
  * Declarative configuration: what a document says is compared with what is, and the difference is shown or made. One
  * transaction each, so that a plan sees one moment and an apply happens wholly or not at all.
  */
-import type { Document, OrganizationDocument } from '../core/declarative.ts';
-import { toAuditEntry } from '../core/declarative-audit.ts';
-import { checkDocument, throwIfAny } from '../core/declarative-check.ts';
-import { type Change, diff, type Step, toChange } from '../core/declarative-diff.ts';
-import { toDocument } from '../core/declarative-export.ts';
-import { toEntry } from '../core/declarative-fields.ts';
-import { checkLeftovers, checkReferences, type Reference } from '../core/declarative-references.ts';
-import { keepSecrets, pairChannels } from '../core/declarative-secrets.ts';
-import { addError } from '../core/declarative-shape.ts';
-import { type OrganizationState, toState } from '../core/declarative-state.ts';
+
+import { toAuditEntry } from '../core/configuration/audit.ts';
+import { checkDocument, throwIfAny } from '../core/configuration/check.ts';
+import { type Change, diff, type Step, toChange } from '../core/configuration/diff.ts';
+import type { Document, OrganizationDocument } from '../core/configuration/document.ts';
+import { toDocument } from '../core/configuration/export.ts';
+import { toEntry } from '../core/configuration/fields.ts';
+import { checkLeftovers, checkReferences, type Reference } from '../core/configuration/references.ts';
+import { keepSecrets, pairChannels } from '../core/configuration/secrets.ts';
+import { addError } from '../core/configuration/shape.ts';
+import { type OrganizationState, toState } from '../core/configuration/state.ts';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import {
@@ -27,10 +28,10 @@ import { checkEntry, destinationsOf, findMissing, readEntry, withoutSecrets } fr
 import { recordAll } from './audit.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
-import { carryOut } from './declarative-write.ts';
+import { applySteps } from './declarative-write.ts';
 import type { Deps } from './deps.ts';
 
-export type { Change } from '../core/declarative-diff.ts';
+export type { Change } from '../core/configuration/diff.ts';
 
 export interface ApplyOptions {
   /** Deletes what is not in a section that is there. */
@@ -103,7 +104,7 @@ export async function changeConfiguration<T>(deps: Deps, slugs: string[], work: 
 
 async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: ApplyOptions): Promise<Step[]> {
   const steps = await planSteps(deps, trx, desired, options);
-  await carryOut(trx, steps, {
+  await applySteps(trx, steps, {
     seal: (...channel) => sealSecrets(deps.cipher, ...channel),
     by: deps.actor.name,
   });

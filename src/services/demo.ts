@@ -1,5 +1,5 @@
 /** What the first start of an embedded database is given to try: a document like any other, applied. */
-import type { Document } from '../core/declarative.ts';
+import type { Document } from '../core/configuration/document.ts';
 import { everything } from '../core/permissions.ts';
 import { listOrganizationsAcrossTenants } from '../db/organizations.ts';
 import { createAccount } from './accounts.ts';

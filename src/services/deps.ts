@@ -9,17 +9,17 @@ import type { Cipher } from '../lib/cipher.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { Directory } from './directory.ts';
 import type { KeyUse } from './keys.ts';
 import type { UsageMeter } from './limits.ts';
 import type { Mailer } from './mail.ts';
 import type { Plans } from './plans.ts';
 import type { Rendering } from './rendering.ts';
 import type { SignIn } from './sessions.ts';
+import type { TenantCache } from './tenant-cache.ts';
 
 export interface Deps {
   db: Db;
-  directory: Directory;
+  tenantCache: TenantCache;
   cipher: Cipher;
   /** What the cipher and the signatures are made with. */
   keyring: Keyring;

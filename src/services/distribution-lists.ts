@@ -66,13 +66,13 @@ export async function addRecipients(
 
 /** Each member with the channel it is reached through. */
 export async function listMembers(
-  { db, directory }: Deps,
+  { db, tenantCache }: Deps,
   organizationId: number,
   projectId: number,
   listId: number,
   page: PageRequest,
 ) {
-  const channels = await directory.listUsableChannels(organizationId, projectId);
+  const channels = await tenantCache.listUsableChannels(organizationId, projectId);
   const rows = await members.listMembers(db, organizationId, listId, page);
   return rows.map(({ address_name, ...member }) => {
     const kind = addressKind(address_name);

@@ -2,7 +2,7 @@
  * Changing one thing of the configuration: a file with nothing else in it goes through the same checks, comparison and
  * audit as any other, under the same lock, and costs the same whatever the organization holds besides.
  */
-import type { Step } from '../core/declarative-diff.ts';
+import type { Step } from '../core/configuration/diff.ts';
 import { type Section, unwrapError, wrapEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
@@ -20,7 +20,7 @@ export async function change<T>(deps: Deps, { org }: Slugs, work: (trx: Db) => P
     organizationId = (await findPlaceAcrossTenants(trx, { org }))?.organization.id;
     return work(trx);
   });
-  if (organizationId !== undefined) deps.directory.forget(organizationId);
+  if (organizationId !== undefined) deps.tenantCache.invalidate(organizationId);
   return result;
 }
 

@@ -15,14 +15,14 @@ export interface Check {
 
 /** `rounds` are those of the worker of this process, if it has one. */
 export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, now: number): Promise<Check[]> {
-  const { db, directory, occurrences } = deps;
+  const { db, tenantCache, occurrences } = deps;
   const database = await check('database', async () => {
     await describeServerAcrossTenants(db);
     return 'answers';
   });
   if (!database.ok) return [database];
   const queue = await check('queue', async () => {
-    if (!directory.isListening) {
+    if (!tenantCache.isConnected) {
       throw new Error('the connection that hears of changes is down; it reconnects by itself');
     }
     return `${occurrences.waiting} triggers waiting to be stored; ${await readQueue(db, rounds, now)}`;

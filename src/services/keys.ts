@@ -62,7 +62,7 @@ export function authenticate(deps: Deps, text: string, address: string, now: num
     deps.keyUse.note(key.id, now);
     return key;
   };
-  const found = deps.directory.findKey(given.id);
+  const found = deps.tenantCache.findKey(given.id);
   return found instanceof Promise ? found.then(check) : check(found);
 }
 
@@ -86,7 +86,7 @@ export async function createKey(
   now = Date.now(),
 ): Promise<{ id: string; key: string }> {
   const { project, application } = input;
-  const place = await deps.directory.findPlace({ org: organizationSlug, prj: project, app: application });
+  const place = await deps.tenantCache.findPlace({ org: organizationSlug, prj: project, app: application });
   if (!place) throw new AppError('organization.not_found', `there is no organization ${organizationSlug}`);
   const errors: FieldErrors = {};
   if (project !== undefined && !place.project)

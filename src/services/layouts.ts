@@ -1,5 +1,5 @@
 /** Layouts one by one: of the organization, or of a project. */
-import type { LayoutEntry } from '../core/declarative.ts';
+import type { LayoutEntry } from '../core/configuration/document.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import { fold } from '../core/text.ts';

@@ -141,7 +141,7 @@ export async function changeLimits(
     await limits.updateLimits(trx, id, next);
     await record(deps, trx, id, { action: 'update', noun: 'limits', path: slug, ...changed });
   });
-  deps.directory.forget(id);
+  deps.tenantCache.invalidate(id);
   return describeLimits(deps, id);
 }
 

@@ -1,6 +1,6 @@
 /** Belfry's own mails (invites, password resets), written and sent by the same parts as everybody's messages. */
 import { randomUUID } from 'node:crypto';
-import { type CompiledMessage, compileMessage, renderMessage } from '../core/render.ts';
+import { type CompiledMessage, compileMessage, renderMessage } from '../core/render/render.ts';
 import type { Outcome, Sender } from '../providers/sending.ts';
 
 const invite = compileMessage({

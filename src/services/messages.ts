@@ -9,7 +9,7 @@ import {
   compileMessage,
   type MessageContent,
   type RenderOptions,
-} from '../core/render.ts';
+} from '../core/render/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
 import {
   type DeliveryParts,
@@ -18,14 +18,14 @@ import {
   type OccurrenceFacts,
 } from '../db/occurrences.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
+import { findRenderSnapshot } from '../db/render-snapshots.ts';
 import { findUserAsOf } from '../db/users.ts';
-import { findWording } from '../db/wordings.ts';
 import type { Deps } from './deps.ts';
 import type { EventPlan, PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
 import { describeUser, type UserFacts } from './recipients.ts';
-import { type Frame, frameOf } from './wordings.ts';
+import { type RenderContext, renderContextOf } from './render-snapshots.ts';
 
-export interface Around {
+export interface MessageContext {
   delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'>;
   occurrence: Trigger;
   person: Person;
@@ -41,20 +41,20 @@ export interface Written {
   content: Content;
   /** What it was written with. */
   message: PlannedMessage;
-  frame: Frame;
+  renderContext: RenderContext;
 }
 
 /**
  * Throws `template.failed`, also when there is no such version any more. Without `html`, an email is not set into its
  * layout: for whoever reads none, that would be half of the work.
  */
-export async function writeMessage(plans: Plans, around: Around, html = true): Promise<Written> {
-  const { delivery, occurrence, person, channel, plan } = around;
+export async function writeMessage(plans: Plans, context: MessageContext, html = true): Promise<Written> {
+  const { delivery, occurrence, person, channel, plan } = context;
   const { notification_id, version, address } = delivery;
   const message = await plans.findMessage(plan.organization.id, notification_id, version);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
-  const frame = frameOf(plan, channel, notification_id);
-  const options = optionsFor(frame, occurrence, person, address);
+  const renderContext = renderContextOf(plan, channel, notification_id);
+  const options = optionsFor(renderContext, occurrence, person, address);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -63,10 +63,10 @@ export async function writeMessage(plans: Plans, around: Around, html = true): P
     plan.organization.id,
     message,
     sources,
-    { ...options, layout: message.standsIn, html },
-    around.mark,
+    { ...options, layout: message.compiledLayout, html },
+    context.mark,
   );
-  return { content, message, frame };
+  return { content, message, renderContext };
 }
 
 /**
@@ -87,7 +87,7 @@ export async function viewMessage(
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
   if (delivery.wording === null) return renderAsOfNow(deps, organizationId, delivery, occurrence);
   const [wording, person] = await Promise.all([
-    findWording(db, organizationId, delivery.wording),
+    findRenderSnapshot(db, organizationId, delivery.wording),
     findUserAsOf(db, organizationId, delivery.user_id, delivery.user_version!),
   ]);
   if (!person) throw gone('user');
@@ -95,7 +95,7 @@ export async function viewMessage(
   const content = contentOf(wording.message as unknown as StoredMessage);
   const layout = wording.layout ?? undefined;
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(wording.frame as unknown as Frame, occurrence, person, delivery.address),
+    ...optionsFor(wording.renderContext as unknown as RenderContext, occurrence, person, delivery.address),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
 }
@@ -129,12 +129,12 @@ function gone(what: string): AppError {
 
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
 export function optionsFor(
-  frame: Frame,
+  renderContext: RenderContext,
   occurrence: Trigger,
   person: UserFacts,
   address: string | null,
 ): RenderOptions {
-  const { extra_context, event, application, project, organization, channel } = frame;
+  const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
   return {
     medium: channel.type,

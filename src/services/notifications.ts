@@ -1,7 +1,7 @@
 /** Notifications of an event one by one: who is told, when, by which channels, and in which words. */
-import type { NotificationEntry } from '../core/declarative.ts';
-import { toNotificationEntry } from '../core/declarative-export.ts';
-import type { MessageContent } from '../core/declarative-state.ts';
+import type { NotificationEntry } from '../core/configuration/document.ts';
+import { toNotificationEntry } from '../core/configuration/export.ts';
+import type { MessageContent } from '../core/configuration/state.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';

@@ -40,7 +40,7 @@ export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence,
  * the one batched statement that stores.
  */
 export async function triggerEvent(
-  { directory, occurrences, usage }: Deps,
+  { tenantCache, occurrences, usage }: Deps,
   place: Required<Place>,
   trigger: Trigger,
 ): Promise<string> {
@@ -51,7 +51,7 @@ export async function triggerEvent(
   }
   const now = Date.now();
   usage.admitTrigger(organization, options.recipients?.length ?? 0, now);
-  const channels = options.channels ? await directory.listUsableChannels(organization.id, project.id) : [];
+  const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
   const timing = planTrigger(options, channels, now, event.priority);
 
   const stored = await occurrences.add({

@@ -13,15 +13,15 @@ export { listChannels } from '../db/channels.ts';
 export { listEvents } from '../db/events.ts';
 export { listProjects } from '../db/projects.ts';
 
-export async function getOrganization({ directory }: Deps, slug: string): Promise<Place['organization']> {
-  const place = await directory.findPlace({ org: slug });
+export async function getOrganization({ tenantCache }: Deps, slug: string): Promise<Place['organization']> {
+  const place = await tenantCache.findPlace({ org: slug });
   if (!place) throw new AppError('organization.not_found', `there is no organization ${slug}`);
   return place.organization;
 }
 
-export async function getEvent({ directory }: Deps, slugs: Required<Slugs>): Promise<Required<Place>> {
+export async function getEvent({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<Place>> {
   const { org, prj, app, evt } = slugs;
-  const place = await directory.findPlace(slugs);
+  const place = await tenantCache.findPlace(slugs);
   if (!place) throw new AppError('organization.not_found', `there is no organization ${org}`);
   const { organization, project, application, event } = place;
   if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`);
@@ -84,7 +84,7 @@ export async function requireTwoFactor(
     });
     return { ...before, two_factor_required: required };
   });
-  deps.directory.forget(organizationId);
+  deps.tenantCache.invalidate(organizationId);
   return settings;
 }
 

@@ -1,19 +1,19 @@
 /**
  * What an event means, ready to use: filters and messages compiled, channels with their providers and open secrets.
- * Remembered like everything in the directory, until a change of the organization is announced.
+ * Remembered like everything in the tenant cache, until a change of the organization is announced.
  */
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
 import { compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { defaultLayout } from '../core/layout-default.ts';
+import { defaultLayout } from '../core/render/layout-default.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
   compileLayout,
   compileMessage,
   type MessageContent,
-} from '../core/render.ts';
+} from '../core/render/render.ts';
 import { fold } from '../core/text.ts';
 import { listAllLayouts } from '../db/layouts.ts';
 import {
@@ -27,8 +27,8 @@ import {
 import type { Provider } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
-import type { Known } from './directory.ts';
 import type { Rendering } from './rendering.ts';
+import type { Entries } from './tenant-cache.ts';
 
 export interface PlannedNotification extends DecidingNotification {
   id: number;
@@ -64,7 +64,7 @@ export interface PlannedChannel extends DecidingChannel {
 
 export interface PlannedMessage extends CompiledMessage {
   /** What it stands in as an email; undefined: the usual one. */
-  standsIn: CompiledLayout | undefined;
+  compiledLayout: CompiledLayout | undefined;
   /** What it was compiled from, and its layout. */
   source: Json;
   layoutSource: string;
@@ -87,21 +87,21 @@ export interface StoredMessage {
 export class Plans {
   /** What writes their messages. */
   readonly rendering: Rendering;
-  readonly #deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers'>;
-  readonly #events: Known<EventPlan> = new Map();
-  readonly #channels: Known<PlannedChannel[]> = new Map();
-  readonly #messages: Known<PlannedMessage> = new Map();
-  readonly #layouts: Known<PlannedLayout[]> = new Map();
+  readonly #deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers'>;
+  readonly #events: Entries<EventPlan> = new Map();
+  readonly #channels: Entries<PlannedChannel[]> = new Map();
+  readonly #messages: Entries<PlannedMessage> = new Map();
+  readonly #layouts: Entries<PlannedLayout[]> = new Map();
 
-  constructor(deps: Pick<Deps, 'db' | 'directory' | 'cipher' | 'providers' | 'rendering'>) {
+  constructor(deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers' | 'rendering'>) {
     this.#deps = deps;
     this.rendering = deps.rendering;
   }
 
   /** Undefined when the event has been deleted. */
   async findEvent(organizationId: number, eventId: number): Promise<EventPlan | undefined> {
-    const { db, directory } = this.#deps;
-    return directory.recall(
+    const { db, tenantCache } = this.#deps;
+    return tenantCache.getOrRead(
       this.#events,
       `${organizationId}/${eventId}`,
       async () => {
@@ -113,8 +113,8 @@ export class Plans {
   }
 
   async listChannels(organizationId: number): Promise<PlannedChannel[]> {
-    const { db, directory } = this.#deps;
-    const channels = await directory.recall(
+    const { db, tenantCache } = this.#deps;
+    const channels = await tenantCache.getOrRead(
       this.#channels,
       String(organizationId),
       async () => (await listPlannedChannels(db, organizationId)).map(row => this.#planChannel(organizationId, row)),
@@ -138,8 +138,8 @@ export class Plans {
     notificationId: number,
     version: number,
   ): Promise<PlannedMessage | undefined> {
-    const { db, directory } = this.#deps;
-    return directory.recall(
+    const { db, tenantCache } = this.#deps;
+    return tenantCache.getOrRead(
       this.#messages,
       `${organizationId}/${notificationId}/${version}`,
       async () => {
@@ -150,7 +150,7 @@ export class Plans {
         const layout = chooseLayout(layouts, row.project_id, message.layout);
         return {
           ...compileMessage({ ...message, overrides }, 'checked'),
-          standsIn: layout?.compiled(),
+          compiledLayout: layout?.compiled(),
           source: row.content,
           layoutSource: layout?.body ?? defaultLayout,
         };
@@ -171,8 +171,8 @@ export class Plans {
   }
 
   async #listLayouts(organizationId: number): Promise<PlannedLayout[]> {
-    const { db, directory } = this.#deps;
-    const layouts = await directory.recall(
+    const { db, tenantCache } = this.#deps;
+    const layouts = await tenantCache.getOrRead(
       this.#layouts,
       String(organizationId),
       async () =>

@@ -1,7 +1,8 @@
 /** A draft as its readers would see it, on each channel: nothing is stored or sent, and mistakes are part of the answer. */
+
+import { type Medium, media, type NotificationEntry } from '../core/configuration/document.ts';
+import { checkLayout, checkWords } from '../core/configuration/messages.ts';
 import { decide, selectChannels } from '../core/decide.ts';
-import { type Medium, media, type NotificationEntry } from '../core/declarative.ts';
-import { checkLayout, checkWords } from '../core/declarative-messages.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { compileExpression, compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
@@ -13,7 +14,7 @@ import {
   compileMessage,
   type LocalizedWords,
   type Words,
-} from '../core/render.ts';
+} from '../core/render/render.ts';
 import { fold } from '../core/text.ts';
 import type { Place } from '../db/places.ts';
 import { findRecipientByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
@@ -22,8 +23,8 @@ import type { Deps } from './deps.ts';
 import { optionsFor } from './messages.ts';
 import type { EventPlan, PlannedChannel } from './plans.ts';
 import { isPicked, strangerOf } from './recipients.ts';
-import { imagineOccurrence } from './simulation.ts';
-import { frameAround } from './wordings.ts';
+import { renderContextFor } from './render-snapshots.ts';
+import { sampleOccurrence } from './simulation.ts';
 
 export interface Draft {
   message: NotificationEntry['message'];
@@ -176,13 +177,13 @@ async function write(
   // Only what concerns this channel: what is wrong with the words of another stands in nobody's way.
   const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
   const address = planned ? (decide(planned, person, {})[0]?.address ?? null) : null;
-  const occurrence = imagineOccurrence(draft.context ?? {}, Date.now());
+  const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
   try {
-    const frame = frameAround(plan, channel, draft.extra_context ?? {});
+    const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {});
     const words = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: words, layout });
     const content = await rendering.render(plan.organization.id, compileMessage(words, 'checked'), sources, {
-      ...optionsFor(frame, occurrence, person, address),
+      ...optionsFor(renderContext, occurrence, person, address),
       layout: compiledLayout,
     });
     return { ...preview, content, missing: content.missing };

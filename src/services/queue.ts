@@ -5,7 +5,7 @@
 import { type Priority, priorities } from '../core/trigger.ts';
 import { listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
 import type { Db } from '../db/pool.ts';
-import { listLivingWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
+import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
 
 /** A round takes milliseconds, and an idle worker begins one every second. */
 const roundLimitMs = 60_000;
@@ -44,7 +44,7 @@ export class WorkerRounds {
 /** For `belfry doctor`: of all workers, wherever they run. Throws what is wrong. */
 export async function examineQueue(db: Db): Promise<string> {
   const overdue = await listOverdueAcrossTenants(db);
-  const workers = await listLivingWorkersAcrossTenants(db);
+  const workers = await listLiveWorkersAcrossTenants(db);
   const waited = Math.max(0, ...overdue.map(({ ms }) => ms));
   if (workers.length === 0 && waited > roundLimitMs) {
     throw new Error(`${tellOldest(overdue)}, and no worker is running: start one with \`belfry serve\``);
@@ -66,7 +66,7 @@ export async function examineQueue(db: Db): Promise<string> {
 export async function readQueue(db: Db, rounds: WorkerRounds | undefined, now: number): Promise<string> {
   const overdue = await listOverdueAcrossTenants(db);
   if (!rounds) {
-    const workers = await listLivingWorkersAcrossTenants(db);
+    const workers = await listLiveWorkersAcrossTenants(db);
     return `${tellOldest(overdue)}; ${workers.length === 0 ? 'no worker is running' : tellRounds(workers)}`;
   }
   const sinceMs = now - rounds.finishedAt;

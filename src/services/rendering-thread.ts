@@ -1,7 +1,7 @@
 /** What runs in the threads of rendering.ts: the rules of core/ by their full limits, and nothing else. */
 import { parentPort } from 'node:worker_threads';
 import { AppError } from '../core/errors.ts';
-import { parseMarkdown } from '../core/markdown.ts';
+import { parseMarkdown } from '../core/render/markdown.ts';
 import {
   type CompiledLayout,
   type CompiledMessage,
@@ -10,8 +10,8 @@ import {
   compileLayout,
   compileMessage,
   renderMessage,
-} from '../core/render.ts';
-import { TemplateError } from '../core/template.ts';
+} from '../core/render/render.ts';
+import { TemplateError } from '../core/render/template.ts';
 import type { Answer, Task } from './rendering.ts';
 
 /** The same message is written for many recipients, one after the other. */

@@ -7,7 +7,7 @@
 import { availableParallelism } from 'node:os';
 import type { Logger } from 'pino';
 import { AppError, type ErrorCode, type FieldErrors } from '../core/errors.ts';
-import type { Block } from '../core/markdown.ts';
+import type { Block } from '../core/render/markdown.ts';
 import {
   type CheckTemplate,
   type CompiledMessage,
@@ -17,9 +17,9 @@ import {
   type MessageContent,
   type RenderOptions,
   renderMessage,
-} from '../core/render.ts';
-import { TemplateError } from '../core/template.ts';
-import { inlineLimits, TooHeavy, tagCharacters } from '../core/template-limits.ts';
+} from '../core/render/render.ts';
+import { TemplateError } from '../core/render/template.ts';
+import { inlineLimits, TooHeavy, tagCharacters } from '../core/render/template-limits.ts';
 import { Turn } from '../lib/slices.ts';
 import { ThreadPool, ThreadStopped } from '../lib/thread-pool.ts';
 

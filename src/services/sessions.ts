@@ -80,7 +80,7 @@ export class SessionUse {
 /** The session that a cookie stands for; undefined when it is none or over. */
 export async function findSession(deps: Deps, token: string, now: number): Promise<sessions.Session | undefined> {
   const tokenHash = tokenHashOf(token);
-  const session = tokenHash && (await deps.directory.findSession(tokenHash));
+  const session = tokenHash && (await deps.tenantCache.findSession(tokenHash));
   if (!session) return undefined;
   const used = Math.max(session.lastUsedAt.getTime(), deps.signIn.use.lastUse(session.tokenHash));
   if (session.expiresAt.getTime() <= now || used + sessionLife.idleMs <= now) return undefined;

@@ -1,7 +1,7 @@
 /** Who would get what, written out, and why the others would not: everything decided, nothing stored or sent. */
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Content } from '../core/render.ts';
+import type { Content } from '../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
 import type { Place } from '../db/places.ts';
@@ -42,9 +42,9 @@ export async function simulate(
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
   mayReadUsers: boolean,
 ): Promise<Simulation> {
-  const { plans, directory } = deps;
+  const { plans, tenantCache } = deps;
   const now = Date.now();
-  planTrigger(options, await directory.listUsableChannels(organization.id, project.id), now);
+  planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
   const plan = await plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
 
@@ -78,7 +78,7 @@ export async function simulate(
     looked += recipientsAtOnce;
   } while (cursor && looked < mostRecipients);
 
-  const occurrence = imagineOccurrence(context, now);
+  const occurrence = sampleOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
   return { complete: cursor === null, notifications: found, recipients_shown: mayReadUsers, deliveries };
 }
@@ -91,7 +91,7 @@ function keepFirst(shown: Decided[], decisions: Decided[]): void {
 }
 
 /** One that was never stored. */
-export function imagineOccurrence(context: JsonObject, now: number) {
+export function sampleOccurrence(context: JsonObject, now: number) {
   return {
     id: '00000000-0000-7000-8000-000000000000',
     context,

@@ -7,7 +7,7 @@ import { type Reach, selectChannels } from '../core/decide.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import type { Json, JsonObject } from '../core/json.ts';
-import { type Content, compileMessage } from '../core/render.ts';
+import { type Content, compileMessage } from '../core/render/render.ts';
 import { readAddress } from '../core/text.ts';
 import type { Place } from '../db/places.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
@@ -16,7 +16,7 @@ import type { Deps } from './deps.ts';
 import { writeMessage } from './messages.ts';
 import type { PlannedChannel, PlannedProvider } from './plans.ts';
 import { findReader } from './preview.ts';
-import { imagineOccurrence } from './simulation.ts';
+import { sampleOccurrence } from './simulation.ts';
 
 export interface Trial {
   ok: boolean;
@@ -95,7 +95,7 @@ export async function tryNotification(
   const person = await findReader(deps, organization.id, user, mayReadUsers);
   const trial = await attempt(deps, channel, 0, to, async address => {
     const delivery = { address, notification_id: id, version: notification.version };
-    const occurrence = imagineOccurrence(context, Date.now());
+    const occurrence = sampleOccurrence(context, Date.now());
     const { content } = await writeMessage(plans, { delivery, occurrence, person, channel, plan });
     const path = `${project.slug}/${application.slug}/${event.slug}`;
     return { content, tags: { organization: organization.slug, event: path, notification: name } };

@@ -85,7 +85,7 @@ export async function addFactor(
     await deleteSessionsAcrossTenants(trx, account.id, tokenHash);
     return storeNewCodes(trx, account.id);
   });
-  deps.directory.forget(`account ${account.id}`);
+  deps.tenantCache.invalidate(`account ${account.id}`);
   return codes;
 }
 
@@ -117,7 +117,7 @@ export async function removeFactor(
       await factors.replaceRecoveryCodesAcrossTenants(trx, account.id, []);
     await recordEverywhere(deps, trx, account, action);
   });
-  deps.directory.forget(`account ${account.id}`);
+  deps.tenantCache.invalidate(`account ${account.id}`);
 }
 
 /** Those from before work no longer. */

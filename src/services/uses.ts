@@ -1,5 +1,5 @@
 /** Which notifications need a channel or a layout: as long as one does, it stays. */
-import type { MessageContent } from '../core/declarative-state.ts';
+import type { MessageContent } from '../core/configuration/state.ts';
 import { AppError } from '../core/errors.ts';
 import { fold } from '../core/text.ts';
 import { listAllChannels } from '../db/channels.ts';

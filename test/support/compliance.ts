@@ -4,7 +4,7 @@
  */
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { shapeErrors } from '../../src/core/declarative-shape.ts';
+import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { inject } from 'vitest';
-import { type House, openHouse, type Service, startService } from '../../src/app.ts';
+import { openRuntime, type Runtime, type Service, startService } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import { eventually } from './api.ts';
 import { runSql, template, withDatabase } from './sql.ts';
@@ -36,13 +36,13 @@ export function testConfig(url: string, env: Record<string, string> = {}): Confi
 }
 
 /** The services on a database of their own, without HTTP. */
-export async function testDatabase(): Promise<House> {
+export async function testDatabase(): Promise<Runtime> {
   const database = await createTestDatabase();
-  const house = await openHouse(testConfig(database.url), silent);
+  const runtime = await openRuntime(testConfig(database.url), silent);
   return {
-    ...house,
+    ...runtime,
     close: async () => {
-      await house.close();
+      await runtime.close();
       await database.drop();
     },
   };

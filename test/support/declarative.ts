@@ -8,7 +8,7 @@ import { exportCommand } from '../../src/cli/export.ts';
 import { formatError } from '../../src/cli/format.ts';
 import { plan } from '../../src/cli/plan.ts';
 import { loadConfig } from '../../src/config.ts';
-import type { ChannelEntry, Document, OrganizationDocument } from '../../src/core/declarative.ts';
+import type { ChannelEntry, Document, OrganizationDocument } from '../../src/core/configuration/document.ts';
 import type { Deps } from '../../src/services/deps.ts';
 
 const commands = { apply, plan, export: exportCommand };

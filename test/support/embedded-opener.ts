@@ -1,5 +1,5 @@
 /** Opens the embedded database of the folder in argv, prints what it got as one line, and leaves when stdin ends. */
-import { openEmbedded } from '../../src/db/embedded.ts';
+import { openEmbedded } from '../../src/embedded/embedded.ts';
 
 const [dataDir = ''] = process.argv.slice(2);
 const { url, created, release } = await openEmbedded({ dataDir, durable: false });

@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { type EmbeddedOptions, openEmbedded } from '../../src/db/embedded.ts';
+import { type EmbeddedOptions, openEmbedded } from '../../src/embedded/embedded.ts';
 
 export const opener = fileURLToPath(new URL('embedded-opener.ts', import.meta.url));
 export const run = promisify(execFile);
@@ -113,8 +113,8 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export async function eventually(check: () => boolean | Promise<boolean>, patienceMs = 10_000): Promise<void> {
-  for (const deadline = Date.now() + patienceMs; Date.now() < deadline; await sleep(20)) {
+export async function eventually(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
+  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(20)) {
     if (await check()) return;
   }
   throw new Error('It did not come to pass in time');

@@ -89,7 +89,7 @@ export async function openWorld(env: Record<string, string> = {}): Promise<Engin
     const nth = arrivals.filter(one => one.path === seen.path).length;
     return typeof reply === 'function' ? reply(seen, nth) : reply;
   });
-  const { deps, url } = service.house;
+  const { deps, url } = service.runtime;
   const replayed = new Set<number>();
   let count = 0;
 

@@ -1,9 +1,9 @@
 /** The sender of the SMTP provider, with a server for it; both are closed with the test. */
 import type { Static } from 'typebox';
 import { expect, onTestFinished } from 'vitest';
-import { shapeErrors } from '../../src/core/declarative-shape.ts';
+import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import { createOutbound } from '../../src/lib/outbound.ts';
-import { smtp } from '../../src/providers/email/smtp.ts';
+import { smtp } from '../../src/providers/email/smtp/smtp.ts';
 import type { Sender } from '../../src/providers/sending.ts';
 import { openSmtpPeer, type SmtpPeer, type SmtpPeerOptions } from './smtp.ts';
 import { openSmtpScript, type SmtpScript, type SmtpScriptOptions } from './smtp-script.ts';

@@ -1,7 +1,7 @@
 /** Sends one message through one provider to a real server, and tells what arrived there and what came of it. */
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll } from 'vitest';
-import type { Content } from '../../src/core/render.ts';
+import type { Content } from '../../src/core/render/render.ts';
 import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';

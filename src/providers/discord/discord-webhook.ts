@@ -1,6 +1,6 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render.ts';
+import type { Content } from '../../core/render/render.ts';
 import { cut, headingOf, paragraphs } from '../chat-text.ts';
 import { partsOfUrl, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';

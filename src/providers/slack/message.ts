@@ -1,4 +1,4 @@
-import type { Content } from '../../core/render.ts';
+import type { Content } from '../../core/render/render.ts';
 import { cut, escapeAngles, headingOf, paragraphs } from '../chat-text.ts';
 
 /** Slack cuts what is longer, or refuses it. */

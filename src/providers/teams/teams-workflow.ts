@@ -1,5 +1,5 @@
 /** A workflow that starts with "When a Teams webhook request is received" and posts the card it gets. */
-import type { Content } from '../../core/render.ts';
+import type { Content } from '../../core/render/render.ts';
 import { partsOfUrl, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';

@@ -1,6 +1,6 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render.ts';
+import type { Content } from '../../core/render/render.ts';
 import { cut, escapeAngles, headingOf, paragraphs } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type Answer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';

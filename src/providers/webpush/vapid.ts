@@ -6,7 +6,7 @@ import { createECDH, createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import webpush from 'web-push';
 import { isObject } from '../../core/json.ts';
-import type { Content } from '../../core/render.ts';
+import type { Content } from '../../core/render/render.ts';
 import { cut } from '../chat-text.ts';
 import { partsOfUrl, TimeoutMs } from '../fields.ts';
 import { sendHttp } from '../http-outcome.ts';

@@ -1,0 +1,249 @@
+/**
+ * The declarative file: an organization and everything that is configured in it, as one document. This schema is the
+ * form of the file, of the API's bodies and of an export alike.
+ */
+import { type Static, Type } from 'typebox';
+import { expressionLimits } from '../expressions.ts';
+import { templateLimits } from '../render/template-limits.ts';
+import { limits, slugPattern } from '../text.ts';
+import { priorities } from '../trigger.ts';
+
+/** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
+export const media = [
+  'email',
+  'sms',
+  'voice',
+  'whatsapp',
+  'telegram',
+  'slack',
+  'teams',
+  'discord',
+  'webhook',
+  'webpush',
+  'push',
+  'inbox',
+] as const;
+export type Medium = (typeof media)[number];
+
+const closed = { additionalProperties: false } as const;
+const section = 'Absent: not managed, left as it is.';
+
+const Slug = Type.String({
+  maxLength: limits.slug,
+  pattern: slugPattern,
+  patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
+});
+const Name = Type.String({
+  minLength: 1,
+  maxLength: limits.name,
+  pattern: '\\S',
+  patternHint: 'must not be blank',
+});
+const Email = Type.String({ format: 'email', maxLength: limits.email });
+const Data = Type.Record(Type.String(), Type.Unknown(), { description: 'Free-form JSON.' });
+const Expression = Type.String({ minLength: 1, maxLength: expressionLimits.source, description: 'JMESPath.' });
+const Subject = Type.String({ maxLength: 2_000, description: 'A template.' });
+const Body = Type.String({ maxLength: templateLimits.source, description: 'A template.' });
+const Locale = Type.String({ maxLength: limits.locale, description: 'A language such as en or pt-BR. Empty: none.' });
+
+export const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown }>(
+  Type.Object(
+    { use: Type.String({ description: 'The name of the provider; its own fields stand beside it.' }) },
+    { additionalProperties: true },
+  ),
+);
+
+export const ChannelEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    type: Type.Enum([...media], { description: 'The medium.' }),
+    enabled: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    on_unknown: Type.Optional(
+      Type.Enum(['resend', 'hold'], {
+        description: 'What to do with a message whose answer was lost: send it again, or keep it. Absent: resend.',
+      }),
+    ),
+    rate_per_second: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100_000,
+        description: 'Messages a second, of all workers. Absent: no limit.',
+      }),
+    ),
+    concurrency: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        description: 'Messages under way at once, of all workers. Absent: no limit.',
+      }),
+    ),
+    providers: Type.Optional(
+      Type.Array(ProviderEntry, {
+        maxItems: 10,
+        description: `Tried in order. A secret that is left out stays as it is stored, and null removes it. ${section}`,
+      }),
+    ),
+  },
+  closed,
+);
+
+const AddressEntry = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      pattern: '^[^\\r\\n]*[^\\s][^\\r\\n]*$',
+      patternHint: 'must be one line that is not blank, without CR and LF',
+    }),
+    value: Type.String({ minLength: 1, maxLength: limits.subscription }),
+  },
+  closed,
+);
+
+const UserEntry = Type.Object(
+  {
+    email: Email,
+    first_name: Type.Optional(Type.String({ maxLength: limits.name })),
+    last_name: Type.Optional(Type.String({ maxLength: limits.name })),
+    locked: Type.Optional(Type.Boolean()),
+    locale: Type.Optional(Locale),
+    custom_fields: Type.Optional(Data),
+    addresses: Type.Optional(Type.Array(AddressEntry, { description: `Besides the email itself. ${section}` })),
+  },
+  { ...closed, description: 'A field that is absent is left as it is.' },
+);
+
+export const LayoutEntry = Type.Object(
+  {
+    name: Name,
+    body: Type.String({
+      minLength: 1,
+      maxLength: templateLimits.source,
+      description: 'HTML with Liquid, around {{ content }}.',
+    }),
+  },
+  { ...closed, description: 'What an HTML mail stands in. The one named default is that of messages that name none.' },
+);
+
+const Words = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
+const locales = Type.Optional(
+  Type.Record(Type.String(), Words, {
+    description: 'What differs in a language, by its tag: pt-BR before pt before the words beside this.',
+  }),
+);
+export const Message = Type.Object(
+  {
+    subject: Type.Optional(Subject),
+    body: Body,
+    layout: Type.Optional(Type.String({ ...Name, description: "By name: the project's before the organization's." })),
+    strict: Type.Optional(
+      Type.Boolean({ description: 'Whether a variable that the context lacks fails the message. Absent: false.' }),
+    ),
+    locales,
+  },
+  closed,
+);
+export const Override = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body), locales }, closed);
+
+export const NotificationEntry = Type.Object(
+  {
+    name: Name,
+    active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    recipients: Type.Object(
+      {
+        list: Type.Optional(Name),
+        users: Type.Optional(Expression),
+        trigger: Type.Optional(Type.Literal(true, { description: 'Whom the trigger itself names.' })),
+      },
+      { ...closed, minProperties: 1 },
+    ),
+    channels: Type.Array(Slug, { minItems: 1, maxItems: 100, description: 'Slugs or types.' }),
+    filter: Type.Optional(Expression),
+    environs: Type.Optional(Type.Array(Name, { minItems: 1, maxItems: 100 })),
+    extra_context: Type.Optional(Data),
+    priority: Type.Optional(
+      Type.Enum([...priorities], {
+        description: "Absent: normal, and bulk for many recipients. A trigger's own wins.",
+      }),
+    ),
+    message: Message,
+    overrides: Type.Optional(
+      Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),
+    ),
+  },
+  closed,
+);
+
+export const EventEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    notifications: Type.Optional(Type.Array(NotificationEntry, { description: section })),
+  },
+  closed,
+);
+
+export const ApplicationEntry = Type.Object(
+  { slug: Slug, name: Name, events: Type.Optional(Type.Array(EventEntry, { description: section })) },
+  closed,
+);
+
+const ListEntry = Type.Object(
+  {
+    name: Name,
+    members: Type.Optional(Type.Array(Email, { description: `Emails of users. ${section}` })),
+  },
+  closed,
+);
+
+export const ProjectEntry = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    channels: Type.Optional(Type.Array(ChannelEntry, { description: `The project's own. ${section}` })),
+    layouts: Type.Optional(Type.Array(LayoutEntry, { description: `The project's own. ${section}` })),
+    distribution_lists: Type.Optional(Type.Array(ListEntry, { description: section })),
+    applications: Type.Optional(Type.Array(ApplicationEntry, { description: section })),
+  },
+  closed,
+);
+
+export const OrganizationDocument = Type.Object(
+  {
+    slug: Slug,
+    name: Name,
+    retention_days: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 3_650, description: `How long history is kept. ${section} At first: 90.` }),
+    ),
+    max_key_lifetime_days: Type.Optional(
+      // Without a union: its mistakes are told once.
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: 3_650,
+        description: `How long a key that is created from now on may live. ${section} Null, and at first: for ever.`,
+      }),
+    ),
+    channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
+    layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
+    users: Type.Optional(Type.Array(UserEntry, { description: section })),
+    projects: Type.Optional(Type.Array(ProjectEntry, { description: section })),
+  },
+  { $id: 'OrganizationDocument', ...closed },
+);
+
+export const Document = Type.Object({ organizations: Type.Array(OrganizationDocument) }, closed);
+
+export type ProviderEntry = Static<typeof ProviderEntry>;
+export type ChannelEntry = Static<typeof ChannelEntry>;
+export type LayoutEntry = Static<typeof LayoutEntry>;
+export type UserEntry = Static<typeof UserEntry>;
+export type NotificationEntry = Static<typeof NotificationEntry>;
+export type EventEntry = Static<typeof EventEntry>;
+export type ApplicationEntry = Static<typeof ApplicationEntry>;
+export type ListEntry = Static<typeof ListEntry>;
+export type ProjectEntry = Static<typeof ProjectEntry>;
+export type OrganizationDocument = Static<typeof OrganizationDocument>;
+export type Document = Static<typeof Document>;

@@ -1,0 +1,133 @@
+/** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+import type {
+  ChannelEntry,
+  EventEntry,
+  LayoutEntry,
+  NotificationEntry,
+  OrganizationDocument,
+  ProjectEntry,
+  UserEntry,
+} from './document.ts';
+import { toEntry } from './fields.ts';
+import type {
+  ChannelState,
+  EventState,
+  LayoutState,
+  NotificationState,
+  OrganizationState,
+  ProjectState,
+  ProviderState,
+  UserState,
+} from './state.ts';
+
+/** What an organization keeps its history for when nobody has said otherwise, in days. */
+const usualRetention = 90;
+
+/** Everything but secrets: `open` leaves out of a provider what must not be shown. */
+export function toDocument(
+  organization: OrganizationState,
+  open: (provider: ProviderState) => ProviderState,
+): OrganizationDocument {
+  const channel = (state: ChannelState): ChannelEntry => {
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, providers = [] } = state;
+    return {
+      slug,
+      name,
+      type: type as ChannelEntry['type'],
+      enabled,
+      ...(on_unknown !== 'resend' && { on_unknown }),
+      ...(rate_per_second !== null && { rate_per_second }),
+      ...(concurrency !== null && { concurrency }),
+      providers: providers.map(provider => toEntry(open(provider))),
+    };
+  };
+  const project = (state: ProjectState): ProjectEntry => {
+    const { slug, name, channels = [], layouts, lists = [], applications = [] } = state;
+    return {
+      slug,
+      name,
+      channels: channels.map(channel),
+      ...toLayouts(layouts),
+      distribution_lists: lists.map(({ name, members = [] }) => ({ name, members })),
+      applications: applications.map(({ slug, name, events = [] }) => ({
+        slug,
+        name,
+        events: events.map(toEventEntry),
+      })),
+    };
+  };
+  const { retention_days = usualRetention, max_key_lifetime_days = null } = organization;
+  const { slug, name, channels = [], layouts, users = [], projects = [] } = organization;
+  return {
+    slug,
+    name,
+    ...(retention_days !== usualRetention && { retention_days }),
+    ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
+    channels: channels.map(channel),
+    ...toLayouts(layouts),
+    users: users.map(toUserEntry),
+    projects: projects.map(project),
+  };
+}
+
+function toLayouts(layouts: LayoutState[] = []): { layouts?: LayoutEntry[] } {
+  return layouts.length > 0 ? { layouts: layouts.map(({ name, body }) => ({ name, body })) } : {};
+}
+
+function toUserEntry(user: UserState): UserEntry {
+  const { email, first_name = '', last_name = '', locked, locale, custom_fields = {}, addresses = [] } = user;
+  const own = { email, first_name, last_name, ...(locked && { locked }), ...(locale && { locale }) };
+  return { ...own, custom_fields, addresses };
+}
+
+function toEventEntry({ slug, name, active, notifications = [] }: EventState): EventEntry {
+  return { slug, name, active, notifications: notifications.map(toNotificationEntry) };
+}
+
+export function toNotificationEntry(notification: NotificationState): NotificationEntry {
+  const { name, active, recipients, channels, filter, environs, extra_context, priority, content } = notification;
+  return {
+    name,
+    ...(!active && { active }),
+    recipients,
+    channels,
+    ...(filter !== null && { filter }),
+    ...(environs !== null && { environs }),
+    ...(Object.keys(extra_context).length > 0 && { extra_context }),
+    ...(priority !== null && { priority }),
+    message: toMessage(content.message),
+    ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
+  };
+}
+
+/** Written out field by field, as the database does not keep the order of keys. */
+export function toMessage({
+  body,
+  layout,
+  strict,
+  ...words
+}: NotificationEntry['message']): NotificationEntry['message'] {
+  const { subject, locales } = toVariants(words);
+  return {
+    ...(subject !== undefined && { subject }),
+    body,
+    ...(layout !== undefined && { layout }),
+    ...(strict && { strict }),
+    ...(locales && { locales }),
+  };
+}
+
+type Variants = NonNullable<NotificationEntry['overrides']>[string];
+type Words = NonNullable<Variants['locales']>[string];
+
+function toVariants({ locales, ...words }: Variants): Variants {
+  return { ...toWords(words), ...(locales && { locales: mapValues(locales, toWords) }) };
+}
+
+function toWords({ subject, body }: Words): Words {
+  return { ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
+}
+
+function mapValues<T>(values: Record<string, T>, map: (value: T) => T): Record<string, T> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
+}

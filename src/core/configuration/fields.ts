@@ -1,0 +1,63 @@
+/** Which fields of a thing differ, as a person reads it: `providers.0.port: 25 → 2525`. */
+
+import { canonicalJson, isObject, type Json } from '../json.ts';
+import type { ChannelState, ProviderState } from './state.ts';
+
+export interface FieldChange {
+  field: string;
+  /** Null when there was nothing. */
+  from: unknown;
+  /** Null when there is to be nothing. */
+  to: unknown;
+}
+
+const hidden = '(secret)';
+
+/** Only what `after` says anything about. */
+export function compareFields(before: object, after: object): FieldChange[] {
+  const changes: FieldChange[] = [];
+  for (const [field, value] of Object.entries(after)) {
+    if (value !== undefined) compare(field, (before as Record<string, unknown>)[field], value, changes);
+  }
+  return changes;
+}
+
+/** The stored side has its secrets, and so has the other one: what was left out of the file has been filled in. */
+export function compareChannels(before: ChannelState, after: ChannelState): FieldChange[] {
+  const changes = compareFields(withoutSecrets(before), withoutSecrets(after));
+  for (const [i, { secrets }] of (after.providers ?? []).entries()) {
+    const stored = before.providers?.[i]?.secrets ?? {};
+    for (const field of new Set([...Object.keys(stored), ...Object.keys(secrets)])) {
+      const [from, to] = [stored[field] ?? null, secrets[field] ?? null];
+      if (canonicalJson(from) === canonicalJson(to)) continue;
+      changes.push({ field: `providers.${i}.${field}`, from: from && hidden, to: to && hidden });
+    }
+  }
+  return changes;
+}
+
+function withoutSecrets({ id: _, providers, ...own }: ChannelState) {
+  return { ...own, providers: providers?.map(toEntry) };
+}
+
+/** As it is kept and exported. */
+export function toEntry({ use, settings }: ProviderState): { use: string; [field: string]: Json } {
+  return { use, ...settings };
+}
+
+function compare(field: string, from: unknown, to: unknown, changes: FieldChange[]): void {
+  if (isObject(from) && isObject(to)) {
+    for (const key of new Set([...Object.keys(from), ...Object.keys(to)])) {
+      compare(`${field}.${key}`, own(from, key), own(to, key), changes);
+    }
+  } else if (Array.isArray(from) && Array.isArray(to) && [...from, ...to].every(isObject)) {
+    for (let i = 0; i < Math.max(from.length, to.length); i++) compare(`${field}.${i}`, from[i], to[i], changes);
+  } else if ((from === undefined) !== (to === undefined) || canonicalJson(from) !== canonicalJson(to)) {
+    changes.push({ field, from: from ?? null, to: to ?? null });
+  }
+}
+
+/** Not what every object inherits: a key may be named `constructor`. */
+function own(object: Record<string, unknown>, key: string): unknown {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}

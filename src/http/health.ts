@@ -1,0 +1,15 @@
+/** Is it alive, can it work: for load balancers and orchestrators. */
+import type { FastifyInstance } from 'fastify';
+import type { Deps } from '../services/deps.ts';
+import { checkHealth } from '../services/health.ts';
+import type { WorkerRounds } from '../services/queue.ts';
+
+export function registerHealth(app: FastifyInstance, deps: Deps, rounds?: WorkerRounds): void {
+  const hidden = { schema: { hide: true } };
+  app.get('/healthz', hidden, async () => ({ status: 'ok' }));
+  app.get('/readyz', hidden, async (_request, reply) => {
+    const checks = await checkHealth(deps, rounds, Date.now());
+    const ready = checks.every(check => check.ok);
+    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'not ready', checks });
+  });
+}
