@@ -49,6 +49,8 @@ async function bundleLibraries(): Promise<boolean> {
       format: 'esm',
       entryFileNames: '[name].mjs',
       chunkFileNames: 'shared-[hash].mjs',
+      // Names stay as they are, for stack traces. The text of all of it is kept in memory.
+      minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     });
     await bundle.close();
     await writeFile(path.join(fresh, 'bundles', 'manifest.json'), JSON.stringify(manifest));

@@ -1,18 +1,15 @@
 /** Runs the service in this process until it is told to stop. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { describeError } from './lib/describe-error.ts';
 import { createLineWriter } from './lib/line-writer.ts';
+import { releaseMemoryWhenSettled } from './lib/release-memory.ts';
 import { version } from './version.ts';
 
 /** Promised are ten seconds from the signal to the end. */
 const longestStopMs = 9_500;
-/** After this, whoever waited for the start has had the first answers. */
-const settleMs = 3_000;
 
 export async function serve(config: Config): Promise<void> {
   const lines = createLineWriter(process.stdout);
@@ -41,7 +38,7 @@ export async function serve(config: Config): Promise<void> {
       throw error;
     });
   if (service.runtime.embedded) await welcome(service, config.baseUrl ?? service.address);
-  setTimeout(giveBackMemory, settleMs).unref();
+  releaseMemoryWhenSettled();
 
   const signal = await stopped;
   log.info(`${signal}: finishing what is under way`);
@@ -71,13 +68,6 @@ async function launchDatabase(
 async function prettyLines() {
   const { default: pretty } = await import('pino-pretty');
   return pretty({ translateTime: 'HH:MM:ss.l', singleLine: true });
-}
-
-/** A start leaves 30 MB of garbage that an idle process would keep for good. It takes a quarter of a second. */
-function giveBackMemory(): void {
-  setFlagsFromString('--expose-gc');
-  const collect: NodeJS.GCFunction = runInNewContext('gc');
-  collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
 /** Also before the service is up: whoever presses Ctrl-C during the start waits for it and no longer. */

@@ -11,6 +11,7 @@ import { storeOccurrencesAcrossTenants } from '../src/db/accepting.ts';
 import {
   claimDeliveriesAcrossTenants,
   claimTheseAcrossTenants,
+  listClaimedAcrossTenants,
   type NewDelivery,
   type Settlement,
   settleDeliveriesAcrossTenants,
@@ -22,6 +23,7 @@ import {
   expandAcceptedAcrossTenants,
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
+import { releaseHeldAcrossTenants } from '../src/db/holds.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
 import { reserveMoments } from '../src/db/limits.ts';
 import { findOccurrencesAcrossTenants } from '../src/db/occurrences.ts';
@@ -34,6 +36,7 @@ import {
   listUsersAsRecipients,
 } from '../src/db/recipients.ts';
 import { findDueAcrossTenants } from '../src/db/turns.ts';
+import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../src/db/workers.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
 const size = 20_000;
@@ -122,6 +125,10 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
     },
   },
   'a look for what is due': { most: 100, run: () => findDueAcrossTenants(open.pool, [0, 1, 2]) },
+  'a look for workers that died': { most: 100, run: () => listDeadWorkersAcrossTenants(open.pool) },
+  'releasing what a worker was expanding': { most: 20, run: () => releaseOccurrencesAcrossTenants(open.pool, 7) },
+  'a look for claims whose answer was lost': { most: 20, run: () => listClaimedAcrossTenants(open.pool, 7, []) },
+  'releasing what was held': { most: 50, run: () => releaseHeldAcrossTenants(open.pool) },
   'triggers with an idempotency key': {
     most: 100,
     run: () => {
@@ -233,20 +240,21 @@ async function fill(): Promise<void> {
      select $1, l, i from generate_series(1, 2) l, generate_series(1, ${size}) i where l = 1 or i % 100 = 42`,
     [organization],
   );
-  // A history that has ended, the fan-out that is being sent, and one of which more is to come.
+  // A history that has ended, the fan-out that is being sent, one of which more is to come, and one of a dead worker.
   await pool.query(
     `insert into occurrences (organization_id, id, project_id, application_id, event_id, status, context, options,
-       due_at, created_at, deliveries, priority, cursor)
+       due_at, created_at, deliveries, priority, cursor, owner)
      select $1, case when i = 1 then $2::uuid else gen_random_uuid() end, 1, 1, 1,
-       case i when 1 then 'sending' when 2 then 'expanding' else 'completed' end, '{}', '{}', now(), now(), 1, 2,
-       case when i = 2 then '{"notification": 1, "source": "", "after": 0}'::jsonb end
+       case when i = 1 then 'sending' when i <= 3 then 'expanding' else 'completed' end, '{}', '{}', now(), now(), 1, 2,
+       case when i in (2, 3) then '{"notification": 1, "source": "", "after": 0}'::jsonb end, case when i = 3 then 7 end
      from generate_series(1, ${size}) i`,
     [organization, fanOut],
   );
   await pool.query(
     `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
-       attempts, priority, due_at)
-     select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2, $3
+       attempts, priority, due_at, owner)
+     select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2,
+       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end
      from generate_series(1, ${size}) i`,
     [organization, fanOut, dueAt],
   );

@@ -94,12 +94,14 @@ export async function claimTheseAcrossTenants(
   return rows;
 }
 
+const listClaimed = {
+  name: 'list_claimed',
+  text: `select ${claimed} from deliveries d where d.owner = $1 and d.status = 'sending' and d.id <> all($2::bigint[])`,
+};
+
 /** What this worker claimed without hearing of it: the answer to its claim was lost on the way. Nothing of it was sent. */
 export async function listClaimedAcrossTenants(pool: pg.Pool, owner: number, known: number[]): Promise<Delivery[]> {
-  const { rows } = await pool.query<Delivery>(
-    `select ${claimed} from deliveries d where d.owner = $1 and d.status = 'sending' and d.id <> all($2::bigint[])`,
-    [owner, known],
-  );
+  const { rows } = await pool.query<Delivery>({ ...listClaimed, values: [owner, known] });
   return rows;
 }
 

@@ -82,9 +82,10 @@ export async function listLiveWorkersAcrossTenants(db: Db): Promise<LiveWorker[]
   return rows;
 }
 
-/** Owners of unfinished work whose lock nobody holds. */
-export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
-  const { rows } = await sql<{ owner: number }>`
+// Asked every few seconds by every worker, also an idle one: planned each time, these were most of what one costs.
+const listDead = {
+  name: 'list_dead_workers',
+  text: `
     with recursive owners as (
       (select owner from deliveries where status = 'sending' order by owner limit 1)
       union all
@@ -100,19 +101,24 @@ export async function listDeadWorkersAcrossTenants(db: Db): Promise<number[]> {
       select from pg_locks
       where locktype = 'advisory' and classid = ${lockClass} and objid = busy.owner and objsubid = 2 and granted
         and database = (select oid from pg_database where datname = current_database())
-    )`.execute(db);
+    )`,
+};
+
+/** Owners of unfinished work whose lock nobody holds. */
+export async function listDeadWorkersAcrossTenants(pool: pg.Pool): Promise<number[]> {
+  const { rows } = await pool.query<{ owner: number }>(listDead);
   return rows.map(row => row.owner);
 }
 
+const releaseOccurrences = {
+  name: 'release_occurrences',
+  text: `update occurrences set owner = null where status = 'expanding' and owner = $1`,
+};
+
 /** Their occurrences are taken up where the last committed page left them. */
-export async function releaseOccurrencesAcrossTenants(db: Db, owner: number): Promise<number> {
-  const result = await db
-    .updateTable('occurrences')
-    .set({ owner: null })
-    .where('status', '=', 'expanding')
-    .where('owner', '=', owner)
-    .executeTakeFirst();
-  return Number(result.numUpdatedRows);
+export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: number): Promise<number> {
+  const { rowCount } = await pool.query({ ...releaseOccurrences, values: [owner] });
+  return rowCount!;
 }
 
 /**

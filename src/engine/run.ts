@@ -7,6 +7,7 @@ import { createCipher } from '../lib/cipher.ts';
 import { describeError } from '../lib/describe-error.ts';
 import { openKeyring } from '../lib/keyring.ts';
 import { createOutbound } from '../lib/outbound.ts';
+import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
@@ -137,3 +138,4 @@ port.once('message', async () => {
 await listener.start();
 await worker.start();
 tell({ kind: 'started' });
+releaseMemoryWhenSettled();

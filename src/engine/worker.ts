@@ -130,14 +130,14 @@ export class Worker {
    * recovery leaves it alone because this worker lives. Between rounds nothing is being claimed or expanded.
    */
   async #reclaimUnheard(owner: number): Promise<void> {
-    const { db, pool, log } = this.#engine;
+    const { pool, hot, log } = this.#engine;
     if (this.#former.length > 0) {
       const former = [...this.#former];
       await inheritAcrossTenants(pool, former, owner);
       this.#former.splice(0, former.length);
     }
-    const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
-    const deliveries = await listClaimedAcrossTenants(pool, owner, this.#inFlight.ids());
+    const occurrences = await releaseOccurrencesAcrossTenants(hot, owner);
+    const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
     this.#reclaimAt = Date.now() + reclaimEveryMs;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
@@ -240,7 +240,7 @@ export class Worker {
     while (!this.#stop.signal.aborted) {
       try {
         await this.#recoverOnce(Date.now());
-        await releaseHeldAcrossTenants(this.#engine.db);
+        await releaseHeldAcrossTenants(this.#engine.hot);
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }
@@ -249,14 +249,14 @@ export class Worker {
   }
 
   async #recoverOnce(now: number): Promise<void> {
-    const { db, pool, log } = this.#engine;
-    const dead = await listDeadWorkersAcrossTenants(db);
+    const { pool, hot, log } = this.#engine;
+    const dead = await listDeadWorkersAcrossTenants(hot);
     for (const owner of this.#suspects.keys()) if (!dead.includes(owner)) this.#suspects.delete(owner);
     for (const owner of dead) {
       const since = this.#suspects.get(owner) ?? now;
       this.#suspects.set(owner, since);
       if (now - since < graceMs) continue;
-      const occurrences = await releaseOccurrencesAcrossTenants(db, owner);
+      const occurrences = await releaseOccurrencesAcrossTenants(hot, owner);
       const deliveries = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
       log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
       this.wake('');

@@ -28,8 +28,11 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Metrics {
   const registry = new Registry();
-  // A coarser clock than the default: an idle process should sleep.
-  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+  // From the first time on that somebody reads them: it takes a clock that wakes the process, which should sleep when idle.
+  let startDefaults = () => {
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
+    startDefaults = () => {};
+  };
   const requests = new Counter({
     name: 'belfry_http_requests_total',
     help: 'Requests answered.',
@@ -80,7 +83,10 @@ export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Met
       requests.inc({ method, route, status });
       seconds.observe({ method, route }, elapsed);
     },
-    read: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    async read() {
+      startDefaults();
+      return { type: registry.contentType, text: await registry.metrics() };
+    },
   };
 }
 
