@@ -280,6 +280,17 @@ describe('deliveries of one trigger', () => {
     expectProblem(await trigger(ask, 'named', { recipients }), 400, 'limit.fan_out', ['options/recipients']);
   });
 
+  test('to strangers beyond the limit of users are not sent, and the occurrence and “why not?” say so', async () => {
+    const ask = await organization('strangers', 1, { users: 2 });
+    const recipients = ['p0@strangers.test', 'one@strangers.test', 'two@strangers.test'];
+    const { occurrence } = (await trigger(ask, 'strangers', { recipients })).body;
+    const ended = await outcome(ask, 'strangers', occurrence);
+    expect(ended).toMatchObject({ reason: 'limit.users', counts: { sent: 2 } });
+    expect((await shown(ask, 'strangers')).used.users).toBe(2);
+    const asked = { path: `/api/o/strangers/occurrence/${occurrence}/why/?user=two@strangers.test` };
+    expect((await ask(asked)).body.answers).toMatchObject([{ reason: 'limit.users' }]);
+  });
+
   test('have room for as many as are left', () => {
     expect(roomForDeliveries(null, 5, 7)).toBe(7);
     expect(roomForDeliveries(10, 0, 7)).toBe(7);

@@ -11,6 +11,7 @@ export const reasons = {
   'event.paused': 'the event or its application is paused',
   'channel.paused': 'the channel is paused',
   'limit.fan_out': 'the trigger has reached more recipients than the organization may with one',
+  'limit.users': 'the organization has as many users as it may, so nobody new could be told',
   no_recipients: 'no notification found anybody to tell',
   'notification.inactive': 'the notification is switched off',
   'notification.environ': 'the notification is for other environments',

@@ -151,7 +151,7 @@ async function storeFirstPages<Given extends NewDelivery>(
     plainArray(suppressed),
     plainArray(pages.map(page => page.priority)),
     pages.map(page => page.cursor && JSON.stringify(page.cursor)),
-    pages.map(page => (page.deliveries.length === 0 || page.reason === 'limit.fan_out' ? page.reason : null)),
+    pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
     pages.map(page => page.again ?? null),
   ];
   const { rows } = await client.query<{ stored_at: Date; ids: string[] }>({
@@ -249,7 +249,8 @@ const advancePage = {
   text: `
     update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
       cursor = $7, owner = null, priority = $6,
-      reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 = 'limit.fan_out' then $8 end, due_at = coalesce($9, o.due_at),
+      reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 like 'limit.%' then $8
+        when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
       status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
         when ${outstanding} = 0 then 'completed' else 'sending' end,
       completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
 import type { Queue } from '../db/turns.ts';
 import type { InboxWriter } from '../services/inbox.ts';
+import type { UsageMeter } from '../services/limits.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
 import type { RenderSnapshots } from '../services/render-snapshots.ts';
@@ -26,6 +27,7 @@ export interface Engine {
   inbox: InboxWriter;
   snapshots: RenderSnapshots;
   missingVariables: MissingVariables;
+  usage: UsageMeter;
   limits: Limits;
   marker: WorkMarker;
   log: Log;

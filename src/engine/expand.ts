@@ -14,6 +14,7 @@
  * once: nothing is claimed or read twice. Measured with 100,000 recipients and a provider that does nothing: see
  * bench/fan-out.ts; with one recipient each: bench/everyday.ts.
  */
+import type { Reason } from '../core/decide.ts';
 import { roomForDeliveries } from '../core/limits.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { NewDelivery } from '../db/deliveries.ts';
@@ -105,7 +106,12 @@ export async function expandNextPage(
   engine.turns.expanding[priority] = nextTurn(turn, claimed).after;
   const [occurrence] = claimed;
   if (!occurrence) return turn.after === 0 ? undefined : toExpanded([], [], false);
-  const page = await decideSafely(engine, new RecipientReader(readers(engine), true), occurrence, room.page(priority));
+  const page = await decideSafely(
+    engine,
+    new RecipientReader(readers(engine), engine.usage),
+    occurrence,
+    room.page(priority),
+  );
   deferOverflow([page], room);
   return toExpanded([page], await storePageAcrossTenants(engine.hot, owner, page), false);
 }
@@ -141,7 +147,7 @@ async function decideMany(
   occurrences: ClaimedOccurrence[],
   limit: number,
 ): Promise<ExpansionPage<Given>[]> {
-  const recipients = new RecipientReader(readers(engine), true);
+  const recipients = new RecipientReader(readers(engine), engine.usage);
   const pages: ExpansionPage<Given>[] = [];
   let decided = 0;
   let size = firstGroup;
@@ -239,13 +245,19 @@ async function decideOne(
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
-    reason: isOver ? 'limit.fan_out' : (decided.refused[0]?.reason ?? 'no_recipients'),
+    reason: limitOf(isOver, decided.isOverUserLimit) ?? decided.refused[0]?.reason ?? 'no_recipients',
     deliveries: decisions.map(decision => ({
       ...toDelivery(decision),
       priority: priorityOf(options, decision.notification.priority, fansOut),
       occurrence,
     })),
   };
+}
+
+/** Which limit of the organization left somebody out: kept with the occurrence, also where others were told. */
+function limitOf(isOverFanOut: boolean, isOverUsers: boolean): Reason | undefined {
+  if (isOverFanOut) return 'limit.fan_out';
+  return isOverUsers ? 'limit.users' : undefined;
 }
 
 function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {

@@ -10,6 +10,7 @@ import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/inbox.ts';
+import { UsageMeter } from '../services/limits.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
 import { RenderSnapshots } from '../services/render-snapshots.ts';
@@ -74,6 +75,7 @@ const worker = new Worker(
     inbox: createInboxWriter(pool),
     snapshots: new RenderSnapshots(db),
     missingVariables,
+    usage: new UsageMeter(db),
     limits,
     marker,
     log,

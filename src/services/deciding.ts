@@ -22,6 +22,8 @@ export interface DecidedPage {
   cursor: Cursor | null;
   /** Notifications that are for nobody this time, and why. */
   refused: { notification: PlannedNotification; reason: Reason }[];
+  /** Whether somebody whom the trigger names was left out: the organization may have no more users. */
+  isOverUserLimit: boolean;
 }
 
 export interface Question {
@@ -47,7 +49,8 @@ export async function decidePage(
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
   const decisions = new Map<string, Decided>();
   const refused: DecidedPage['refused'] = [];
-  const pageTo = (cursor: Cursor | null) => ({ decisions: [...decisions.values()], cursor, refused });
+  const pageTo = (cursor: Cursor | null) => ({ decisions: [...decisions.values()], cursor, refused, isOverUserLimit });
+  let isOverUserLimit = false;
   let room = limit;
   for (const notification of plan.notifications) {
     const { id } = notification;
@@ -65,7 +68,8 @@ export async function decidePage(
     for (const source of sources.slice(Math.max(0, resumed))) {
       if (room === 0) return pageTo({ notification: id, source: source.key, after });
       const page = { after, limit: room };
-      const { people, next } = await recipients.read(plan, source, page, mark);
+      const { people, next, isOverLimit } = await recipients.read(plan, source, page, mark);
+      isOverUserLimit ||= isOverLimit ?? false;
       mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
       decideAll(decisions, notification, channels, people, options);

@@ -98,8 +98,7 @@ export class UsageMeter {
       known.count += created;
       return;
     }
-    const count = await limits.countUsers(trx, id);
-    this.#users.set(id, { count, readAt: now });
+    const count = await this.#countUsers(trx, id, now);
     if (count <= most) return;
     const room = Math.max(0, most - (count - created));
     throw new AppError(
@@ -107,6 +106,26 @@ export class UsageMeter {
       `the organization may have ${most} users and there is room for ${room} more: delete some that are not needed, or ask ` +
         'whoever runs this installation for more',
     );
+  }
+
+  /** How many of the wanted users may be created now; they count as created. */
+  async takeRoomForUsers(trx: Db, id: number, wanted: number, now: number): Promise<number> {
+    const most = (await limits.findLimits(trx, id))?.users ?? null;
+    if (most === null) return wanted;
+    let known = this.#users.get(id);
+    if (!known || now - known.readAt >= countedForMs || known.count + wanted > most) {
+      await this.#countUsers(trx, id, now);
+      known = this.#users.get(id)!;
+    }
+    const taken = Math.max(0, Math.min(wanted, most - known.count));
+    known.count += taken;
+    return taken;
+  }
+
+  async #countUsers(trx: Db, id: number, now: number): Promise<number> {
+    const count = await limits.countUsers(trx, id);
+    this.#users.set(id, { count, readAt: now });
+    return count;
   }
 }
 

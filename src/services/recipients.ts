@@ -13,6 +13,7 @@ import {
 } from '../db/recipients.ts';
 import { createMissingUsers } from '../db/users.ts';
 import { filterInSlices } from '../lib/slices.ts';
+import type { UsageMeter } from './limits.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
 
 /** `key` tells one from what may take its place while a fan-out is going on. */
@@ -37,12 +38,19 @@ export interface RecipientPage {
   people: Person[];
   /** What the next page comes after; undefined after the last. */
   next: number | undefined;
+  /** Whether somebody was left out because the organization may have no more users. */
+  isOverLimit?: boolean;
+}
+
+interface Named {
+  people: Person[];
+  isOverLimit: boolean;
 }
 
 interface NamedRequest {
   organizationId: number;
   names: string[];
-  resolve: (people: Person[]) => void;
+  resolve: (named: Named) => void;
   reject: (error: unknown) => void;
 }
 
@@ -52,14 +60,14 @@ interface NamedRequest {
  */
 export class RecipientReader {
   readonly #deps: { db: Db; pool: pg.Pool };
-  readonly #createUsers: boolean;
+  readonly #usage: UsageMeter | undefined;
   readonly #pages = new Map<string, Promise<Person[]>>();
   #named: NamedRequest[] = [];
 
-  /** `createUsers`: whether an email of nobody becomes a user. In a simulation it only seems so. */
-  constructor(deps: { db: Db; pool: pg.Pool }, createUsers: boolean) {
+  /** With `usage`, an email of nobody becomes a user, as far as the organization may have more. In a simulation it only seems so. */
+  constructor(deps: { db: Db; pool: pg.Pool }, usage?: UsageMeter) {
     this.#deps = deps;
-    this.#createUsers = createUsers;
+    this.#usage = usage;
   }
 
   /** `mark` is called before each evaluation of a tenant's expression. */
@@ -67,9 +75,9 @@ export class RecipientReader {
     const organizationId = plan.organization.id;
     if ('names' in source) {
       const names = source.names.slice(page.after, page.after + page.limit);
-      const people = await this.#findNamed(organizationId, names);
+      const { people, isOverLimit } = await this.#findNamed(organizationId, names);
       const next = page.after + names.length;
-      return { people, next: next < source.names.length ? next : undefined };
+      return { people, next: next < source.names.length ? next : undefined, isOverLimit };
     }
     const people = await this.#readPage(organizationId, plan.project.id, source, page);
     const next = people.length < page.limit ? undefined : people.at(-1)!.position;
@@ -100,7 +108,7 @@ export class RecipientReader {
     return reading;
   }
 
-  #findNamed(organizationId: number, names: string[]): Promise<Person[]> {
+  #findNamed(organizationId: number, names: string[]): Promise<Named> {
     return new Promise((resolve, reject) => {
       this.#named.push({ organizationId, names, resolve, reject });
       // Whoever asks in the same turn of the event loop is answered together.
@@ -121,12 +129,16 @@ export class RecipientReader {
       }
       const found = await this.#find(wanted);
       const missing = [...wanted].filter(([name, { email }]) => !found.has(name) && isEmail(email));
-      if (!this.#createUsers) for (const [name, one] of missing) found.set(name, strangerOf(one));
-      else if (missing.length > 0) await this.#create(missing, found);
+      if (!this.#usage) for (const [name, one] of missing) found.set(name, strangerOf(one));
+      const left = this.#usage && missing.length > 0 ? await this.#create(this.#usage, missing, found) : undefined;
       for (const { organizationId, names, resolve } of requests) {
-        const people = new Set(names.map(name => found.get(nameOf(organizationId, fold(name)))));
+        const keys = names.map(name => nameOf(organizationId, fold(name)));
+        const people = new Set(keys.map(key => found.get(key)));
         people.delete(undefined);
-        resolve([...people] as Person[]);
+        resolve({
+          people: [...people] as Person[],
+          isOverLimit: left !== undefined && keys.some(key => left.has(key)),
+        });
       }
     } catch (error) {
       for (const { reject } of requests) reject(error);
@@ -138,11 +150,15 @@ export class RecipientReader {
     return new Map(people.map(person => [nameOf(person.organization_id, person.username), person]));
   }
 
-  /** As when recipients are added to a list. */
-  async #create(missing: [string, Wanted][], found: Map<string, Person>): Promise<void> {
+  /** As when recipients are added to a list. Returns those for whom the organization had no room. */
+  async #create(usage: UsageMeter, missing: [string, Wanted][], found: Map<string, Person>): Promise<Set<string>> {
+    const left = new Set<string>();
     for (const [organizationId, some] of Map.groupBy(missing, ([, one]) => one.organizationId)) {
-      const people = some.map(([, { username, email }]) => ({ username, email }));
       await this.#deps.db.transaction().execute(async trx => {
+        const room = await usage.takeRoomForUsers(trx, organizationId, some.length, Date.now());
+        for (const [name] of some.slice(room)) left.add(name);
+        const people = some.slice(0, room).map(([, { username, email }]) => ({ username, email }));
+        if (people.length === 0) return;
         await createMissingUsers(trx, organizationId, people);
         await addMissingEmails(
           trx,
@@ -152,6 +168,7 @@ export class RecipientReader {
       });
     }
     for (const [name, person] of await this.#find(new Map(missing))) found.set(name, person);
+    return left;
   }
 }
 

@@ -55,7 +55,7 @@ export async function simulate(
     suppressed: {} as Record<string, number>,
   }));
   const shown: Decided[] = [];
-  const recipients = new RecipientReader(deps, false);
+  const recipients = new RecipientReader(deps);
   let cursor: Cursor | null = null;
   let looked = 0;
   do {

@@ -84,7 +84,11 @@ async function explainStranger(deps: Deps, asked: Asked, who: string) {
     channels: channels.map(({ id }) => id),
     addresses: [who, fold(who)],
   });
-  const stranger = absent(null, 'user.unknown', `nobody here has the username or address ${who}`);
+  const isNamed = asked.options.recipients?.some(name => fold(name) === fold(who));
+  const stranger =
+    isNamed && occurrence.reason === 'limit.users'
+      ? absent(null, 'limit.users')
+      : absent(null, 'user.unknown', `nobody here has the username or address ${who}`);
   return { deliveries, answers: [...deliveries.map(answerOf), stranger] };
 }
 
