@@ -157,7 +157,7 @@ describe('expressions', () => {
   test('a filter shows its value on the context, and whether it matches', async () => {
     const filter = async (text: string) => (await preview({ message, filter: text, context: { n: 5 } })).filter;
     expect(await filter('n > `3`')).toEqual({ value: true, matches: true });
-    expect(await filter('n')).toEqual({ value: 5, matches: true });
+    expect(await filter('n')).toEqual({ value: 5, matches: false });
     expect(await filter('m')).toEqual({ value: null, matches: false });
     expect(await filter('length(n)')).toEqual({ error: expect.any(String) });
     expect(await filter('n >')).toEqual({ error: expect.stringContaining('yntax') });
@@ -175,7 +175,11 @@ describe('expressions', () => {
 test('whoever may not read users is shown nobody real', async () => {
   const { deps } = service.runtime;
   const { key } = await createKey(deps, 'acme', { name: 'words', permissions: ['template:read'] });
-  const body = { message: { body: '{{ user.first_name }} {{ user.email }}' }, users: 'email', channels: ['mail'] };
+  const body = {
+    message: { body: '{{ user.first_name }} {{ user.email }}' },
+    users: 'length(email) > `0`',
+    channels: ['mail'],
+  };
   const answer = await ask({ method: 'POST', path, body, key });
   expect(answer.body).toMatchObject({ user: 'ada@example.test', users: null });
   expect(answer.text).not.toContain('acme.test');

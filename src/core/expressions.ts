@@ -14,6 +14,7 @@ import {
   weigh,
 } from './expression-costs.ts';
 import { isObject, type Json } from './json.ts';
+import { findPredicateMistake } from './predicate.ts';
 
 export { ExpressionLimit } from './expression-costs.ts';
 
@@ -28,7 +29,7 @@ export const expressionLimits = {
   output: 100_000,
 } as const;
 
-/** What the expression makes of a value, and whether that counts as true. Throws when it does not parse. */
+/** What the expression makes of a value, and whether that is `true`. Throws when it does not parse. */
 export function compileExpression(
   expression: string,
   steps: number = expressionLimits.steps,
@@ -38,22 +39,31 @@ export function compileExpression(
     const value = evaluate(given);
     // The same list a thousand times in a list is small here, and large as soon as it is written out.
     if (weigh(value, expressionLimits.output) > expressionLimits.output) throw new ExpressionLimit('yields too much');
-    return { value, isTrue: isTrue(value) };
+    return { value, isTrue: value === true };
   };
 }
 
-/** Throws when it does not parse; the predicate throws when the value or the work is not what it takes. */
+/**
+ * Throws when it does not parse; the predicate throws when the value or the work is not what it takes. Only `true` is
+ * true: JMESPath's own idea of truth, by which any text or list is, lets a slip in a filter tell everybody.
+ */
 export function compilePredicate(
   expression: string,
   steps: number = expressionLimits.steps,
 ): (value: unknown) => boolean {
   const evaluate = prepareExpression(expression, steps);
-  return value => isTrue(evaluate(value));
+  return value => evaluate(value) === true;
 }
 
-/** Throws when it does not parse. */
-export function checkExpression(expression: string): void {
-  parseExpression(expression);
+/** What is wrong with a filter, as the end of a sentence; undefined when it is fine. */
+export function findFilterMistake(expression: string): string | undefined {
+  let tree: Tree;
+  try {
+    tree = parseExpression(expression);
+  } catch (error) {
+    return `is not a JMESPath expression: ${error instanceof Error ? error.message : String(error)}`;
+  }
+  return findPredicateMistake(tree);
 }
 
 function prepareExpression(expression: string, steps: number): (value: unknown) => Json {
@@ -81,13 +91,6 @@ function parseExpression(expression: string): Tree {
 
 function inWords(error: unknown): unknown {
   return error instanceof RangeError ? new ExpressionLimit('is nested too deep, or takes too long a list') : error;
-}
-
-/** JMESPath's own truth: false, null and whatever is empty are not. */
-function isTrue(value: Json): boolean {
-  if (value === null || value === false || value === '') return false;
-  if (Array.isArray(value)) return value.length > 0;
-  return !isObject(value) || Object.keys(value).length > 0;
 }
 
 type Tree = ReturnType<typeof compile>;

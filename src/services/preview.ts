@@ -4,7 +4,7 @@ import { type Medium, media, type NotificationEntry } from '../core/configuratio
 import { checkLayout, checkWords } from '../core/configuration/messages.ts';
 import { decide, selectChannels } from '../core/decide.ts';
 import { AppError, invalid } from '../core/errors.ts';
-import { compileExpression, compilePredicate, expressionLimits } from '../core/expressions.ts';
+import { compileExpression, compilePredicate, expressionLimits, findFilterMistake } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import {
   type CheckTemplate,
@@ -196,6 +196,8 @@ async function write(
 /** Empty is the same as none. */
 function tryFilter(filter: string | undefined, context: JsonObject): Preview['filter'] {
   if (!filter) return null;
+  const mistake = findFilterMistake(filter);
+  if (mistake) return { error: mistake };
   try {
     const { value, isTrue } = compileExpression(filter)(context);
     return { value, matches: isTrue };
@@ -210,12 +212,9 @@ async function tryUsers(
   expression: string | undefined,
 ): Promise<Preview['users']> {
   if (!expression) return null;
-  let picks: (user: unknown) => boolean;
-  try {
-    picks = compilePredicate(expression, expressionLimits.stepsForUser);
-  } catch (error) {
-    return { error: (error as Error).message };
-  }
+  const mistake = findFilterMistake(expression);
+  if (mistake) return { error: mistake };
+  const picks = compilePredicate(expression, expressionLimits.stepsForUser);
   const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: usersTried });
   const picked = await filterInSlices(people, person => isPicked(picks, person));
   return { matches: picked.length, of: people.length };

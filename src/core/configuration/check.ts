@@ -5,7 +5,7 @@
  */
 
 import { type FieldErrors, invalid } from '../errors.ts';
-import { checkExpression } from '../expressions.ts';
+import { findFilterMistake } from '../expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, readAddress } from '../text.ts';
@@ -164,12 +164,8 @@ function checkNames(
 
 function checkFilter(value: unknown, at: string, complain: Complain): void {
   if (typeof value !== 'string' || value === '') return;
-  try {
-    checkExpression(value);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    complain(at, `is not a JMESPath expression: ${reason}`);
-  }
+  const mistake = findFilterMistake(value);
+  if (mistake) complain(at, mistake);
 }
 
 function checkChannels(value: unknown, at: string, { complain, checkProvider }: Checking): void {
