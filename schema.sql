@@ -283,6 +283,8 @@ CREATE TABLE deliveries (
   wording uuid,
   user_version integer,
   crashes smallint NOT NULL DEFAULT 0,
+  attempt_ms integer,
+  failed_attempts jsonb,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);

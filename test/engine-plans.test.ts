@@ -302,6 +302,7 @@ function outcomes(ids: number[]): Settlement[] {
     due_at: null,
     wording: null,
     user_version: null,
+    attempt: { began_at: new Date(), ms: 5 },
     event_id: 1,
     since: new Date(),
   }));

@@ -126,10 +126,15 @@ export interface Settlement {
   /** What it was written with; null where it was not, or with what it was decided with. */
   wording: string | null;
   user_version: number | null;
+  /** When the provider was called and how long that took; null where it was not. */
+  attempt: { began_at: Date; ms: number } | null;
   /** For the statistics, of its occurrence: the event, and when it was due. Null where the occurrence is gone. */
   event_id: number | null;
   since: Date | null;
 }
+
+/** So many failed attempts are kept, the last ones. */
+const keptAttempts = 20;
 
 // One statement for a batch: the deliveries, the counts of their occurrences (complete when nothing is outstanding), and
 // the statistics of the hour. Everything is touched in the order of its keys, so that two workers never wait crosswise.
@@ -147,12 +152,18 @@ const settle = {
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,
         owner = null, due_at = coalesce(g.due_at, d.due_at),
         wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
-        sent_at = case when g.status = 'sent' then now() else d.sent_at end
+        sent_at = case when g.status = 'sent' then now() else d.sent_at end,
+        attempt_ms = coalesce(g.attempt_ms, d.attempt_ms),
+        failed_attempts = case when g.attempt_ms is null or g.status = 'sent' then d.failed_attempts else
+          case when jsonb_array_length(d.failed_attempts) >= ${keptAttempts} then d.failed_attempts - 0
+            else coalesce(d.failed_attempts, '[]') end ||
+          jsonb_build_array(jsonb_build_object('at', g.began_at, 'provider', g.provider, 'outcome',
+            case when g.status = 'unknown' then 'unknown' else 'failed' end, 'detail', g.detail, 'ms', g.attempt_ms)) end
       from unnest($2::bigint[], $3::uuid[], $4::bigint[], $5::smallint[], $6::boolean[], $7::text[], $8::text[],
         $9::text[], $10::text[], $11::text[], $12::smallint[], $13::smallint[], $14::timestamptz[], $15::uuid[],
-        $16::integer[], $17::bigint[], $18::timestamptz[]) as g (
+        $16::integer[], $17::bigint[], $18::timestamptz[], $19::integer[], $20::timestamptz[]) as g (
         organization_id, occurrence_id, id, attempts, tried, status, reason, detail, provider, provider_message_id,
-        provider_index, provider_attempts, due_at, wording, user_version, event_id, since)
+        provider_index, provider_attempts, due_at, wording, user_version, event_id, since, attempt_ms, began_at)
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
         and d.status = $1 and d.attempts = g.attempts
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
@@ -181,6 +192,8 @@ function toArrays(settlements: Settlement[]): unknown[] {
     plain(one => one.user_version),
     plain(one => one.event_id),
     plain(one => one.since && `"${one.since.toISOString()}"`),
+    plain(one => one.attempt && one.attempt.ms),
+    plain(one => one.attempt && `"${one.attempt.began_at.toISOString()}"`),
   ];
 }
 
@@ -194,7 +207,8 @@ const settleSent = {
     with settled as (
       update deliveries d set status = 'sent', reason = null, detail = null, provider = $4,
         provider_message_id = coalesce(($8::text[])[width_bucket(d.id, $5::bigint[])], d.provider_message_id),
-        owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording)
+        owner = null, sent_at = now(), wording = coalesce($7::uuid, d.wording),
+        attempt_ms = ($13::integer[])[width_bucket(d.id, $5::bigint[])]
       where d.organization_id = $2 and d.occurrence_id = $3 and d.id between $9 and $10
         and ($5::bigint[])[width_bucket(d.id, $5::bigint[])] = d.id and d.status = $1 and d.attempts = $6
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, $11::bigint as event_id,
@@ -248,7 +262,8 @@ async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
   const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, wording, names];
-  const values = [...same, ids[0], ids.at(-1), event_id, since];
+  const took = plainArray(run.map(one => one.attempt && one.attempt.ms));
+  const values = [...same, ids[0], ids.at(-1), event_id, since, took];
   const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;
 }

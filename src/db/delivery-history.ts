@@ -140,3 +140,39 @@ async function list(
     order by d.occurrence_id desc, d.id desc`.execute(db);
   return rows;
 }
+
+export interface Attempt {
+  at: Date;
+  provider: string | null;
+  outcome: 'sent' | 'failed' | 'unknown';
+  /** The provider's own words. */
+  detail: string | null;
+  ms: number | null;
+}
+
+interface AttemptRow {
+  status: string;
+  provider: string | null;
+  sent_at: Date | null;
+  attempt_ms: number | null;
+  failed_attempts: (Omit<Attempt, 'at'> & { at: string })[] | null;
+}
+
+/** The calls of providers for one delivery, the oldest first; undefined when there is no such delivery. */
+export async function findAttempts(
+  db: Db,
+  organizationId: number,
+  occurrenceId: string,
+  id: number,
+): Promise<Attempt[] | undefined> {
+  const { rows } = await sql<AttemptRow>`
+    select status, provider, sent_at, attempt_ms, failed_attempts from deliveries
+    where organization_id = ${organizationId} and occurrence_id = ${occurrenceId} and id = ${id}`.execute(db);
+  const [row] = rows;
+  if (!row) return undefined;
+  const failed = (row.failed_attempts ?? []).map(one => ({ ...one, at: new Date(one.at) }));
+  if (!row.sent_at) return failed;
+  const at = new Date(row.sent_at.getTime() - (row.attempt_ms ?? 0));
+  const sent: Attempt = { at, provider: row.provider, outcome: 'sent', detail: null, ms: row.attempt_ms };
+  return [...failed, sent].sort((a, b) => a.at.getTime() - b.at.getTime());
+}

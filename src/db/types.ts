@@ -122,6 +122,8 @@ export interface Deliveries {
   wording: string | null;
   user_version: number | null;
   crashes: Generated<number>;
+  attempt_ms: number | null;
+  failed_attempts: NullableJson;
 }
 
 export interface DeliveryStats {
@@ -469,7 +471,7 @@ export interface Users {
   last_key: Generated<string>;
 }
 
-export interface RenderSnapshots {
+export interface Wordings {
   organization_id: number;
   id: string;
   content: JsonColumn;
@@ -522,6 +524,6 @@ export interface Tables {
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
-  wordings: RenderSnapshots;
+  wordings: Wordings;
   worker_rounds: WorkerRounds;
 }

@@ -146,6 +146,7 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
   }
   noteMissing(engine, delivery, outgoing);
   const inApp = channel.providers[index]!.provider.name === 'inbox';
+  const beganAt = Date.now();
   const outcome = await (inApp
     ? storeInApp(engine, delivery, outgoing)
     : engine.senders.send(channel, index, outgoing));
@@ -155,8 +156,10 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
       engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
     );
   }
+  const endedAt = Date.now();
+  const attempt = { began_at: new Date(beganAt), ms: Math.max(0, endedAt - beganAt) };
   const user_version = person.version === delivery.user_version ? null : person.version;
-  return { ...judge(delivery, channel, outcome, outgoing, Date.now()), wording, user_version };
+  return { ...judge(delivery, channel, outcome, outgoing, endedAt), wording, user_version, attempt };
 }
 
 /**
@@ -301,6 +304,7 @@ function settlementOf(delivery: Delivery, change: Pick<Settlement, 'status'> & P
     due_at: null,
     wording: null,
     user_version: null,
+    attempt: null,
     event_id: null,
     since: null,
     ...change,
