@@ -4,6 +4,7 @@
  * statistics, is filled in from what there is, so that it agrees.
  */
 import type pg from 'pg';
+import { latencyBucketText } from '../src/core/latency.ts';
 
 export interface Sizes {
   users: number;
@@ -325,8 +326,7 @@ async function fillStatistics(sql: pg.Client): Promise<void> {
   await sql.query(
     `insert into latency_stats (organization_id, hour, bucket, count)
      select organization_id, date_trunc('hour', created_at),
-       width_bucket(extract(epoch from sent_at - created_at) * 1000,
-         array[10, 20, 50, 100, 200, 500, 1000, 2000, 5000]::numeric[]), count(*)
+       ${latencyBucketText('extract(epoch from sent_at - created_at)::float8 * 1000')}, count(*)
      from deliveries where status = 'sent' group by 1, 2, 3`,
   );
 }

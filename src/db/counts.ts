@@ -1,6 +1,6 @@
 /** Counts that are kept whenever deliveries end, so that nobody ever counts them: of their occurrence, and by the hour. */
 import type pg from 'pg';
-import { latencyBounds } from '../core/latency.ts';
+import { latencyBucketText } from '../core/latency.ts';
 import { endedStatuses } from '../core/statuses.ts';
 
 /**
@@ -35,7 +35,7 @@ export function countText(changed: string): string {
     ), latencies as (
       insert into latency_stats (organization_id, hour, bucket, count)
       select organization_id, date_trunc('hour', now()),
-        width_bucket(extract(epoch from now() - least(since, now())) * 1000, '{${latencyBounds.join()}}'::numeric[]),
+        ${latencyBucketText('extract(epoch from now() - since)::float8 * 1000')},
         sum(count)
       from ended where status = 'sent' and since is not null
       group by 1, 2, 3 order by 1, 2, 3

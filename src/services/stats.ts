@@ -1,5 +1,5 @@
 /** How an organization does: what came in, what went out, how fast, and what wants a look. */
-import { latencyBounds, latencyPercentile } from '../core/latency.ts';
+import { latencyPercentile } from '../core/latency.ts';
 import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import * as stats from '../db/stats.ts';
 import { listUnsummedAcrossTenants, moveSummed, sumDay } from '../db/stats-sums.ts';
@@ -48,12 +48,10 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
 }
 
 function describeLatency(latencies: { bucket: number; count: number }[]) {
-  const counts = Array.from({ length: latencyBounds.length + 1 }, () => 0);
-  for (const { bucket, count } of latencies) if (bucket in counts) counts[bucket] = count;
   return {
-    p50_ms: latencyPercentile(counts, 0.5),
-    p95_ms: latencyPercentile(counts, 0.95),
-    p99_ms: latencyPercentile(counts, 0.99),
+    p50_ms: latencyPercentile(latencies, 0.5),
+    p95_ms: latencyPercentile(latencies, 0.95),
+    p99_ms: latencyPercentile(latencies, 0.99),
   };
 }
 
