@@ -1,4 +1,6 @@
 /** argv, env → exit code. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { type Command, type Terminal, wrongUsage } from './cli/command.ts';
 import { findCommand } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
@@ -22,8 +24,9 @@ const terminal: Terminal = {
   print: text => console.log(text),
   warn: text => console.error(text),
   interactive: process.stdout.isTTY === true,
-  withDeps: async work => {
+  withDeps: async (work, { mayCreate } = { mayCreate: false }) => {
     const { config } = terminal;
+    if (!config.databaseUrl && !mayCreate) requireDatabase(config.dataDir);
     const [{ openRuntime }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
     const runtime = await openRuntime(config, pino({ level: 'silent' }));
     try {
@@ -37,6 +40,16 @@ const terminal: Terminal = {
     await (await import('./serve.ts')).serve(role ? { ...config, role } : config);
   },
 };
+
+/** Whoever looks into a folder without a database has most often named the wrong one, and is told so. */
+function requireDatabase(dataDir: string): void {
+  if (existsSync(path.join(dataDir, 'postgres'))) return;
+  throw new AppError(
+    'database.missing',
+    `there is no database in ${path.resolve(dataDir)}: set BELFRY_DATA_DIR to the folder of your installation, ` +
+      'or DATABASE_URL to its PostgreSQL; `belfry serve` makes a new one',
+  );
+}
 
 export async function run([name = 'help', ...args]: string[]): Promise<number> {
   try {

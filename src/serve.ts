@@ -1,4 +1,5 @@
 /** Runs the service in this process until it is told to stop. */
+import path from 'node:path';
 import { pino } from 'pino';
 import type { Service } from './app.ts';
 import type { Config } from './config.ts';
@@ -37,7 +38,7 @@ export async function serve(config: Config): Promise<void> {
       await launched?.opening.then(database => database.release()).catch(() => {});
       throw error;
     });
-  if (service.runtime.embedded) await welcome(service, config.baseUrl ?? service.address);
+  if (service.runtime.embedded) await welcome(service, config);
   releaseMemoryWhenSettled();
 
   const signal = await stopped;
@@ -80,21 +81,24 @@ function signalled(): Promise<NodeJS.Signals> {
 }
 
 /** On an empty embedded database: something to try, and how. */
-async function welcome({ runtime }: Service, address: string): Promise<void> {
+async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }: Config): Promise<void> {
   const { createDemo } = await import('./services/demo.ts');
   const demo = await createDemo(runtime.deps);
   if (!demo) return;
+  const address = baseUrl ?? own;
   const url = `${address}${demo.triggerPath}`;
+  // They work in any shell, also in one that has not the same settings.
+  const command = `BELFRY_DATA_DIR=${shellWord(path.resolve(dataDir))} npx belfry`;
   console.log(`
   Belfry ${version} is running.
 
   Console     ${address}/
   Sign in     ${demo.signIn.email}
   Password    ${demo.signIn.password}
-              (shown this once; another with: npx belfry account reset-password --email ${demo.signIn.email})
+              (shown this once; another with: ${command} account reset-password --email ${demo.signIn.email})
   Reference   ${address}/docs
   API key     ${demo.key}
-              (shown this once; more with: npx belfry key create --help)
+              (shown this once; more with: ${command} key create --help)
 
   Trigger the demo event:
 
@@ -102,6 +106,11 @@ curl -X POST ${url} -H 'Authorization: Key ${demo.key}' -H 'Content-Type: applic
 
   Stop with Ctrl-C.
 `);
+}
+
+/** Quoted where a shell would read more into it. */
+function shellWord(text: string): string {
+  return /^[\w./@:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** As pino's own, but written out once a millisecond: a line of the log took 2.6 µs and takes 1.8. */

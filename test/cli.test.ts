@@ -1,4 +1,5 @@
 /** The command line as a user meets it: the real program, what it prints, where, and its exit code. */
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -298,3 +299,14 @@ describe('migrate and doctor', () => {
     expect(away.stdout).toMatch(/^FAIL +database/m);
   });
 });
+
+test.each([['account', 'list'], ['key', 'list', '--org', 'acme'], ['doctor'], ['export']])(
+  '%s looks for a database in the data folder, says where there is none, and makes none',
+  async (...args) => {
+    const folder = path.join(tmpdir(), `belfry-absent-${process.pid}-${args[0]}`);
+    const { code, stdout, stderr } = await belfry(args, { BELFRY_DATA_DIR: folder });
+    expect(code).toBe(1);
+    expect(stdout + stderr).toContain(`there is no database in ${folder}`);
+    expect(existsSync(folder)).toBe(false);
+  },
+);

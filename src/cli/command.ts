@@ -13,7 +13,8 @@ export interface Terminal {
   /** Whether a person is looking at standard output. */
   interactive: boolean;
   /** Opens the database (starting the embedded one when nobody else has) for as long as the work takes. */
-  withDeps<T>(work: (deps: Deps) => Promise<T>): Promise<T>;
+  /** Without a database there, it fails; only with `mayCreate` one is made in the data folder. */
+  withDeps<T>(work: (deps: Deps) => Promise<T>, options?: { mayCreate: boolean }): Promise<T>;
   /** Runs the service, in another role than configured if one is given, until it is told to stop. */
   serve(role: Role | undefined): Promise<void>;
 }

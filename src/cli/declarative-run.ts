@@ -26,7 +26,7 @@ export async function runOnFiles(verb: Verb, args: string[], terminal: Terminal)
   try {
     const changes = remote
       ? await runRemotely(remote, verb, files.document.organizations, prune)
-      : await terminal.withDeps(deps => work[verb](deps, files.document, { prune }));
+      : await terminal.withDeps(deps => work[verb](deps, files.document, { prune }), { mayCreate: verb === 'apply' });
     const { json } = values;
     const text = describeChanges(changes, { done: verb === 'apply', coloured: terminal.interactive });
     terminal.print(json ? JSON.stringify({ changes }, null, 2) : text);

@@ -106,6 +106,7 @@ const catalogue = {
   'secret.key_in_use': ['conflict', 'The old key is still in use'],
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
+  'database.missing': ['not_found', 'There is no database'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],
   'service.unavailable': ['unavailable', 'Belfry cannot do this right now'],
   'service.internal': ['internal', 'Something went wrong inside Belfry'],
