@@ -46,6 +46,10 @@ export interface Occurrence {
   event: string | null;
   status: OccurrenceStatus;
   reason: string | null;
+  /** Null where it waits for a pause to end. */
+  due_at: Date | null;
+  /** Whether it, or what is left of it, waits for something that is paused. */
+  is_held: boolean;
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
@@ -57,7 +61,15 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
 
 const columns = sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.reason, o.created_at, o.completed_at,
-  o.correlation_id,
+  o.correlation_id, nullif(o.due_at, 'infinity') as due_at,
+  case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
+    when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (
+      -- The last of a fan-out are those that a pause finds waiting.
+      select from (
+        select d.status, d.due_at from deliveries d
+        where d.organization_id = o.organization_id and d.occurrence_id = o.id order by d.id desc limit 100
+      ) last where last.status = 'pending' and last.due_at = 'infinity')
+    else false end as is_held,
   jsonb_build_object(
     'pending', o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown,
     'sent', o.sent, 'failed', o.failed, 'suppressed', o.suppressed, 'cancelled', o.cancelled, 'expired', o.expired,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { outcomeOf } from '../core/outcome.ts';
 import { fold } from '../core/text.ts';
 import * as occurrences from '../services/occurrences.ts';
 import { showDelivery } from './deliveries.ts';
@@ -9,8 +10,16 @@ const tag = 'Occurrences';
 
 type Summary = Awaited<ReturnType<typeof occurrences.listOccurrences>>[number];
 
-function summarize({ created_at, completed_at, ...rest }: Summary) {
-  return { ...rest, created_at: created_at.toISOString(), completed_at: completed_at?.toISOString() ?? null };
+function summarize(row: Summary) {
+  const { created_at, completed_at, due_at } = row;
+  const outcome = outcomeOf(row, Date.now());
+  return {
+    ...row,
+    outcome,
+    scheduled_for: outcome === 'scheduled' ? due_at!.toISOString() : null,
+    created_at: created_at.toISOString(),
+    completed_at: completed_at?.toISOString() ?? null,
+  };
 }
 
 export const occurrenceRoutes: Route[] = [

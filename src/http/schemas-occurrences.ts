@@ -1,5 +1,6 @@
 /** The shapes of occurrences and their deliveries. */
 import { Type } from 'typebox';
+import { outcomes } from '../core/outcome.ts';
 import { deliveryStatuses, occurrenceStatuses } from '../core/statuses.ts';
 import { limits } from '../core/text.ts';
 import { maybeMoment, maybeText, moment, url } from './schemas.ts';
@@ -7,7 +8,16 @@ import { maybeMoment, maybeText, moment, url } from './schemas.ts';
 const occurrenceFields = {
   identifier: Type.String({ format: 'uuid' }),
   event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
-  status: Type.Enum([...occurrenceStatuses]),
+  status: Type.Enum([...occurrenceStatuses], { description: 'Where it is on its way through the engine.' }),
+  outcome: Type.Enum([...outcomes], {
+    description:
+      'How it stands, in one word: `scheduled` for later, `held` by a pause, `expanding` while its recipients are looked ' +
+      'up, `sending`, and at the end `sent`, `partly_failed`, `failed`, `nobody` (no recipients), `suppressed`, ' +
+      '`cancelled` or `expired`.',
+  }),
+  scheduled_for: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'When it will be sent, if that is later.',
+  }),
   reason: Type.Union([Type.String(), Type.Null()], {
     description: 'Why it came to nothing, or stopped before everybody was reached.',
   }),

@@ -1,0 +1,42 @@
+/** How an occurrence stands, in one word for people: the same in the API, the console and everywhere else. */
+import type { EndedStatus, OccurrenceStatus } from './statuses.ts';
+
+export const outcomes = [
+  'scheduled',
+  'held',
+  'expanding',
+  'sending',
+  'sent',
+  'partly_failed',
+  'failed',
+  'nobody',
+  'suppressed',
+  'cancelled',
+  'expired',
+] as const;
+export type OccurrenceOutcome = (typeof outcomes)[number];
+
+export interface OutcomeFacts {
+  status: OccurrenceStatus;
+  reason: string | null;
+  /** When it is to be expanded; null where that waits for a pause to end. */
+  due_at: Date | null;
+  /** Whether it waits for something that is paused. */
+  is_held: boolean;
+  counts: Record<EndedStatus, number>;
+}
+
+export function outcomeOf({ status, reason, due_at, is_held, counts }: OutcomeFacts, now: number): OccurrenceOutcome {
+  if (status !== 'completed') {
+    if (is_held) return 'held';
+    if (status === 'sending') return 'sending';
+    return status === 'accepted' && due_at && due_at.getTime() > now ? 'scheduled' : 'expanding';
+  }
+  // Whether an unknown one arrived is for a person to find out: until then it has not.
+  const failed = counts.failed + counts.unknown;
+  if (failed > 0) return counts.sent > 0 ? 'partly_failed' : 'failed';
+  if (counts.sent > 0) return 'sent';
+  if (counts.cancelled > 0 || reason === 'cancelled') return 'cancelled';
+  if (counts.expired > 0 || reason === 'expired') return 'expired';
+  return counts.suppressed > 0 ? 'suppressed' : 'nobody';
+}
