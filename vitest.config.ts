@@ -1,11 +1,21 @@
+import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
+/** `npm run test:fast`: the tests that need no database, service or browser. */
+const needsService = /support\/(accounts|api|browser|database|embedded|process|sink|sql|tenants)\.ts'|\/embedded\.ts'/;
+
+function listFast(): string[] {
+  const files = readdirSync('test').filter(name => name.endsWith('.test.ts'));
+  return files.map(name => `test/${name}`).filter(file => !needsService.test(readFileSync(file, 'utf8')));
+}
+
+export default defineConfig(({ mode }) => ({
   test: {
-    include: ['test/**/*.test.ts'],
-    globalSetup: 'test/support/cluster.ts',
+    ...(mode === 'fast'
+      ? { include: listFast() }
+      : { include: ['test/**/*.test.ts'], globalSetup: 'test/support/cluster.ts' }),
     testTimeout: 60_000,
     hookTimeout: 120_000,
     maxWorkers: 2,
   },
-});
+}));

@@ -173,7 +173,7 @@ describe('a hostile value', () => {
     fc.assert(
       fc.property(fc.oneof(hostile, fc.jsonValue({ maxDepth: 3 })), value => {
         // It is a key too, and would take the place of one of the others.
-        fc.pre(!['a', 'b', 'c'].includes(String(value)));
+        fc.pre(!['a', 'b', 'c'].includes(JSON.stringify(value).replaceAll(/[[\]"]/g, '')));
         const { data } = write('webhook', value, 'json') as unknown as { data: Record<string, unknown> };
         const same = JSON.parse(JSON.stringify(value));
         expect(data.b).toEqual(same);
