@@ -13,17 +13,16 @@ import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import type { Session } from './sessions.ts';
 
-interface Reach {
-  organization_id: number | null;
+interface KeyScope {
+  organization_id: number;
   project_id: number | null;
 }
 
 /** A key reaches its organization, unless it is narrowed to something in it. */
-export async function listReached(deps: Deps, reach: Reach, session: Session | undefined, page: PageRequest) {
+export async function listReached(deps: Deps, scope: KeyScope | null, session: Session | undefined, page: PageRequest) {
   if (session) return listReachedAcrossTenants(deps.db, session.account.id, session.account.admin, page);
-  const id = reach.organization_id!;
-  if (reach.project_id !== null || page.after >= id) return [];
-  const organization = await getOrganization(deps.db, id);
+  if (!scope || scope.project_id !== null || page.after >= scope.organization_id) return [];
+  const organization = await getOrganization(deps.db, scope.organization_id);
   return organization ? [organization] : [];
 }
 
