@@ -29,8 +29,7 @@ function answer(call: Call, row: changes.KeyView) {
 }
 
 function unchanged(call: Call) {
-  const check = ifMatch(call);
-  return (current: changes.KeyView) => check(tagOf(current));
+  return ifMatch(call, tagOf);
 }
 
 export const listKeys = plain(['org'], {

@@ -1,8 +1,9 @@
 import { Type } from 'typebox';
 import { OrganizationDocument } from '../core/configuration/document.ts';
+import { limits, slugPattern } from '../core/text.ts';
 import * as organizations from '../services/organizations.ts';
 import { ifMatch, tagged } from './etag.ts';
-import { plain, slugsOf } from './route.ts';
+import { list, plain, slugsOf } from './route.ts';
 import { CascadeQuery, Deleted, deletionOf, Organization } from './schemas.ts';
 
 const OrganizationSettings = Type.Object(
@@ -23,6 +24,46 @@ const OrganizationChanges = Type.Object(
   { name: Type.Optional(name), retention_days, max_key_lifetime_days },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
+
+export const listOrganizations = list([], {
+  id: 'listOrganizations',
+  summary: 'List organizations',
+  description: 'Those that the caller reaches: of a key its own, of a person those where they are a member.',
+  tag: 'Organizations',
+  item: Type.Object({ slug: Type.String(), name: Type.String() }, { $id: 'OrganizationName' }),
+  list: ({ deps, caller, session }, page) => organizations.listReached(deps, caller.scope, session, page),
+});
+
+export const createOrganization = plain([], {
+  id: 'createOrganization',
+  summary: 'Create organization',
+  description:
+    'Whoever creates it is its owner. Only admin accounts have the permission; a key belongs to one organization.',
+  tag: 'Organizations',
+  status: 201,
+  problems: [409],
+  body: Type.Object(
+    {
+      slug: Type.String({ minLength: 1, maxLength: limits.slug, pattern: slugPattern }),
+      name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' }),
+    },
+    { $id: 'NewOrganization', additionalProperties: false },
+  ),
+  answer: Type.Object(
+    {
+      slug: Type.String(),
+      name: Type.String(),
+      retention_days: Type.Integer(),
+      created_at: Type.String({ format: 'date-time' }),
+    },
+    { $id: 'CreatedOrganization' },
+  ),
+  handle: async ({ deps, session, body, reply, link }) => {
+    const { created_at, ...created } = await organizations.createOrganization(deps, session!, body);
+    reply.header('location', link(`/api/o/${created.slug}/`));
+    return { ...created, created_at: created_at.toISOString() };
+  },
+});
 
 export const retrieveOrganization = plain(['org'], {
   id: 'retrieveOrganization',

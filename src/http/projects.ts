@@ -22,9 +22,8 @@ function showProject({ organization, link }: ProjectCall, { slug, name }: projec
 }
 
 /** The tag is that of the form with its links. */
-function unchanged(call: ProjectCall): (current: projects.Project) => void {
-  const check = ifMatch(call);
-  return current => check(showProject(call, current));
+function unchanged(call: ProjectCall) {
+  return ifMatch<projects.Project>(call, current => showProject(call, current));
 }
 
 export const listProjects = list(['org'], {

@@ -31,9 +31,8 @@ function showAddress({ disabled_at, ...address }: users.WholeAddress) {
 }
 
 /** If-Match holds for all changes of a user: the tag is that of the profile. */
-function unchanged(call: Call): users.Check<users.Profile> {
-  const check = ifMatch(call);
-  return current => check(showProfile(current));
+function unchanged(call: Call) {
+  return ifMatch(call, showProfile);
 }
 
 const update = (id: string) =>

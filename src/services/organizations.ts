@@ -1,6 +1,9 @@
 import { AppError } from '../core/errors.ts';
+import { listReachedAcrossTenants } from '../db/accounts.ts';
+import { addMember } from '../db/memberships.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import * as organizations from '../db/organizations.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -8,6 +11,35 @@ import { type Check, change, type Deleted, type Deletion, deleteEntry, putEntry,
 import { isTwoFactor, type Session } from './sessions.ts';
 
 export type { Place } from '../db/organizations.ts';
+
+interface KeyScope {
+  organization_id: number;
+  project_id: number | null;
+}
+
+/** A key reaches its organization, unless it is narrowed to something in it. */
+export async function listReached(deps: Deps, scope: KeyScope | null, session: Session | undefined, page: PageRequest) {
+  if (session) return listReachedAcrossTenants(deps.db, session.account.id, session.account.admin, page);
+  if (!scope || scope.project_id !== null || page.after >= scope.organization_id) return [];
+  const organization = await organizations.getOrganization(deps.db, scope.organization_id);
+  return organization ? [organization] : [];
+}
+
+export async function createOrganization(deps: Deps, { account }: Session, fields: { slug: string; name: string }) {
+  return deps.db.transaction().execute(async trx => {
+    await organizations.lockConfigurationAcrossTenants(trx, [fields.slug]);
+    if ((await organizations.findOrganizationsAcrossTenants(trx, [fields.slug])).length > 0) {
+      throw new AppError('resource.exists', `there is an organization ${fields.slug} already`, {
+        fields: { slug: ['is taken by another organization'] },
+      });
+    }
+    const id = await organizations.createOrganizationAcrossTenants(trx, fields);
+    await addMember(trx, id, account.id, 'owner');
+    await record(deps, trx, id, { action: 'create', noun: 'organization', path: fields.slug, after: fields });
+    const { retention_days, created_at } = (await organizations.getOrganization(trx, id))!;
+    return { ...fields, retention_days, created_at };
+  });
+}
 
 export async function getOrganization({ tenantCache }: Deps, slug: string): Promise<Place['organization']> {
   const place = await tenantCache.findPlace({ org: slug });
