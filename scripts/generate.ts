@@ -17,6 +17,11 @@ import { readSchema, type Schema } from './schema-read.ts';
 import { schemaToSql } from './schema-sql.ts';
 import { schemaToTypes } from './schema-types.ts';
 
+interface ApiDocument {
+  components: { schemas: Record<string, object> };
+  paths: Record<string, Record<string, object>>;
+}
+
 const root = new URL('../', import.meta.url);
 const schema = await migratedSchema();
 const files = {
@@ -75,7 +80,22 @@ async function describeApi(): Promise<string> {
     describe: registerSwagger,
   });
   await server.ready();
-  const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;
+  const described = server.swagger() as unknown as ApiDocument;
   await server.close();
-  return text;
+  const present = await readFile(new URL('openapi.json', root), 'utf8').catch(() => undefined);
+  const document = present ? inOrderOf(JSON.parse(present) as ApiDocument, described) : described;
+  return `${JSON.stringify(document, null, 2)}\n`;
+}
+
+/** What is there already keeps its place: rearranging the table of routes changes nothing for those who read the document. */
+function inOrderOf(present: ApiDocument, described: ApiDocument): ApiDocument {
+  const paths = sortKeys(present.paths, described.paths);
+  for (const [path, operations] of Object.entries(paths)) paths[path] = sortKeys(present.paths[path] ?? {}, operations);
+  const schemas = sortKeys(present.components.schemas, described.components.schemas);
+  return { ...described, components: { ...described.components, schemas }, paths };
+}
+
+function sortKeys<T>(present: object, described: Record<string, T>): Record<string, T> {
+  const known = Object.keys(present).filter(key => key in described);
+  return Object.fromEntries([...new Set([...known, ...Object.keys(described)])].map(key => [key, described[key]!]));
 }

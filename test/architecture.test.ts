@@ -135,7 +135,7 @@ const acrossTenants: Record<string, string> = {
   listShorterRetentionsAcrossTenants: 'maintenance: which organizations keep less',
   listUnsummedAcrossTenants: 'maintenance: whose days are to be summed',
   lockConfigurationAcrossTenants: 'the organization may not exist yet',
-  releaseHeldAcrossTenants: 'maintenance',
+  releasePausedAcrossTenants: 'maintenance',
   releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',

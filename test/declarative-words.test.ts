@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NotificationEntry, OrganizationDocument } from '../src/core/configuration/document.ts';
 import { renderMessage } from '../src/core/render/render.ts';
-import type { Place } from '../src/db/places.ts';
+import type { Place } from '../src/db/organizations.ts';
 import { applyConfiguration, exportConfiguration, planConfiguration } from '../src/services/declarative.ts';
 import type { Deps } from '../src/services/deps.ts';
 import { simulate } from '../src/services/simulation.ts';

@@ -13,6 +13,7 @@ import {
   claimTheseAcrossTenants,
   listClaimedAcrossTenants,
   type NewDelivery,
+  releasePausedAcrossTenants,
   type Settlement,
   settleDeliveriesAcrossTenants,
 } from '../src/db/deliveries.ts';
@@ -23,7 +24,6 @@ import {
   expandAcceptedAcrossTenants,
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
-import { releaseHeldAcrossTenants } from '../src/db/holds.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
 import { reserveMoments } from '../src/db/limits.ts';
 import { findOccurrencesAcrossTenants } from '../src/db/occurrences.ts';
@@ -128,7 +128,7 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
   'a look for workers that died': { most: 100, run: () => listDeadWorkersAcrossTenants(open.pool) },
   'releasing what a worker was expanding': { most: 20, run: () => releaseOccurrencesAcrossTenants(open.pool, 7) },
   'a look for claims whose answer was lost': { most: 20, run: () => listClaimedAcrossTenants(open.pool, 7, []) },
-  'releasing what was held': { most: 50, run: () => releaseHeldAcrossTenants(open.pool) },
+  'releasing what was held': { most: 50, run: () => releasePausedAcrossTenants(open.pool) },
   'triggers with an idempotency key': {
     most: 100,
     run: () => {

@@ -1,7 +1,8 @@
 /** Variables that a context lacked: counted where an operator looks for them, without holding up what is sent. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { listMissingVariables } from '../src/db/missing-variables.ts';
 import { runMaintenance } from '../src/services/maintenance.ts';
-import { listMissingVariables, MissingVariables } from '../src/services/missing-variables.ts';
+import { MissingVariables } from '../src/services/missing-variables.ts';
 import { eventually } from './support/api.ts';
 import { silent } from './support/database.ts';
 import { type EngineWorld, openWorld, sandbox, type Tenant } from './support/sink.ts';

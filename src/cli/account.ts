@@ -1,12 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Role, roles } from '../core/roles.ts';
-import {
-  createAccount,
-  listAccountsAcrossTenants,
-  removeAccount,
-  resetPassword,
-  resetTwoFactor,
-} from '../services/accounts.ts';
+import { createAccount, listAccounts, removeAccount, resetPassword, resetTwoFactor } from '../services/accounts.ts';
 import { type Command, type Terminal, wrongUsage } from './command.ts';
 import { formatTable } from './format.ts';
 
@@ -85,7 +79,7 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
 
 async function list(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
-  const rows = await terminal.withDeps(deps => listAccountsAcrossTenants(deps.db));
+  const rows = await terminal.withDeps(listAccounts);
   if (values.json) terminal.print(JSON.stringify(rows, null, 2));
   else if (rows.length === 0) terminal.print('There are no accounts yet: see `belfry help account`.');
   else

@@ -83,7 +83,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   const remote = remoteOf(terminal.config);
   const fetched = remote
     ? await remote.request<KeyRow[]>('GET', `/api/o/${encodeURIComponent(org)}/k/`)
-    : await terminal.withDeps(async deps => listKeys(deps.db, (await getOrganization(deps, org)).id));
+    : await terminal.withDeps(async deps => listKeys(deps, (await getOrganization(deps, org)).id));
   // The same text for both: times as they travel.
   const rows = JSON.parse(JSON.stringify(fetched)) as KeyRow[];
   if (values.json) terminal.print(JSON.stringify(rows, null, 2));

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { migrationState } from '../services/health.ts';
+import { listAppliedMigrations } from '../services/health.ts';
 import type { Command } from './command.ts';
 
 export const migrate: Command = {
@@ -11,7 +11,7 @@ export const migrate: Command = {
   async run(args, terminal) {
     const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
     // Opening the database migrates it.
-    const { applied } = await terminal.withDeps(({ db }) => migrationState(db), { mayCreate: true });
+    const applied = await terminal.withDeps(listAppliedMigrations, { mayCreate: true });
     if (values.json) terminal.print(JSON.stringify({ applied }));
     else terminal.print(`The schema is up to date at ${applied.at(-1)}.`);
     return 0;

@@ -1,5 +1,5 @@
 import { type Reason, reasons } from '../core/decide.ts';
-import { getEvent } from '../services/organizations.ts';
+import { getEventPlace } from '../services/events.ts';
 import { type Simulated, type Simulation, simulate as simulateEvent } from '../services/simulation.ts';
 import type { Command } from './command.ts';
 import { eventUsage, parseEventArguments } from './event-arguments.ts';
@@ -26,7 +26,7 @@ not, then the first ${mostShown} messages, and the variables that the context la
     const remote = remoteOf(terminal.config);
     const simulation = remote
       ? await remote.request<Simulation>('POST', `${path}simulate/`, body)
-      : await terminal.withDeps(async deps => simulateEvent(deps, await getEvent(deps, slugs), body, true));
+      : await terminal.withDeps(async deps => simulateEvent(deps, await getEventPlace(deps, slugs), body, true));
     terminal.print(json ? JSON.stringify(simulation, null, 2) : describe(simulation));
     return 0;
   },

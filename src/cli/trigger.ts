@@ -1,5 +1,4 @@
-import { triggerEvent } from '../services/occurrences.ts';
-import { getEvent } from '../services/organizations.ts';
+import { getEventPlace, triggerEvent } from '../services/events.ts';
 import type { Command } from './command.ts';
 import { eventUsage, parseEventArguments } from './event-arguments.ts';
 import { remoteOf } from './remote.ts';
@@ -17,7 +16,7 @@ export const trigger: Command = {
     const remote = remoteOf(terminal.config);
     const occurrence = remote
       ? (await remote.request<{ occurrence: string }>('POST', `${path}trigger/`, body)).occurrence
-      : await terminal.withDeps(async deps => triggerEvent(deps, await getEvent(deps, slugs), body));
+      : await terminal.withDeps(async deps => triggerEvent(deps, await getEventPlace(deps, slugs), body));
     terminal.print(json ? JSON.stringify({ occurrence }) : occurrence);
     return 0;
   },

@@ -38,6 +38,14 @@ export function readSearch(text: string): Beginnings[] {
   ];
 }
 
+/** What those who are found this way are ordered by, as the indexes are. */
+export function searchOrder({ first, last, email }: Beginnings): (keyof Beginnings)[] {
+  if (email !== undefined) return ['email'];
+  // The longer beginning is that of fewer people.
+  const byLast = first === undefined || (last !== undefined && last.length > first.length);
+  return byLast ? ['last', 'first'] : ['first', 'last'];
+}
+
 /** A name as it is searched for. */
 export function searchKey(name: string): string {
   return fold(name.trim());

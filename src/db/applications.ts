@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listApplications(
@@ -82,4 +82,14 @@ export async function updateApplication(
 
 export async function deleteApplication(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('applications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
+/** Pausing keeps messages: what is paused has no due time until it is resumed. Nothing is dropped. */
+export async function setApplicationPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
+  await db
+    .updateTable('applications')
+    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { JsonObject } from '../core/json.ts';
+import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface Channel extends Named {
@@ -223,4 +223,14 @@ export async function replaceSecrets(
     .where('secrets', '=', from)
     .executeTakeFirst();
   return result.numUpdatedRows === 1n;
+}
+
+/** Pausing keeps messages: what is paused has no due time until it is resumed. Nothing is dropped. */
+export async function setChannelPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listEvents(
@@ -79,4 +79,14 @@ export async function updateEvent(
 
 export async function deleteEvent(db: Db, organizationId: number, id: number): Promise<void> {
   await db.deleteFrom('events').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
+/** Pausing keeps messages: what is paused has no due time until it is resumed. Nothing is dropped. */
+export async function setEventPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
+  await db
+    .updateTable('events')
+    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
 }

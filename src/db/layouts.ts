@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface LayoutFields {

@@ -1,8 +1,8 @@
 /** What notifications say. Versions are only ever added: whatever was sent can be told from the one it was sent with. */
 import { sql } from 'kysely';
 import type { Json } from '../core/json.ts';
+import type { Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export interface CurrentMessage {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
-import type { Within } from './places.ts';
+import type { Within } from './organizations.ts';
 import type { Db } from './pool.ts';
 
 export interface NotificationFields {

@@ -1,7 +1,54 @@
 import { sql } from 'kysely';
-import type { Named } from './places.ts';
+import type { OrganizationLimits } from '../core/limits.ts';
+import { limitsOf } from './organization-limits.ts';
 import type { Db } from './pool.ts';
 import { statisticsTables } from './stats-sums.ts';
+
+export interface Named {
+  id: number;
+  slug: string;
+  name: string;
+}
+
+export interface PlacedOrganization extends Named {
+  limits: OrganizationLimits;
+  two_factor_required: boolean;
+}
+
+/** What the slugs of a path name: an organization, and below it a project, an application, an event. */
+export interface Place {
+  organization: PlacedOrganization;
+  project?: Named;
+  application?: Named;
+  event?: PlacedEvent;
+}
+
+export interface PlacedEvent extends Named {
+  active: boolean;
+  /** The highest of its notifications', an index in `priorities`: with which a trigger that states none is expanded. */
+  priority: number;
+}
+
+export interface Slugs {
+  org: string;
+  prj?: string;
+  app?: string;
+  evt?: string;
+}
+
+/** One path through an organization, by ids: what is beside it is not read. A part that is absent is not there yet. */
+export interface Within {
+  project?: number;
+  application?: number;
+  event?: number;
+}
+
+interface Row {
+  organization: PlacedOrganization;
+  project: Named | null;
+  application: Named | null;
+  event: PlacedEvent | null;
+}
 
 export interface Organization extends Named {
   retention_days: number;
@@ -74,4 +121,31 @@ export async function lockConfigurationAcrossTenants(db: Db, slugs: string[]): P
   for (const slug of [...slugs].sort()) {
     await sql`select pg_advisory_xact_lock(hashtextextended(${`belfry configuration ${slug}`}, 0))`.execute(db);
   }
+}
+
+/** As far down as the slugs lead; undefined when there is no such organization. */
+export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slugs): Promise<Place | undefined> {
+  const { rows } = await sql<Row>`
+    select
+      jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name, 'limits', ${limitsOf('o')},
+        'two_factor_required', o.two_factor_required) as organization,
+      case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
+      case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
+      case when e.id is not null
+        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active, 'priority', (
+          select coalesce(min(coalesce(n.priority, 1)), 1) from notifications n
+          where n.organization_id = e.organization_id and n.event_id = e.id and n.active)) end as event
+    from organizations o
+    left join projects p on p.organization_id = o.id and p.slug = ${prj ?? null}
+    left join applications a on a.organization_id = o.id and a.project_id = p.id and a.slug = ${app ?? null}
+    left join events e on e.organization_id = o.id and e.application_id = a.id and e.slug = ${evt ?? null}
+    where o.slug = ${org}`.execute(db);
+  const row = rows[0];
+  if (!row) return undefined;
+  return {
+    organization: row.organization,
+    project: row.project ?? undefined,
+    application: row.application ?? undefined,
+    event: row.event ?? undefined,
+  };
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
+import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
-import type { Named, Within } from './places.ts';
 import type { Db } from './pool.ts';
 
 export async function listProjects(db: Db, organizationId: number, page: PageRequest): Promise<Named[]> {

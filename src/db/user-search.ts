@@ -7,7 +7,7 @@
  * of them), "ann smi", "ann zzz" (nobody) and an email within 1 to 5 ms, further pages within 14.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Beginnings } from '../core/search.ts';
+import { type Beginnings, searchOrder } from '../core/search.ts';
 import type { Db } from './pool.ts';
 import type { User } from './users.ts';
 
@@ -107,23 +107,11 @@ async function search<Row extends { id: number; place: SearchPlace }>(
   return found;
 }
 
-/** How many keys a place of this way has. */
-export function countKeys(way: Beginnings): number {
-  return describe(way).columns.length;
-}
-
 /** The columns that its index is ordered by, and what they must be. */
 function describe(way: Beginnings) {
   const begins = (Object.keys(columns) as (keyof Beginnings)[]).flatMap(name => {
     const start = way[name];
     return start === undefined ? [] : [sql`${columns[name]} >= ${start} and ${columns[name]} < ${start + last}`];
   });
-  return { columns: orderOf(way), condition: sql`${sql.join(begins, sql` and `)}` };
-}
-
-function orderOf({ first, last: lastName, email }: Beginnings): RawBuilder<unknown>[] {
-  if (email !== undefined) return [columns.email];
-  // The longer beginning is that of fewer people.
-  const byLast = first === undefined || (lastName !== undefined && lastName.length > first.length);
-  return byLast ? [columns.last, columns.first] : [columns.first, columns.last];
+  return { columns: searchOrder(way).map(name => columns[name]), condition: sql`${sql.join(begins, sql` and `)}` };
 }

@@ -1,7 +1,7 @@
 /** What stands in the way of a deletion: what refers to a thing, and what would go along with it. */
 import { sql } from 'kysely';
 import type { Json } from '../core/json.ts';
-import type { Within } from './places.ts';
+import type { Within } from './organizations.ts';
 import type { Db } from './pool.ts';
 
 export interface Mention {

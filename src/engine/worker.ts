@@ -7,8 +7,12 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/deliveries.ts';
-import { releaseHeldAcrossTenants } from '../db/holds.ts';
+import {
+  claimTheseAcrossTenants,
+  type Delivery,
+  listClaimedAcrossTenants,
+  releasePausedAcrossTenants,
+} from '../db/deliveries.ts';
 import { findDueAcrossTenants, type Queue } from '../db/turns.ts';
 import {
   acquireLease,
@@ -240,7 +244,7 @@ export class Worker {
     while (!this.#stop.signal.aborted) {
       try {
         await this.#recoverOnce(Date.now());
-        await releaseHeldAcrossTenants(this.#engine.hot);
+        await releasePausedAcrossTenants(this.#engine.hot);
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type Static, Type } from 'typebox';
-import { describeEntry, exportAudit, listAuditEntries, recordRead } from '../services/audit.ts';
-import { list, plain, type Route } from './route.ts';
+import * as audit from '../services/audit.ts';
+import { list, plain } from './route.ts';
 
 const AuditEntry = Type.Object(
   {
@@ -38,41 +38,35 @@ function toFilter({ since, until, ...query }: Static<typeof AuditFilter>) {
 
 const tag = 'Audit';
 
-export const auditRoutes: Route[] = [
-  list({
-    path: '/api/o/:org/audit/',
-    permission: 'audit:read',
-    id: 'listAudit',
-    summary: 'List audit entries',
-    description: 'Who changed what, who signed in or failed to, and who read everything at once; the newest first.',
-    tag,
-    query: AuditFilter,
-    item: AuditEntry,
-    list: async ({ deps, organization, query }, page) =>
-      (await listAuditEntries(deps.db, organization.id, toFilter(query), page)).map(describeEntry),
-  }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/audit/export/',
-    permission: 'audit:read',
-    id: 'exportAudit',
-    summary: 'Export audit entries',
-    description: 'All that match, the newest first: a file of JSON lines, each an entry as the list shows it.',
-    tag,
-    status: 200,
-    query: AuditFilter,
-    produces: 'application/x-ndjson',
-    answer: Type.String(),
-    handle: async ({ deps, organization, query, request, reply }) => {
-      const isHead = request.method === 'HEAD';
-      if (!isHead) await recordRead(deps, organization.id, { action: 'export', noun: 'audit', path: '', after: query });
-      const name = `${organization.slug}-audit-${new Date().toISOString().slice(0, 10)}.jsonl`;
-      reply
-        .type('application/x-ndjson; charset=utf-8')
-        .header('content-disposition', `attachment; filename="${name}"`)
-        .serializer((text: string) => text);
-      const lines = isHead ? [] : exportAudit(deps, organization.id, toFilter(query));
-      return reply.send(Readable.from(lines, { objectMode: false })) as never;
-    },
-  }),
-];
+export const listAudit = list(['org'], {
+  id: 'listAudit',
+  summary: 'List audit entries',
+  description: 'Who changed what, who signed in or failed to, and who read everything at once; the newest first.',
+  tag,
+  query: AuditFilter,
+  item: AuditEntry,
+  list: ({ deps, organization, query }, page) => audit.listAuditEntries(deps, organization.id, toFilter(query), page),
+});
+
+export const exportAudit = plain(['org'], {
+  id: 'exportAudit',
+  summary: 'Export audit entries',
+  description: 'All that match, the newest first: a file of JSON lines, each an entry as the list shows it.',
+  tag,
+  status: 200,
+  query: AuditFilter,
+  produces: 'application/x-ndjson',
+  answer: Type.String(),
+  handle: async ({ deps, organization, query, request, reply }) => {
+    const isHead = request.method === 'HEAD';
+    if (!isHead)
+      await audit.recordRead(deps, organization.id, { action: 'export', noun: 'audit', path: '', after: query });
+    const name = `${organization.slug}-audit-${new Date().toISOString().slice(0, 10)}.jsonl`;
+    reply
+      .type('application/x-ndjson; charset=utf-8')
+      .header('content-disposition', `attachment; filename="${name}"`)
+      .serializer((text: string) => text);
+    const lines = isHead ? [] : audit.exportAudit(deps, organization.id, toFilter(query));
+    return reply.send(Readable.from(lines, { objectMode: false })) as never;
+  },
+});

@@ -4,21 +4,11 @@
  * A caller is a program with a key, or a person with the cookie of a session; both pass the same check.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { AppError, type ErrorCode } from '../core/errors.ts';
-import { isUuid } from '../core/ids.ts';
+import { AppError } from '../core/errors.ts';
 import { allows, type Permission } from '../core/permissions.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
-import { findMember } from '../services/accounts.ts';
 import type { Deps } from '../services/deps.ts';
-import { findDistributionList, findMember as findListMember } from '../services/distribution-lists.ts';
-import { findChannel } from '../services/holds.ts';
-import { hasMessage } from '../services/inbox.ts';
-import { findInvite } from '../services/invites.ts';
-import { findKey } from '../services/key-changes.ts';
 import { authenticate, type Key } from '../services/keys.ts';
-import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
-import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
-import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import {
   findSession,
   instancePermissionsOf,
@@ -27,44 +17,17 @@ import {
   roleIn,
   type Session,
 } from '../services/sessions.ts';
-import { findAddress, findUser } from '../services/users.ts';
 import { readCookie, refuseForeign, requireCsrfToken } from './cookie.ts';
-import type { Caller, Found, Route } from './route.ts';
+import { isStorable, notFound, type Params, type Resources, resolve, resolveOutside, type Scope } from './resolve.ts';
+import type { Caller, Route } from './route.ts';
 
 export interface Admission {
   /** Undefined where anybody may call. */
   caller?: Caller;
   /** Of a person who is signed in. */
   session?: Session;
-  found: Found;
+  resources: Resources;
 }
-
-/** How far down the caller is narrowed. */
-type Reach = Pick<Key, 'organization_id' | 'project_id' | 'application_id'>;
-
-type Params = Partial<
-  Record<
-    | 'org'
-    | 'prj'
-    | 'app'
-    | 'evt'
-    | 'channel'
-    | 'username'
-    | 'address'
-    | 'pk'
-    | 'member'
-    | 'identifier'
-    | 'delivery'
-    | 'message'
-    | 'account'
-    | 'invite'
-    | 'key'
-    | 'layout'
-    | 'notification'
-    | 'version',
-    string
-  >
->;
 
 export function createAdmission(deps: Deps, baseUrl: string | undefined) {
   const limit = createRateLimit();
@@ -73,7 +36,7 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
     const { permission } = route;
     if (permission === 'public') {
       refuseForeign(request, baseUrl);
-      return { found: {} as Found };
+      return { resources: resolveOutside(deps, request.params as Params) };
     }
     const now = Date.now();
     const params = request.params as Params;
@@ -90,7 +53,8 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
       throw new AppError('key.permission', `the API key ${key.name} lacks the permission ${permission}`);
     }
     const { id, name, permissions } = key;
-    return { caller: { kind: 'key', id, name, permissions, reach: key }, found: await find(deps, key, params) };
+    const resources = params.org === undefined ? resolveOutside(deps, params) : await resolve(deps, key, params);
+    return { caller: { kind: 'key', id, name, permissions, scope: key }, resources };
   };
 }
 
@@ -114,16 +78,17 @@ async function admitPerson(
   params: Params,
 ): Promise<Admission> {
   const { account } = session;
-  const callerWith = (permissions: readonly string[], organizationId: number | null): Caller => {
+  const callerWith = (permissions: readonly string[], scope: Scope | null): Caller => {
     if (permission !== 'account' && !allows(permissions, permission)) {
       throw new AppError('role.permission', `your role lacks the permission ${permission}`);
     }
-    const reach = { organization_id: organizationId, project_id: null, application_id: null };
-    return { kind: 'account', id: String(account.id), name: account.email, permissions, reach };
+    return { kind: 'account', id: String(account.id), name: account.email, permissions, scope };
   };
   const { org } = params;
-  if (org === undefined)
-    return { session, caller: callerWith(instancePermissionsOf(session), null), found: {} as Found };
+  if (org === undefined) {
+    const caller = callerWith(instancePermissionsOf(session), null);
+    return { session, caller, resources: resolveOutside(deps, params) };
+  }
   const place = isStorable(org) ? await deps.tenantCache.findPlace({ org }) : undefined;
   const role = place && roleIn(session, place.organization.id);
   if (!role) throw notFound('organization.not_found', 'organization', org);
@@ -133,8 +98,9 @@ async function admitPerson(
       `${org} requires two-factor authentication: set up an authenticator app or a passkey for your account`,
     );
   }
-  const caller = callerWith(permissionsIn(session, role), place.organization.id);
-  return { session, caller, found: await find(deps, caller.reach as Reach, params) };
+  const scope = { organization_id: place.organization.id, project_id: null, application_id: null };
+  const caller = callerWith(permissionsIn(session, role), scope);
+  return { session, caller, resources: await resolve(deps, scope, params) };
 }
 
 function presentedKey(request: FastifyRequest): string {
@@ -145,135 +111,6 @@ function presentedKey(request: FastifyRequest): string {
   const [, text] = /^(?:key|bearer) +(\S+) *$/i.exec(header) ?? [];
   if (!text) throw new AppError('key.invalid', 'the Authorization header must read: Key <API_KEY>');
   return text;
-}
-
-async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
-  const { org, prj, app, evt } = params;
-  if (org === undefined) return {} as Found;
-  for (const text of Object.values(params)) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
-
-  const known = deps.tenantCache.findPlace({ org, prj, app, evt });
-  const place = known instanceof Promise ? await known : known;
-  if (place?.organization.id !== key.organization_id || (key.project_id !== null && prj === undefined)) {
-    throw notFound('organization.not_found', 'organization', org);
-  }
-  if (
-    prj !== undefined &&
-    (!isWithin(key.project_id, place.project) || (key.application_id !== null && app === undefined))
-  ) {
-    throw notFound('project.not_found', 'project', prj);
-  }
-  if (app !== undefined && !isWithin(key.application_id, place.application)) {
-    throw notFound('application.not_found', 'application', app);
-  }
-  if (evt !== undefined && !place.event) throw notFound('event.not_found', 'event', evt);
-
-  const extra: Partial<Found> = {};
-  if (params.channel !== undefined) {
-    const id = await findChannel(deps, place.organization.id, place.project?.id ?? null, params.channel);
-    if (id === undefined) throw notFound('channel.not_found', 'channel', params.channel);
-    extra.channel = { id, slug: params.channel };
-  }
-  if (params.username !== undefined) {
-    extra.user = await findUser(deps, place.organization.id, params.username);
-    if (!extra.user) throw notFound('user.not_found', 'user', params.username);
-  }
-  if (params.address !== undefined) {
-    const id = parseId(params.address);
-    extra.address = id === undefined ? undefined : await findAddress(deps, place.organization.id, extra.user!.id, id);
-    if (!extra.address) throw notFound('address.not_found', 'address', params.address);
-  }
-  if (params.pk !== undefined) {
-    const id = parseId(params.pk);
-    extra.list =
-      id === undefined ? undefined : await findDistributionList(deps, place.organization.id, place.project!.id, id);
-    if (!extra.list) throw notFound('list.not_found', 'distribution list', params.pk);
-  }
-  if (params.member !== undefined) {
-    const id = parseId(params.member);
-    const found = id === undefined ? undefined : await findListMember(deps, place.organization.id, extra.list!.id, id);
-    if (!found) throw notFound('member.not_found', 'member', params.member);
-    extra.member = found;
-  }
-  if (params.identifier !== undefined) {
-    const { identifier } = params;
-    const known = isUuid(identifier) && (await hasOccurrence(deps, place.organization.id, identifier));
-    if (!known) throw notFound('occurrence.not_found', 'occurrence', identifier);
-    extra.occurrence = { identifier };
-  }
-  if (params.delivery !== undefined) {
-    const id = parseId(params.delivery);
-    const known = id !== undefined && (await hasDelivery(deps, place.organization.id, params.identifier!, id));
-    if (!known) throw notFound('delivery.not_found', 'delivery', params.delivery);
-    extra.delivery = { id };
-  }
-  if (params.key !== undefined) {
-    const named = await findKey(deps, place.organization.id, params.key);
-    if (!named) throw notFound('key.not_found', 'key', params.key);
-    extra.key = named;
-  }
-  if (params.message !== undefined) {
-    const id = parseId(params.message);
-    const known = id !== undefined && (await hasMessage(deps, place.organization.id, extra.user!.id, id));
-    if (!known) throw notFound('message.not_found', 'message', params.message);
-    extra.message = { id };
-  }
-  if (params.account !== undefined) {
-    const id = parseId(params.account);
-    const known = id !== undefined && (await findMember(deps.db, place.organization.id, id));
-    if (!known) throw notFound('account.not_found', 'account', params.account);
-    extra.account = { id };
-  }
-  if (params.invite !== undefined) {
-    const id = parseId(params.invite);
-    extra.invite = id === undefined ? undefined : await findInvite(deps.db, place.organization.id, id);
-    if (!extra.invite) throw notFound('invite.not_found', 'invite', params.invite);
-  }
-  if (params.notification !== undefined) {
-    const id = parseId(params.notification);
-    extra.notification =
-      id === undefined ? undefined : await findNotification(deps, place.organization.id, place.event!.id, id);
-    if (!extra.notification) throw notFound('notification.not_found', 'notification', params.notification);
-  }
-  if (params.layout !== undefined) {
-    const id = parseId(params.layout);
-    extra.layout =
-      id === undefined ? undefined : await findLayout(deps, place.organization.id, place.project?.id ?? null, id);
-    if (!extra.layout) throw notFound('layout.not_found', 'layout', params.layout);
-  }
-  if (params.version !== undefined) {
-    const number = parseId(params.version);
-    const known =
-      number !== undefined &&
-      number <= largestVersion &&
-      (extra.layout
-        ? await findVersionOfLayout(deps, place.organization.id, extra.layout.id, number)
-        : await findVersionOfMessage(deps, place.organization.id, extra.notification!.id, number));
-    if (!known) throw notFound('version.not_found', 'version', params.version);
-    extra.version = { number };
-  }
-  return { ...place, ...extra } as Found;
-}
-
-/** What the column holds. */
-const largestVersion = 2 ** 31 - 1;
-
-/** Undefined for what is no id of ours. */
-function parseId(text: string): number | undefined {
-  return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-/** Whether it is there, and is the one that the key is narrowed to, if it is narrowed. */
-function isWithin(narrowedTo: number | null, place: { id: number } | undefined): boolean {
-  return place !== undefined && (narrowedTo === null || narrowedTo === place.id);
-}
-
-function notFound(code: ErrorCode, noun: string, name: string): AppError {
-  return new AppError(code, `there is no ${noun} ${JSON.stringify(name)} here, or it is out of your reach`);
-}
-
-function isStorable(text: string): boolean {
-  return !text.includes('\0') && text.isWellFormed();
 }
 
 /** Per key and process; off unless the key has a rate. */

@@ -3,25 +3,18 @@ import { ChannelEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import { templateLimits } from '../core/render/template-limits.ts';
 import { limits } from '../core/text.ts';
-import {
-  type ChannelChanges,
-  type ChannelForm,
-  createChannel,
-  getChannel,
-  listProviders,
-  listWholeChannels,
-  updateChannel,
-} from '../services/channels.ts';
+import * as channels from '../services/channels.ts';
 import { tryChannel } from '../services/trials.ts';
 import { created, ifMatch, tagged } from './etag.ts';
-import { list, pathOf, placeOf, plain, type Route, slugsOf } from './route.ts';
+import { both, list, pathOf, placeOf, plain, slugsOf } from './route.ts';
+import { CascadeQuery, Channel, Deleted, deletionOf, Paused, Resumed } from './schemas.ts';
 
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
 const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', 'providers'];
 
 const NewChannel = fieldsOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
-const Changes = changesOf<ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
+const Changes = changesOf<channels.ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
 
 const ChannelDetails = Type.Object(
   {
@@ -78,11 +71,9 @@ const ProviderKind = Type.Object(
 );
 
 /** Counts change by themselves, and must not stand in the way of a change. */
-export function ownOf({ health: _, ...channel }: ChannelForm) {
+function ownOf({ health: _, ...channel }: channels.ChannelForm) {
   return channel;
 }
-
-type Channels = '/api/o/:org/c/' | '/api/o/:org/p/:prj/c/';
 
 const ChannelTest = Type.Object(
   {
@@ -112,101 +103,151 @@ export const TestResult = Type.Object(
   { $id: 'TestResult' },
 );
 
-function channelRoutes(path: Channels, noun: string): Route[] {
-  const one: `${Channels}:channel/` = `${path}:channel/`;
-  const words = noun === 'ProjectChannel' ? 'project channel' : 'organization channel';
-  return [
-    plain({
-      method: 'POST',
-      path,
-      permission: 'channel:write',
-      id: `create${noun}`,
-      summary: `Create ${words}`,
-      tag,
-      status: 201,
-      problems: [409],
-      body: NewChannel,
-      answer: ChannelDetails,
-      handle: async call => {
-        const made = await createChannel(call.deps, slugsOf(call), call.body);
-        return created(call, `${placeOf(call)}c/${made.slug}/`, made, ownOf(made));
-      },
-    }),
-    plain({
-      method: 'GET',
-      path: one,
-      permission: 'channel:read',
-      id: `retrieve${noun}`,
-      summary: `Retrieve ${words}`,
-      tag,
-      status: 200,
-      answer: ChannelDetails,
-      handle: async call => {
-        const channel = await getChannel(call.deps, call.organization.id, call.channel.id);
-        return tagged(call, channel, ownOf(channel));
-      },
-    }),
-    plain({
-      method: 'PATCH',
-      path: one,
-      permission: 'channel:write',
-      id: `patch${noun}`,
-      summary: `Change ${words}`,
-      description:
-        'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. When a ' +
-        'setting marked `destination` changes, such as `host` or `url`, or where it cannot be told which of several ' +
-        'entries is which, their secrets have to be given again.',
-      tag,
-      status: 200,
-      body: Changes,
-      answer: ChannelDetails,
-      handle: async call => {
-        const channel = await updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
-        return tagged(call, channel, ownOf(channel));
-      },
-    }),
-    plain({
-      method: 'POST',
-      path: `${one}test/`,
-      permission: 'channel:write',
-      id: `test${noun}`,
-      summary: `Test ${words}`,
-      description: "Really sends one message now, and tells the provider's answer. Nothing is kept as a delivery.",
-      tag,
-      status: 200,
-      body: ChannelTest,
-      answer: TestResult,
-      handle: call => {
-        const channel = { id: call.channel.id, path: pathOf(call) };
-        return tryChannel(call.deps, call.organization, channel, call.body);
-      },
-    }),
-  ];
-}
-
-export const singleChannelRoutes: Route[] = [
-  ...channelRoutes('/api/o/:org/c/', 'OrganizationChannel'),
-  ...channelRoutes('/api/o/:org/p/:prj/c/', 'ProjectChannel'),
-  list({
-    path: '/api/o/:org/channel/',
-    permission: 'channel:read',
-    id: 'listChannelDetails',
-    summary: 'List channels with details',
-    description: 'Those of the organization and of its projects, each as it is retrieved by itself.',
+export const [createOrganizationChannel, createProjectChannel] = both((owner, lower) =>
+  plain(['org'], {
+    id: `create${owner}Channel`,
+    summary: `Create ${lower} channel`,
     tag,
-    item: ChannelDetails,
-    list: ({ deps, organization }, page) => listWholeChannels(deps, organization.id, page),
+    status: 201,
+    problems: [409],
+    body: NewChannel,
+    answer: ChannelDetails,
+    handle: async call => {
+      const made = await channels.createChannel(call.deps, slugsOf(call), call.body);
+      return created(call, `${placeOf(call)}c/${made.slug}/`, made, ownOf(made));
+    },
   }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/provider/',
-    permission: 'channel:read',
-    id: 'listProviders',
-    summary: 'List providers',
-    description: 'What can stand behind a channel, and which settings it takes.',
+);
+
+export const [retrieveOrganizationChannel, retrieveProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `retrieve${owner}Channel`,
+    summary: `Retrieve ${lower} channel`,
     tag,
     status: 200,
-    answer: Type.Array(ProviderKind),
-    handle: ({ deps }) => listProviders(deps),
+    answer: ChannelDetails,
+    handle: async call => {
+      const channel = await channels.getChannel(call.deps, call.organization.id, call.channel.id);
+      return tagged(call, channel, ownOf(channel));
+    },
   }),
-];
+);
+
+export const [patchOrganizationChannel, patchProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `patch${owner}Channel`,
+    summary: `Change ${lower} channel`,
+    description:
+      'Providers are replaced together; a secret that is left out stays as it is stored, and null removes it. When a ' +
+      'setting marked `destination` changes, such as `host` or `url`, or where it cannot be told which of several ' +
+      'entries is which, their secrets have to be given again.',
+    tag,
+    status: 200,
+    body: Changes,
+    answer: ChannelDetails,
+    handle: async call => {
+      const channel = await channels.updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
+      return tagged(call, channel, ownOf(channel));
+    },
+  }),
+);
+
+export const [testOrganizationChannel, testProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `test${owner}Channel`,
+    summary: `Test ${lower} channel`,
+    description: "Really sends one message now, and tells the provider's answer. Nothing is kept as a delivery.",
+    tag,
+    status: 200,
+    body: ChannelTest,
+    answer: TestResult,
+    handle: call => {
+      const channel = { id: call.channel.id, path: pathOf(call) };
+      return tryChannel(call.deps, call.organization, channel, call.body);
+    },
+  }),
+);
+
+export const [deleteOrganizationChannel, deleteProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `delete${owner}Channel`,
+    summary: `Delete ${lower} channel`,
+    description: 'Refused while a notification names it. History stays.',
+    tag,
+    status: 200,
+    problems: [409],
+    query: CascadeQuery,
+    answer: Deleted,
+    handle: call =>
+      channels.deleteChannel(call.deps, slugsOf(call), call.channel.id, deletionOf(call.query), ifMatch(call)),
+  }),
+);
+
+export const [pauseOrganizationChannel, pauseProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `pause${owner}Channel`,
+    summary: `Pause ${lower} channel`,
+    description: 'Messages are kept until it is resumed; none is dropped.',
+    tag,
+    status: 200,
+    answer: Paused,
+    handle: async call => {
+      await channels.pauseChannel(call.deps, call.organization.id, { id: call.channel.id, path: pathOf(call) });
+      return { paused: true };
+    },
+  }),
+);
+
+export const [resumeOrganizationChannel, resumeProjectChannel] = both((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `resume${owner}Channel`,
+    summary: `Resume ${lower} channel`,
+    description: 'What was kept is sent.',
+    tag,
+    status: 200,
+    answer: Resumed,
+    handle: async call => ({
+      paused: false,
+      released: await channels.resumeChannel(call.deps, call.organization.id, {
+        id: call.channel.id,
+        path: pathOf(call),
+      }),
+    }),
+  }),
+);
+
+export const listOrganizationChannels = list(['org'], {
+  id: 'listOrganizationChannels',
+  summary: 'List organization channels',
+  tag,
+  item: Channel,
+  list: ({ deps, organization }, page) => channels.listChannels(deps, organization.id, null, page),
+});
+
+export const listProjectChannels = list(['org', 'prj'], {
+  id: 'listProjectChannels',
+  summary: 'List project channels',
+  description: "The project's own channels. Its events may use the organization's too.",
+  tag,
+  item: Channel,
+  list: ({ deps, organization, project }, page) => channels.listChannels(deps, organization.id, project.id, page),
+});
+
+export const listChannelDetails = list(['org'], {
+  id: 'listChannelDetails',
+  summary: 'List channels with details',
+  description: 'Those of the organization and of its projects, each as it is retrieved by itself.',
+  tag,
+  item: ChannelDetails,
+  list: ({ deps, organization }, page) => channels.listWholeChannels(deps, organization.id, page),
+});
+
+export const listProviders = plain(['org'], {
+  id: 'listProviders',
+  summary: 'List providers',
+  description: 'What can stand behind a channel, and which settings it takes.',
+  tag,
+  status: 200,
+  answer: Type.Array(ProviderKind),
+  handle: ({ deps }) => channels.listProviders(deps),
+});

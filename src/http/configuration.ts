@@ -2,9 +2,9 @@ import { type Static, Type } from 'typebox';
 import { OrganizationDocument } from '../core/configuration/document.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { recordRead } from '../services/audit.ts';
-import { applyConfiguration, exportConfiguration, planConfiguration } from '../services/declarative.ts';
+import * as declarative from '../services/declarative.ts';
 import type { Deps } from '../services/deps.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 
 const bodyLimit = 10 * 1024 * 1024;
 
@@ -39,7 +39,7 @@ const ConfigurationChanges = Type.Object(
   { $id: 'ConfigurationChanges' },
 );
 
-type Work = typeof applyConfiguration;
+type Work = typeof declarative.applyConfiguration;
 
 /** The document has one organization here: its fields are named as the body has them. */
 async function run(work: Work, deps: Deps, slug: string, body: Static<typeof ConfigurationRequest>) {
@@ -60,50 +60,41 @@ async function run(work: Work, deps: Deps, slug: string, body: Static<typeof Con
   }
 }
 
-export const configurationRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/configuration/',
-    permission: 'configuration:read',
-    id: 'exportConfiguration',
-    summary: 'Export configuration',
-    description: 'Everything that is configured, as one document. Secrets are left out.',
-    tag: 'Configuration',
-    status: 200,
-    answer: OrganizationDocument,
-    handle: async ({ deps, organization }) => {
-      const { organizations } = await exportConfiguration(deps, [organization.slug]);
-      await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
-      return organizations[0]!;
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/configuration/plan/',
-    permission: 'configuration:read',
-    id: 'planConfiguration',
-    summary: 'Plan configuration',
-    description: 'What applying the document would change; nothing is changed.',
-    tag: 'Configuration',
-    status: 200,
-    body: ConfigurationRequest,
-    bodyLimit,
-    answer: ConfigurationChanges,
-    handle: ({ deps, organization, body }) => run(planConfiguration, deps, organization.slug, body),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/configuration/apply/',
-    permission: 'configuration:write',
-    id: 'applyConfiguration',
-    summary: 'Apply configuration',
-    description: 'Makes the organization what the document says, wholly or not at all. Repeating it changes nothing.',
-    tag: 'Configuration',
-    status: 200,
-    problems: [409],
-    body: ConfigurationRequest,
-    bodyLimit,
-    answer: ConfigurationChanges,
-    handle: ({ deps, organization, body }) => run(applyConfiguration, deps, organization.slug, body),
-  }),
-];
+export const exportConfiguration = plain(['org'], {
+  id: 'exportConfiguration',
+  summary: 'Export configuration',
+  description: 'Everything that is configured, as one document. Secrets are left out.',
+  tag: 'Configuration',
+  status: 200,
+  answer: OrganizationDocument,
+  handle: async ({ deps, organization }) => {
+    const { organizations } = await declarative.exportConfiguration(deps, [organization.slug]);
+    await recordRead(deps, organization.id, { action: 'export', noun: 'organization', path: organization.slug });
+    return organizations[0]!;
+  },
+});
+
+export const planConfiguration = plain(['org'], {
+  id: 'planConfiguration',
+  summary: 'Plan configuration',
+  description: 'What applying the document would change; nothing is changed.',
+  tag: 'Configuration',
+  status: 200,
+  body: ConfigurationRequest,
+  bodyLimit,
+  answer: ConfigurationChanges,
+  handle: ({ deps, organization, body }) => run(declarative.planConfiguration, deps, organization.slug, body),
+});
+
+export const applyConfiguration = plain(['org'], {
+  id: 'applyConfiguration',
+  summary: 'Apply configuration',
+  description: 'Makes the organization what the document says, wholly or not at all. Repeating it changes nothing.',
+  tag: 'Configuration',
+  status: 200,
+  problems: [409],
+  body: ConfigurationRequest,
+  bodyLimit,
+  answer: ConfigurationChanges,
+  handle: ({ deps, organization, body }) => run(declarative.applyConfiguration, deps, organization.slug, body),
+});

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { isUuid } from '../core/ids.ts';
 import * as deliveries from '../services/deliveries.ts';
-import { badCursor, ordered, type Page, plain, type Route } from './route.ts';
+import { badCursor, ordered, type Page, plain } from './route.ts';
 import { maybeMoment, maybeText } from './schemas.ts';
 import { Delivery, PastDelivery } from './schemas-occurrences.ts';
 
@@ -43,55 +43,47 @@ function showPast(row: deliveries.PastDelivery) {
   return { ...showDelivery(row), cursor: `${row.occurrence}.${row.id}` };
 }
 
-export const deliveryRoutes: Route[] = [
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/',
-    permission: 'occurrence:write',
-    id: 'retryDelivery',
-    summary: 'Retry delivery',
-    description: 'Sends one again that failed, or whose outcome is unknown.',
-    tag,
-    status: 200,
-    answer: Delivery,
-    handle: async ({ deps, organization, occurrence, delivery }) =>
-      showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
-  }),
-  ordered({
-    path: '/api/o/:org/failures/',
-    permission: 'occurrence:read',
-    id: 'listFailures',
-    summary: 'List failures',
-    description: 'Deliveries that failed or whose outcome is unknown, those of the newest occurrences first.',
-    tag,
-    item: PastDelivery,
-    list: async ({ deps, organization }, page) =>
-      (await deliveries.listFailedDeliveries(deps.db, organization.id, pageBefore(page))).map(showPast),
-  }),
-  ordered({
-    path: '/api/o/:org/sandbox/',
-    permission: 'occurrence:read',
-    id: 'listSandbox',
-    summary: 'List sandbox messages',
-    description:
-      'What the `sandbox` provider took instead of sending it, those of the newest occurrences first. The message itself ' +
-      'is at the delivery: *Retrieve message*.',
-    tag,
-    item: Sandboxed,
-    list: async ({ deps, organization }, page) => {
-      const rows = await deliveries.listSandboxedDeliveries(deps.db, organization.id, pageBefore(page));
-      return rows.map(row => ({ ...showPast(row), delivery: row.id }));
-    },
-  }),
-  ordered({
-    path: '/api/o/:org/u/:username/deliveries/',
-    permission: 'user:read',
-    id: 'listUserDeliveries',
-    summary: 'List user deliveries',
-    description: 'What became of everything meant for this user, that of the newest occurrences first.',
-    tag: 'Users',
-    item: PastDelivery,
-    list: async ({ deps, organization, user }, page) =>
-      (await deliveries.listUserDeliveries(deps.db, organization.id, user.id, pageBefore(page))).map(showPast),
-  }),
-];
+export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
+  id: 'retryDelivery',
+  summary: 'Retry delivery',
+  description: 'Sends one again that failed, or whose outcome is unknown.',
+  tag,
+  status: 200,
+  answer: Delivery,
+  handle: async ({ deps, organization, occurrence, delivery }) =>
+    showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const listFailures = ordered(['org'], {
+  id: 'listFailures',
+  summary: 'List failures',
+  description: 'Deliveries that failed or whose outcome is unknown, those of the newest occurrences first.',
+  tag,
+  item: PastDelivery,
+  list: async ({ deps, organization }, page) =>
+    (await deliveries.listFailedDeliveries(deps, organization.id, pageBefore(page))).map(showPast),
+});
+
+export const listSandbox = ordered(['org'], {
+  id: 'listSandbox',
+  summary: 'List sandbox messages',
+  description:
+    'What the `sandbox` provider took instead of sending it, those of the newest occurrences first. The message itself ' +
+    'is at the delivery: *Retrieve message*.',
+  tag,
+  item: Sandboxed,
+  list: async ({ deps, organization }, page) => {
+    const rows = await deliveries.listSandboxedDeliveries(deps, organization.id, pageBefore(page));
+    return rows.map(row => ({ ...showPast(row), delivery: row.id }));
+  },
+});
+
+export const listUserDeliveries = ordered(['org', 'username'], {
+  id: 'listUserDeliveries',
+  summary: 'List user deliveries',
+  description: 'What became of everything meant for this user, that of the newest occurrences first.',
+  tag: 'Users',
+  item: PastDelivery,
+  list: async ({ deps, organization, user }, page) =>
+    (await deliveries.listUserDeliveries(deps, organization.id, user.id, pageBefore(page))).map(showPast),
+});

@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorKind } from '../core/errors.ts';
 import { ThreadsBusy } from '../lib/thread-pool.ts';
-import { isUnavailable } from '../services/health.ts';
+import { isDatabaseUnavailable } from '../services/health.ts';
 
 export const statuses: Record<ErrorKind, number> = {
   invalid: 400,
@@ -49,7 +49,7 @@ function toAppError(error: unknown, mediaType: string): AppError {
     // A secret that cannot be read or the like is for the operator's log, not for the caller.
     return error.kind === 'internal' ? new AppError('service.internal', error.message, { cause: error }) : error;
   }
-  if (isUnavailable(error)) {
+  if (isDatabaseUnavailable(error)) {
     return new AppError('service.unavailable', 'the database cannot be reached: try again', {
       retryAfterSeconds: 1,
       cause: error,

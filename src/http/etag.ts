@@ -24,13 +24,19 @@ export function created<T>(call: Call, path: string, value: T, own: unknown = va
   return tagged(call, value, own);
 }
 
-/** To be called with what is there now, inside the transaction that changes it. */
-export function ifMatch({ request }: Call): (current: unknown) => void {
+/**
+ * To be called with what is there now, inside the transaction that changes it. `form` is what a caller reads of it, where
+ * that is another form.
+ */
+export function ifMatch<T = unknown>(
+  { request }: Call,
+  form: (current: T) => unknown = current => current,
+): (current: T) => void {
   const given = request.headers['if-match'];
   return current => {
     if (given === undefined || given.trim() === '*') return;
     const tags = given.split(',').map(tag => tag.trim().replace(/^W\//, ''));
-    if (tags.includes(etagOf(current))) return;
+    if (tags.includes(etagOf(form(current)))) return;
     throw new AppError('request.stale', 'somebody changed it after you read it: read it again and repeat your change');
   };
 }

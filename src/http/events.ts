@@ -1,37 +1,208 @@
+import { Type } from 'typebox';
+import { EventEntry } from '../core/configuration/document.ts';
+import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
+import { allows } from '../core/permissions.ts';
 import { TriggerBody } from '../core/trigger.ts';
-import { triggerEvent } from '../services/occurrences.ts';
-import { plain, type Route } from './route.ts';
-import { Triggered, TriggerHeaders, TriggerQuery } from './schemas.ts';
+import * as events from '../services/events.ts';
+import { simulate } from '../services/simulation.ts';
+import { applicationFields } from './applications.ts';
+import { created, ifMatch, tagged } from './etag.ts';
+import { messageFields } from './messages.ts';
+import { list, pathOf, placeOf, plain, slugsOf } from './route.ts';
+import {
+  CascadeQuery,
+  Deleted,
+  deletionOf,
+  Event,
+  Paused,
+  Resumed,
+  Triggered,
+  TriggerHeaders,
+  TriggerQuery,
+} from './schemas.ts';
 
-export const eventRoutes: Route[] = [
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/p/:prj/a/:app/e/:evt/trigger/',
-    permission: 'event:trigger',
-    id: 'triggerEvent',
-    summary: 'Trigger event',
-    description: 'Answered once the occurrence is stored for good; what becomes of it follows.',
-    tag: 'Events',
-    status: 201,
-    problems: [409],
-    body: TriggerBody,
-    query: TriggerQuery,
-    headers: TriggerHeaders,
-    answer: Triggered,
-    handle: async ({ deps, caller, body, query, request, organization, project, application, event }) => {
-      const occurrence = await triggerEvent(
-        deps,
-        { organization, project, application, event },
-        {
-          context: body.context as JsonObject | undefined,
-          options: body.options,
-          correlationId: query.cid,
-          idempotencyKey: request.headers['idempotency-key'] as string | undefined,
-          keyId: caller.kind === 'key' ? caller.id : `account:${caller.id}`,
-        },
-      );
-      return { occurrence };
-    },
+const NewEvent = fieldsOf<{ slug: string; name: string; active?: boolean }>('NewEvent', EventEntry, [
+  'slug',
+  'name',
+  'active',
+]);
+const EventChanges = changesOf<{ slug?: unknown; name?: string; active?: boolean | null }>(
+  'EventChanges',
+  EventEntry,
+  ['name', 'active'],
+  ['slug'],
+);
+
+const EventDetails = Type.Object(
+  {
+    ...applicationFields,
+    active: Type.Boolean({ description: 'False: triggers are refused.' }),
+    notifications: Type.Array(
+      Type.Object({
+        id: Type.Integer(),
+        name: Type.String(),
+        active: Type.Boolean(),
+        channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
+      }),
+    ),
+  },
+  { $id: 'EventDetails' },
+);
+
+const maybeText = Type.Union([Type.String(), Type.Null()]);
+
+const Simulation = Type.Object(
+  {
+    complete: Type.Boolean({ description: 'Whether everybody was looked at.' }),
+    notifications: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would be for nobody.' }),
+        deliveries: Type.Integer({ description: 'Messages that would be sent.' }),
+        suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
+      }),
+    ),
+    recipients_shown: Type.Boolean({
+      description: 'Whether `deliveries` tells recipients and messages: that takes `user:read` as well.',
+    }),
+    deliveries: Type.Array(
+      Type.Object({
+        notification: Type.String(),
+        channel: Type.String(),
+        user: Type.String(),
+        address: maybeText,
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
+        message: Type.Union([Type.Object(messageFields), Type.Null()]),
+        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
+      }),
+      { description: 'The first ones, those that would be sent before the others.' },
+    ),
+  },
+  { $id: 'Simulation' },
+);
+
+export const listEvents = list(['org', 'prj', 'app'], {
+  id: 'listEvents',
+  summary: 'List events',
+  tag: 'Events',
+  item: Event,
+  list: ({ deps, organization, application }, page) => events.listEvents(deps, organization.id, application.id, page),
+});
+
+export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'triggerEvent',
+  summary: 'Trigger event',
+  description: 'Answered once the occurrence is stored for good; what becomes of it follows.',
+  tag: 'Events',
+  status: 201,
+  problems: [409],
+  body: TriggerBody,
+  query: TriggerQuery,
+  headers: TriggerHeaders,
+  answer: Triggered,
+  handle: async ({ deps, caller, body, query, request, organization, project, application, event }) => {
+    const occurrence = await events.triggerEvent(
+      deps,
+      { organization, project, application, event },
+      {
+        context: body.context as JsonObject | undefined,
+        options: body.options,
+        correlationId: query.cid,
+        idempotencyKey: request.headers['idempotency-key'] as string | undefined,
+        keyId: caller.kind === 'key' ? caller.id : `account:${caller.id}`,
+      },
+    );
+    return { occurrence };
+  },
+});
+
+export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'simulateEvent',
+  summary: 'Simulate event',
+  description:
+    'Who would get what, written out, and why the others would not. Nothing is stored or sent. Recipients and their ' +
+    'messages are only told to whoever has `user:read` too; counts and reasons to everybody who may trigger.',
+  tag: 'Events',
+  status: 200,
+  body: TriggerBody,
+  answer: Simulation,
+  handle: ({ deps, caller, body, organization, project, application, event }) =>
+    simulate(
+      deps,
+      { organization, project, application, event },
+      { context: body.context as JsonObject | undefined, options: body.options },
+      allows(caller.permissions, 'user:read'),
+    ),
+});
+
+export const createEvent = plain(['org', 'prj', 'app'], {
+  id: 'createEvent',
+  summary: 'Create event',
+  tag: 'Events',
+  status: 201,
+  problems: [409],
+  body: NewEvent,
+  answer: EventDetails,
+  handle: async call => {
+    const made = await events.createEvent(call.deps, slugsOf(call), call.body);
+    return created(call, `${placeOf(call)}e/${made.slug}/`, made);
+  },
+});
+
+export const retrieveEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'retrieveEvent',
+  summary: 'Retrieve event',
+  tag: 'Events',
+  status: 200,
+  answer: EventDetails,
+  handle: async call => tagged(call, await events.getEvent(call.deps, slugsOf(call))),
+});
+
+export const patchEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'patchEvent',
+  summary: 'Change event',
+  tag: 'Events',
+  status: 200,
+  body: EventChanges,
+  answer: EventDetails,
+  handle: async call => tagged(call, await events.updateEvent(call.deps, slugsOf(call), call.body, ifMatch(call))),
+});
+
+export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'deleteEvent',
+  summary: 'Delete event',
+  description: 'What has something below it is refused, unless `cascade` is given. History stays.',
+  tag: 'Events',
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: call => events.deleteEvent(call.deps, slugsOf(call), deletionOf(call.query), ifMatch(call)),
+});
+
+export const pauseEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'pauseEvent',
+  summary: 'Pause event',
+  description: 'Messages are kept until it is resumed; none is dropped.',
+  tag: 'Events',
+  status: 200,
+  answer: Paused,
+  handle: async call => {
+    await events.pauseEvent(call.deps, call.organization.id, { id: call.event.id, path: pathOf(call) });
+    return { paused: true };
+  },
+});
+
+export const resumeEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'resumeEvent',
+  summary: 'Resume event',
+  description: 'What was kept is sent.',
+  tag: 'Events',
+  status: 200,
+  answer: Resumed,
+  handle: async call => ({
+    paused: false,
+    released: await events.resumeEvent(call.deps, call.organization.id, { id: call.event.id, path: pathOf(call) }),
   }),
-];
+});

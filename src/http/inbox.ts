@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import * as inbox from '../services/inbox.ts';
-import { list, plain, type Route } from './route.ts';
+import { list, plain } from './route.ts';
 import { maybeMoment, moment } from './schemas.ts';
 
 const tag = 'Inbox';
@@ -34,10 +34,7 @@ function show({ occurrence_id, created_at, read_at, archived_at, ...message }: i
 }
 
 const change = (verb: inbox.InboxChange, id: string, summary: string, description?: string) =>
-  plain({
-    method: 'POST',
-    path: `/api/o/:org/u/:username/inbox/:message/${verb}/` as '/api/o/:org/u/:username/inbox/:message/read/',
-    permission: 'inbox:write',
+  plain(['org', 'username', 'message'], {
     id,
     summary,
     description,
@@ -48,47 +45,55 @@ const change = (verb: inbox.InboxChange, id: string, summary: string, descriptio
       show(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb)),
   });
 
-export const inboxRoutes: Route[] = [
-  list({
-    path: '/api/o/:org/u/:username/inbox/',
-    permission: 'inbox:read',
-    id: 'listInbox',
-    summary: 'List inbox',
-    description: 'The newest first.',
-    tag,
-    query: InboxFilter,
-    item: InboxMessage,
-    list: async ({ deps, organization, user, query }, page) =>
-      (await inbox.listInbox(deps.db, organization.id, user.id, query, page)).map(show),
+export const listInbox = list(['org', 'username'], {
+  id: 'listInbox',
+  summary: 'List inbox',
+  description: 'The newest first.',
+  tag,
+  query: InboxFilter,
+  item: InboxMessage,
+  list: async ({ deps, organization, user, query }, page) =>
+    (await inbox.listInbox(deps, organization.id, user.id, query, page)).map(show),
+});
+
+export const countUnread = plain(['org', 'username'], {
+  id: 'countUnread',
+  summary: 'Count unread messages',
+  tag,
+  status: 200,
+  answer: Type.Object({
+    unread: Type.Integer({ description: `Counted up to ${inbox.mostCounted}; what is archived does not count.` }),
   }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/u/:username/inbox/unread/',
-    permission: 'inbox:read',
-    id: 'countUnread',
-    summary: 'Count unread messages',
-    tag,
-    status: 200,
-    answer: Type.Object({
-      unread: Type.Integer({ description: `Counted up to ${inbox.mostCounted}; what is archived does not count.` }),
-    }),
-    handle: async ({ deps, organization, user }) => ({
-      unread: await inbox.countUnreadMessages(deps, organization.id, user.id),
-    }),
+  handle: async ({ deps, organization, user }) => ({
+    unread: await inbox.countUnreadMessages(deps, organization.id, user.id),
   }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/u/:username/inbox/read/',
-    permission: 'inbox:write',
-    id: 'readInbox',
-    summary: 'Mark all messages as read',
-    tag,
-    status: 200,
-    answer: Type.Object({ read: Type.Integer({ description: 'Messages that were unread.' }) }),
-    handle: async ({ deps, organization, user }) => ({ read: await inbox.readAll(deps, organization.id, user.id) }),
-  }),
-  change('read', 'readMessage', 'Mark message as read', 'One that is read already keeps its time.'),
-  change('unread', 'unreadMessage', 'Mark message as unread'),
-  change('archive', 'archiveMessage', 'Archive message', 'It leaves the list, and the count of unread messages.'),
-  change('unarchive', 'unarchiveMessage', 'Unarchive message', 'It is back in the list, read or unread as it was.'),
-];
+});
+
+export const readInbox = plain(['org', 'username'], {
+  id: 'readInbox',
+  summary: 'Mark all messages as read',
+  tag,
+  status: 200,
+  answer: Type.Object({ read: Type.Integer({ description: 'Messages that were unread.' }) }),
+  handle: async ({ deps, organization, user }) => ({ read: await inbox.readAll(deps, organization.id, user.id) }),
+});
+
+export const readMessage = change(
+  'read',
+  'readMessage',
+  'Mark message as read',
+  'One that is read already keeps its time.',
+);
+export const unreadMessage = change('unread', 'unreadMessage', 'Mark message as unread');
+export const archiveMessage = change(
+  'archive',
+  'archiveMessage',
+  'Archive message',
+  'It leaves the list, and the count of unread messages.',
+);
+export const unarchiveMessage = change(
+  'unarchive',
+  'unarchiveMessage',
+  'Unarchive message',
+  'It is back in the list, read or unread as it was.',
+);

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import { largestLimit, limitNames, type OrganizationLimits } from '../core/limits.ts';
 import { changeLimits, type DescribedLimits, describeLimits } from '../services/limits.ts';
 import { etagOf, ifMatch } from './etag.ts';
-import { type Call, plain, type Route } from './route.ts';
+import { type Call, plain } from './route.ts';
 
 const words: Record<keyof OrganizationLimits, string> = {
   triggers_per_second: 'In each API process.',
@@ -57,34 +57,27 @@ function answer(call: Call, limits: DescribedLimits): DescribedLimits {
   return limits;
 }
 
-export const limitRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/limits/',
-    permission: 'organization:read',
-    id: 'retrieveLimits',
-    summary: 'Retrieve limits',
-    description: 'What the organization may take of the installation, and what it has taken.',
-    tag: 'Organizations',
-    status: 200,
-    answer: Limits,
-    handle: async call => answer(call, await describeLimits(call.deps, call.organization.id)),
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/o/:org/limits/',
-    permission: 'limit:write',
-    id: 'patchLimits',
-    summary: 'Change limits',
-    description: 'What is absent stays as it is. Only admin accounts have the permission.',
-    tag: 'Organizations',
-    status: 200,
-    body: LimitChanges,
-    answer: Limits,
-    handle: async call => {
-      const match = ifMatch(call);
-      const { deps, organization, body } = call;
-      return answer(call, await changeLimits(deps, organization, body, current => match(tagOf(current))));
-    },
-  }),
-];
+export const retrieveLimits = plain(['org'], {
+  id: 'retrieveLimits',
+  summary: 'Retrieve limits',
+  description: 'What the organization may take of the installation, and what it has taken.',
+  tag: 'Organizations',
+  status: 200,
+  answer: Limits,
+  handle: async call => answer(call, await describeLimits(call.deps, call.organization.id)),
+});
+
+export const patchLimits = plain(['org'], {
+  id: 'patchLimits',
+  summary: 'Change limits',
+  description: 'What is absent stays as it is. Only admin accounts have the permission.',
+  tag: 'Organizations',
+  status: 200,
+  body: LimitChanges,
+  answer: Limits,
+  handle: async call => {
+    const match = ifMatch(call);
+    const { deps, organization, body } = call;
+    return answer(call, await changeLimits(deps, organization, body, current => match(tagOf(current))));
+  },
+});

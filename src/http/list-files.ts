@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { recordRead } from '../services/audit.ts';
 import { exportList, importList, mostMistakes, mostRows } from '../services/list-files.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 
 const tag = 'Distribution lists';
 
@@ -26,60 +26,53 @@ const ListImported = Type.Object(
   { $id: 'ListImported' },
 );
 
-export const listFileRoutes: Route[] = [
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/p/:prj/d/:pk/import/',
-    permission: 'distributionlist:write',
-    id: 'importMembers',
-    summary: 'Import members',
-    description:
-      `A file of comma-separated values in UTF-8, at most ${mostRows} rows and 10 MiB; semicolons and tabs are understood ` +
-      'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `phone`, ' +
-      '`sms…`, `address.<name>` and `custom.<key>` may be there. An empty cell leaves what is there. A cell of a custom ' +
-      'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users.',
-    tag,
-    status: 200,
-    problems: [409],
-    consumes: 'text/csv',
-    bodyLimit: 10 * 1024 * 1024,
-    body: Type.String({ description: 'The file.' }),
-    query: Type.Object({
-      on_error: Type.Optional(
-        Type.Enum(['refuse', 'skip'], {
-          default: 'refuse',
-          description: 'Whether a row with a mistake refuses the whole file, or is left out.',
-        }),
-      ),
-      dry_run: Type.Optional(Type.Boolean({ description: 'Only tells what would happen.' })),
-    }),
-    answer: ListImported,
-    handle: ({ deps, organization, project, list, body, query: { on_error, dry_run = false } }) =>
-      importList(deps, organization.id, project, list, body, { skip: on_error === 'skip', dryRun: dry_run }),
+export const importMembers = plain(['org', 'prj', 'pk'], {
+  id: 'importMembers',
+  summary: 'Import members',
+  description:
+    `A file of comma-separated values in UTF-8, at most ${mostRows} rows and 10 MiB; semicolons and tabs are understood ` +
+    'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `phone`, ' +
+    '`sms…`, `address.<name>` and `custom.<key>` may be there. An empty cell leaves what is there. A cell of a custom ' +
+    'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users.',
+  tag,
+  status: 200,
+  problems: [409],
+  consumes: 'text/csv',
+  bodyLimit: 10 * 1024 * 1024,
+  body: Type.String({ description: 'The file.' }),
+  query: Type.Object({
+    on_error: Type.Optional(
+      Type.Enum(['refuse', 'skip'], {
+        default: 'refuse',
+        description: 'Whether a row with a mistake refuses the whole file, or is left out.',
+      }),
+    ),
+    dry_run: Type.Optional(Type.Boolean({ description: 'Only tells what would happen.' })),
   }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/p/:prj/d/:pk/export/',
-    permission: 'distributionlist:read',
-    id: 'exportMembers',
-    summary: 'Export members',
-    description:
-      'A file that can be imported again. A cell that a spreadsheet would run as a formula has a quotation mark before it, ' +
-      'which the import takes away.',
-    tag,
-    status: 200,
-    produces: 'text/csv',
-    answer: Type.String(),
-    handle: async ({ deps, organization, project, list, request, reply }) => {
-      const path = `${project.slug}/${list.name}`;
-      if (request.method !== 'HEAD') await recordRead(deps, organization.id, { action: 'export', noun: 'list', path });
-      const name = list.name.replaceAll(/[^\p{L}\p{N} ._-]/gu, '_');
-      reply
-        .type('text/csv; charset=utf-8')
-        .header('content-disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name)}.csv`)
-        .serializer((text: string) => text);
-      const rows = request.method === 'HEAD' ? [] : exportList(deps, organization.id, list.id);
-      return reply.send(Readable.from(rows, { objectMode: false })) as never;
-    },
-  }),
-];
+  answer: ListImported,
+  handle: ({ deps, organization, project, list, body, query: { on_error, dry_run = false } }) =>
+    importList(deps, organization.id, project, list, body, { skip: on_error === 'skip', dryRun: dry_run }),
+});
+
+export const exportMembers = plain(['org', 'prj', 'pk'], {
+  id: 'exportMembers',
+  summary: 'Export members',
+  description:
+    'A file that can be imported again. A cell that a spreadsheet would run as a formula has a quotation mark before it, ' +
+    'which the import takes away.',
+  tag,
+  status: 200,
+  produces: 'text/csv',
+  answer: Type.String(),
+  handle: async ({ deps, organization, project, list, request, reply }) => {
+    const path = `${project.slug}/${list.name}`;
+    if (request.method !== 'HEAD') await recordRead(deps, organization.id, { action: 'export', noun: 'list', path });
+    const name = list.name.replaceAll(/[^\p{L}\p{N} ._-]/gu, '_');
+    reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', `attachment; filename*=UTF-8''${encodeURIComponent(name)}.csv`)
+      .serializer((text: string) => text);
+    const rows = request.method === 'HEAD' ? [] : exportList(deps, organization.id, list.id);
+    return reply.send(Readable.from(rows, { objectMode: false })) as never;
+  },
+});

@@ -4,7 +4,8 @@
  */
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { badCursor, type Call, type Found, type ListRoute, type ListRow, type Page } from './route.ts';
+import type { Resources } from './resolve.ts';
+import { badCursor, type Call, type ListEndpoint, type ListRow, type Page } from './route.ts';
 
 /** Their text stays below 128 KB as a rule: a larger one waits for the next full garbage collection. */
 const rowsAtOnce = 500;
@@ -44,8 +45,8 @@ export async function sendList(
 
 /** As the database writes it where it can, else from rows. */
 export async function readStretch(
-  route: ListRoute,
-  call: Call & Found & { query: never },
+  route: ListEndpoint,
+  call: Call & Resources & { query: never },
   { after, limit }: Page<string>,
   serialize: (row: unknown) => string,
 ): Promise<Stretch> {

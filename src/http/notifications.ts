@@ -4,31 +4,21 @@ import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
 import { limits } from '../core/text.ts';
-import {
-  createNotification,
-  findVersionOfMessage,
-  getNotification,
-  listNotifications,
-  listVersionsOfMessage,
-  type NotificationChanges,
-  type NotificationForm,
-  updateNotification,
-  type Words,
-  writeWords,
-} from '../services/notifications.ts';
+import * as notifications from '../services/notifications.ts';
 import { tryNotification } from '../services/trials.ts';
 import { TestResult } from './channels.ts';
 import { created, ifMatch, tagged } from './etag.ts';
 import { VersionSummary, versionFields } from './layouts.ts';
-import { list, placeOf, plain, type Route, slugsOf } from './route.ts';
+import { list, placeOf, plain, slugsOf } from './route.ts';
+import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 
 const tag = 'Notifications';
 const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority'];
 const words = ['message', 'overrides'];
 
 const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
-const Changes = changesOf<NotificationChanges>('NotificationChanges', NotificationEntry, own);
-const NewMessage = fieldsOf<Words>('NewMessage', NotificationEntry, words);
+const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
+const NewMessage = fieldsOf<notifications.Words>('NewMessage', NotificationEntry, words);
 
 const wordFields = {
   message: Message,
@@ -70,12 +60,9 @@ const Notification = Type.Object(
 const MessageVersion = Type.Object({ ...versionFields, ...wordFields }, { $id: 'MessageVersion' });
 
 /** Counts change by themselves, and must not stand in the way of a change. */
-export function unchanging({ missing_variables: _, ...notification }: NotificationForm) {
+function unchanging({ missing_variables: _, ...notification }: notifications.NotificationForm) {
   return notification;
 }
-
-const path = '/api/o/:org/p/:prj/a/:app/e/:evt/n/';
-const one = `${path}:notification/` as const;
 
 const NotificationTest = Type.Object(
   {
@@ -93,122 +80,124 @@ const NotificationTest = Type.Object(
   { $id: 'NotificationTest', additionalProperties: false },
 );
 
-export const notificationRoutes: Route[] = [
-  list({
-    path,
-    permission: 'notification:read',
-    id: 'listNotifications',
-    summary: 'List notifications',
-    tag,
-    item: Notification,
-    list: ({ deps, organization, event }, page) => listNotifications(deps, organization.id, event.id, page),
-  }),
-  plain({
-    method: 'POST',
-    path,
-    permission: 'notification:write',
-    id: 'createNotification',
-    summary: 'Create notification',
-    tag,
-    status: 201,
-    problems: [409],
-    body: NewNotification,
-    answer: Notification,
-    handle: async call => {
-      const made = await createNotification(call.deps, slugsOf(call), call.body);
-      return created(call, `${placeOf(call)}n/${made.id}/`, made, unchanging(made));
-    },
-  }),
-  plain({
-    method: 'GET',
-    path: one,
-    permission: 'notification:read',
-    id: 'retrieveNotification',
-    summary: 'Retrieve notification',
-    tag,
-    status: 200,
-    answer: Notification,
-    handle: async call => {
-      const { deps, organization, event, notification } = call;
-      const found = await getNotification(deps, organization.id, event.id, notification.id);
-      return tagged(call, found, unchanging(found));
-    },
-  }),
-  plain({
-    method: 'PATCH',
-    path: one,
-    permission: 'notification:write',
-    id: 'patchNotification',
-    summary: 'Change notification',
-    description: 'Everything but its words: those are written as a new version of the message.',
-    tag,
-    status: 200,
-    problems: [409],
-    body: Changes,
-    answer: Notification,
-    handle: async call => {
-      const { deps, notification, body } = call;
-      const changed = await updateNotification(deps, slugsOf(call), notification.id, body, ifMatch(call));
-      return tagged(call, changed, unchanging(changed));
-    },
-  }),
-  plain({
-    method: 'PUT',
-    path: `${one}message/`,
-    permission: 'template:write',
-    id: 'writeMessage',
-    summary: 'Write message',
-    description:
-      'Becomes the current version; the same words again make none. An older version comes back by sending it once more.',
-    tag,
-    status: 200,
-    body: NewMessage,
-    answer: Notification,
-    handle: async call => {
-      const { deps, notification, body } = call;
-      const changed = await writeWords(deps, slugsOf(call), notification.id, body, ifMatch(call));
-      return tagged(call, changed, unchanging(changed));
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: `${one}test/`,
-    permission: 'event:trigger',
-    id: 'testNotification',
-    summary: 'Test notification',
-    description:
-      'Really sends its message to one address now, whatever its filter says, and tells the answer of the provider. ' +
-      'Nothing is kept as a delivery. To name a user takes `user:read` as well.',
-    tag,
-    status: 200,
-    body: NotificationTest,
-    answer: TestResult,
-    handle: ({ deps, caller, body, notification, organization, project, application, event }) => {
-      const place = { organization, project, application, event };
-      return tryNotification(deps, place, notification, body, allows(caller.permissions, 'user:read'));
-    },
-  }),
-  list({
-    path: `${one}versions/`,
-    permission: 'template:read',
-    id: 'listMessageVersions',
-    summary: 'List message versions',
-    description: 'The newest first.',
-    tag,
-    item: VersionSummary,
-    list: ({ deps, organization, notification }, page) =>
-      listVersionsOfMessage(deps, organization.id, notification.id, page),
-  }),
-  plain({
-    method: 'GET',
-    path: `${one}versions/:version/`,
-    permission: 'template:read',
-    id: 'retrieveMessageVersion',
-    summary: 'Retrieve message version',
-    tag,
-    status: 200,
-    answer: MessageVersion,
-    handle: async ({ deps, organization, notification, version }) =>
-      (await findVersionOfMessage(deps, organization.id, notification.id, version.number))!,
-  }),
-];
+export const listNotifications = list(['org', 'prj', 'app', 'evt'], {
+  id: 'listNotifications',
+  summary: 'List notifications',
+  tag,
+  item: Notification,
+  list: ({ deps, organization, event }, page) => notifications.listNotifications(deps, organization.id, event.id, page),
+});
+
+export const createNotification = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'createNotification',
+  summary: 'Create notification',
+  tag,
+  status: 201,
+  problems: [409],
+  body: NewNotification,
+  answer: Notification,
+  handle: async call => {
+    const made = await notifications.createNotification(call.deps, slugsOf(call), call.body);
+    return created(call, `${placeOf(call)}n/${made.id}/`, made, unchanging(made));
+  },
+});
+
+export const retrieveNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'retrieveNotification',
+  summary: 'Retrieve notification',
+  tag,
+  status: 200,
+  answer: Notification,
+  handle: async call => {
+    const { deps, organization, event, notification } = call;
+    const found = await notifications.getNotification(deps, organization.id, event.id, notification.id);
+    return tagged(call, found, unchanging(found));
+  },
+});
+
+export const patchNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'patchNotification',
+  summary: 'Change notification',
+  description: 'Everything but its words: those are written as a new version of the message.',
+  tag,
+  status: 200,
+  problems: [409],
+  body: Changes,
+  answer: Notification,
+  handle: async call => {
+    const { deps, notification, body } = call;
+    const changed = await notifications.updateNotification(deps, slugsOf(call), notification.id, body, ifMatch(call));
+    return tagged(call, changed, unchanging(changed));
+  },
+});
+
+export const writeMessage = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'writeMessage',
+  summary: 'Write message',
+  description:
+    'Becomes the current version; the same words again make none. An older version comes back by sending it once more.',
+  tag,
+  status: 200,
+  body: NewMessage,
+  answer: Notification,
+  handle: async call => {
+    const { deps, notification, body } = call;
+    const changed = await notifications.writeWords(deps, slugsOf(call), notification.id, body, ifMatch(call));
+    return tagged(call, changed, unchanging(changed));
+  },
+});
+
+export const testNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'testNotification',
+  summary: 'Test notification',
+  description:
+    'Really sends its message to one address now, whatever its filter says, and tells the answer of the provider. ' +
+    'Nothing is kept as a delivery. To name a user takes `user:read` as well.',
+  tag,
+  status: 200,
+  body: NotificationTest,
+  answer: TestResult,
+  handle: ({ deps, caller, body, notification, organization, project, application, event }) => {
+    const place = { organization, project, application, event };
+    return tryNotification(deps, place, notification, body, allows(caller.permissions, 'user:read'));
+  },
+});
+
+export const listMessageVersions = list(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'listMessageVersions',
+  summary: 'List message versions',
+  description: 'The newest first.',
+  tag,
+  item: VersionSummary,
+  list: ({ deps, organization, notification }, page) =>
+    notifications.listVersionsOfMessage(deps, organization.id, notification.id, page),
+});
+
+export const retrieveMessageVersion = plain(['org', 'prj', 'app', 'evt', 'notification', 'version'], {
+  id: 'retrieveMessageVersion',
+  summary: 'Retrieve message version',
+  tag,
+  status: 200,
+  answer: MessageVersion,
+  handle: async ({ deps, organization, notification, version }) =>
+    (await notifications.findVersionOfMessage(deps, organization.id, notification.id, version.number))!,
+});
+
+export const deleteNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'deleteNotification',
+  summary: 'Delete notification',
+  description: 'What has something below it is refused, unless `cascade` is given. History stays.',
+  tag,
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: call =>
+    notifications.deleteNotification(
+      call.deps,
+      slugsOf(call),
+      call.notification.id,
+      deletionOf(call.query),
+      ifMatch(call),
+    ),
+});

@@ -3,7 +3,7 @@ import { outcomeOf } from '../core/outcome.ts';
 import { fold } from '../core/text.ts';
 import * as occurrences from '../services/occurrences.ts';
 import { showDelivery } from './deliveries.ts';
-import { history, list, plain, type Route } from './route.ts';
+import { history, list, plain } from './route.ts';
 import { Delivery, DeliveryFilter, Occurrence, OccurrenceFilter, OccurrenceSummary } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
@@ -22,85 +22,74 @@ function summarize(row: Summary) {
   };
 }
 
-export const occurrenceRoutes: Route[] = [
-  history({
-    path: '/api/o/:org/occurrence/',
-    permission: 'occurrence:read',
-    id: 'listOccurrences',
-    summary: 'List occurrences',
-    description: 'The newest first.',
-    tag,
-    query: OccurrenceFilter,
-    item: OccurrenceSummary,
-    list: async ({ deps, organization, query }, page) => {
-      const filter = {
-        ...query,
-        since: query.since ? new Date(query.since) : undefined,
-        until: query.until ? new Date(query.until) : undefined,
-      };
-      const rows = await occurrences.listOccurrences(deps.db, organization.id, filter, {
-        before: page.after,
-        limit: page.limit,
-      });
-      return rows.map(row => ({ id: row.identifier, ...summarize(row) }));
-    },
+export const listOccurrences = history(['org'], {
+  id: 'listOccurrences',
+  summary: 'List occurrences',
+  description: 'The newest first.',
+  tag,
+  query: OccurrenceFilter,
+  item: OccurrenceSummary,
+  list: async ({ deps, organization, query }, page) => {
+    const filter = {
+      ...query,
+      since: query.since ? new Date(query.since) : undefined,
+      until: query.until ? new Date(query.until) : undefined,
+    };
+    const rows = await occurrences.listOccurrences(deps, organization.id, filter, {
+      before: page.after,
+      limit: page.limit,
+    });
+    return rows.map(row => ({ id: row.identifier, ...summarize(row) }));
+  },
+});
+
+export const retrieveOccurrence = plain(['org', 'identifier'], {
+  id: 'retrieveOccurrence',
+  summary: 'Retrieve occurrence',
+  tag,
+  status: 200,
+  answer: Occurrence,
+  handle: async ({ deps, organization, occurrence: { identifier }, link }) => {
+    const row = await occurrences.getOccurrence(deps, organization.id, identifier);
+    const deliveries = link(`/api/o/${organization.slug}/occurrence/${identifier}/deliveries/`);
+    return { ...summarize(row), context: row.context, options: row.options, deliveries };
+  },
+});
+
+export const listDeliveries = list(['org', 'identifier'], {
+  id: 'listDeliveries',
+  summary: 'List deliveries',
+  description: 'One row for each recipient and channel, sent or not, with the reason.',
+  tag,
+  query: DeliveryFilter,
+  item: Delivery,
+  list: async ({ deps, organization, occurrence, query }, page) => {
+    const filter = { ...query, user: query.user && fold(query.user) };
+    const rows = await occurrences.listDeliveries(deps, organization.id, occurrence.identifier, filter, page);
+    return rows.map(showDelivery);
+  },
+});
+
+export const cancelOccurrence = plain(['org', 'identifier'], {
+  id: 'cancelOccurrence',
+  summary: 'Cancel occurrence',
+  description: 'Stops what is not sent yet.',
+  tag,
+  status: 200,
+  answer: Type.Object({ cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }) }),
+  handle: async ({ deps, organization, occurrence }) => ({
+    cancelled: await occurrences.cancel(deps, organization.id, occurrence.identifier),
   }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/occurrence/:identifier/',
-    permission: 'occurrence:read',
-    id: 'retrieveOccurrence',
-    summary: 'Retrieve occurrence',
-    tag,
-    status: 200,
-    answer: Occurrence,
-    handle: async ({ deps, organization, occurrence: { identifier }, link }) => {
-      const row = await occurrences.getOccurrence(deps, organization.id, identifier);
-      const deliveries = link(`/api/o/${organization.slug}/occurrence/${identifier}/deliveries/`);
-      return { ...summarize(row), context: row.context, options: row.options, deliveries };
-    },
+});
+
+export const replayOccurrence = plain(['org', 'identifier'], {
+  id: 'replayOccurrence',
+  summary: 'Replay occurrence',
+  description: 'Sends failed deliveries again, and those whose outcome is unknown.',
+  tag,
+  status: 200,
+  answer: Type.Object({ replayed: Type.Integer({ description: 'Deliveries that are due again.' }) }),
+  handle: async ({ deps, organization, occurrence }) => ({
+    replayed: await occurrences.replay(deps, organization.id, occurrence.identifier),
   }),
-  list({
-    path: '/api/o/:org/occurrence/:identifier/deliveries/',
-    permission: 'occurrence:read',
-    id: 'listDeliveries',
-    summary: 'List deliveries',
-    description: 'One row for each recipient and channel, sent or not, with the reason.',
-    tag,
-    query: DeliveryFilter,
-    item: Delivery,
-    list: async ({ deps, organization, occurrence, query }, page) => {
-      const filter = { ...query, user: query.user && fold(query.user) };
-      const rows = await occurrences.listDeliveries(deps.db, organization.id, occurrence.identifier, filter, page);
-      return rows.map(showDelivery);
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/occurrence/:identifier/cancel/',
-    permission: 'occurrence:write',
-    id: 'cancelOccurrence',
-    summary: 'Cancel occurrence',
-    description: 'Stops what is not sent yet.',
-    tag,
-    status: 200,
-    answer: Type.Object({ cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }) }),
-    handle: async ({ deps, organization, occurrence }) => ({
-      cancelled: await occurrences.cancel(deps, organization.id, occurrence.identifier),
-    }),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/occurrence/:identifier/replay/',
-    permission: 'occurrence:write',
-    id: 'replayOccurrence',
-    summary: 'Replay occurrence',
-    description: 'Sends failed deliveries again, and those whose outcome is unknown.',
-    tag,
-    status: 200,
-    answer: Type.Object({ replayed: Type.Integer({ description: 'Deliveries that are due again.' }) }),
-    handle: async ({ deps, organization, occurrence }) => ({
-      replayed: await occurrences.replay(deps, organization.id, occurrence.identifier),
-    }),
-  }),
-];
+});

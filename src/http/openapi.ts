@@ -3,32 +3,9 @@ import { readFile } from 'node:fs/promises';
 import type { FastifyInstance } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import { isPermission } from '../core/permissions.ts';
+import { parametersOf, pathParameters } from './resolve.ts';
 import type { Route } from './route.ts';
 import { ListQuery, Problem } from './schemas.ts';
-
-const parameters: Record<string, TSchema> = {
-  org: Type.String({ description: 'Slug of the organization.' }),
-  prj: Type.String({ description: 'Slug of the project.' }),
-  app: Type.String({ description: 'Slug of the application.' }),
-  evt: Type.String({ description: 'Slug of the event.' }),
-  channel: Type.String({ description: 'Slug of the channel.' }),
-  username: Type.String({ description: 'Username of the user: the email in lower case.' }),
-  pk: Type.Integer({ description: 'Id of the distribution list.' }),
-  identifier: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
-  delivery: Type.Integer({ description: 'Id of the delivery.' }),
-  address: Type.Integer({ description: 'Id of the address.' }),
-  member: Type.Integer({ description: 'Id of the member.' }),
-  key: Type.String({ description: 'Id of the key.' }),
-  message: Type.Integer({ description: 'Id of the message.' }),
-  account: Type.Integer({ description: 'Id of the account.' }),
-  invite: Type.Integer({ description: 'Id of the invite.' }),
-  token: Type.String({ description: 'What the link ends in.' }),
-  session: Type.Integer({ description: 'Id of the session.' }),
-  passkey: Type.Integer({ description: 'Id of the passkey.' }),
-  layout: Type.Integer({ description: 'Id of the layout.' }),
-  notification: Type.Integer({ description: 'Id of the notification.' }),
-  version: Type.Integer({ description: 'Number of the version.' }),
-};
 
 const file = new URL('../../openapi.json', import.meta.url);
 
@@ -41,7 +18,7 @@ export function registerOpenApi(app: FastifyInstance): void {
 
 /** What Fastify validates, serialises and documents for a route. */
 export function schemaOf(route: Route): object {
-  const names = [...route.path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  const names = parametersOf(route.path);
   const answer = 'list' in route ? Type.Array(reference(route.item)) : reference(route.answer);
   const schema = {
     operationId: route.id,
@@ -49,7 +26,9 @@ export function schemaOf(route: Route): object {
     description: [route.description, whoMay(route)].filter(Boolean).join('\n\n'),
     tags: [route.tag],
     security: securityOf(route),
-    params: names.length ? Type.Object(Object.fromEntries(names.map(name => [name, parameters[name]!]))) : undefined,
+    params: names.length
+      ? Type.Object(Object.fromEntries(names.map(name => [name, pathParameters[name].schema])))
+      : undefined,
     querystring: 'list' in route ? listQuery(route.query) : route.query,
     headers: route.headers,
     body:

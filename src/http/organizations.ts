@@ -1,28 +1,10 @@
 import { Type } from 'typebox';
 import { OrganizationDocument } from '../core/configuration/document.ts';
-import * as browse from '../services/organizations.ts';
+import { limits, slugPattern } from '../core/text.ts';
+import * as organizations from '../services/organizations.ts';
 import { ifMatch, tagged } from './etag.ts';
-import { type Call, list, plain, type Route, slugsOf } from './route.ts';
-import { Application, Channel, Event, Organization, Project } from './schemas.ts';
-
-interface Named {
-  slug: string;
-  name: string;
-}
-
-export function showProject(
-  { organization, link }: Pick<Call, 'link'> & { organization: Named },
-  { slug, name }: Named,
-) {
-  const path = `/api/o/${organization.slug}/p/${slug}/`;
-  return {
-    name,
-    slug,
-    applications: link(`${path}a/`),
-    channels: link(`${path}c/`),
-    distribution_lists: link(`${path}d/`),
-  };
-}
+import { list, plain, slugsOf } from './route.ts';
+import { CascadeQuery, Deleted, deletionOf, Organization } from './schemas.ts';
 
 const OrganizationSettings = Type.Object(
   {
@@ -43,136 +25,111 @@ const OrganizationChanges = Type.Object(
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 
-export const organizationRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/',
-    permission: 'organization:read',
-    id: 'retrieveOrganization',
-    summary: 'Retrieve organization',
-    tag: 'Organizations',
-    status: 200,
-    answer: Organization,
-    handle: ({ organization: { slug, name }, link }) => ({
-      name,
-      slug,
-      users: link(`/api/o/${slug}/u/`),
-      projects: link(`/api/o/${slug}/p/`),
-      channels: link(`/api/o/${slug}/c/`),
-    }),
-  }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/settings/',
-    permission: 'organization:read',
-    id: 'retrieveSettings',
-    summary: 'Retrieve settings',
-    description: 'What can be changed about the organization itself.',
-    tag: 'Organizations',
-    status: 200,
-    answer: OrganizationSettings,
-    handle: async call => tagged(call, await browse.getSettings(call.deps, call.organization.id)),
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/o/:org/',
-    permission: 'organization:write',
-    id: 'patchOrganization',
-    summary: 'Change organization',
-    description: 'The ETag is that of the settings.',
-    tag: 'Organizations',
-    status: 200,
-    body: OrganizationChanges,
-    answer: OrganizationSettings,
-    handle: async call =>
-      tagged(call, await browse.updateOrganization(call.deps, slugsOf(call), call.body, ifMatch(call))),
-  }),
-  plain({
-    method: 'PUT',
-    path: '/api/o/:org/two-factor/',
-    permission: 'security:write',
-    id: 'requireTwoFactor',
-    summary: 'Require two-factor authentication',
-    description:
-      'Of every member, from the next request on: who has none gets 403 `session.two_factor_required` until they have set ' +
-      'it up. A sign-in by the identity provider counts. The ETag is that of the settings.',
-    tag: 'Organizations',
-    status: 200,
-    problems: [409],
-    body: Type.Object({ required: Type.Boolean() }, { $id: 'TwoFactorRule', additionalProperties: false }),
-    answer: OrganizationSettings,
-    handle: async call => {
-      const { deps, organization, body, session } = call;
-      return tagged(call, await browse.requireTwoFactor(deps, organization.id, body.required, session, ifMatch(call)));
+export const listOrganizations = list([], {
+  id: 'listOrganizations',
+  summary: 'List organizations',
+  description: 'Those that the caller reaches: of a key its own, of a person those where they are a member.',
+  tag: 'Organizations',
+  item: Type.Object({ slug: Type.String(), name: Type.String() }, { $id: 'OrganizationName' }),
+  list: ({ deps, caller, session }, page) => organizations.listReached(deps, caller.scope, session, page),
+});
+
+export const createOrganization = plain([], {
+  id: 'createOrganization',
+  summary: 'Create organization',
+  description:
+    'Whoever creates it is its owner. Only admin accounts have the permission; a key belongs to one organization.',
+  tag: 'Organizations',
+  status: 201,
+  problems: [409],
+  body: Type.Object(
+    {
+      slug: Type.String({ minLength: 1, maxLength: limits.slug, pattern: slugPattern }),
+      name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S' }),
     },
-  }),
-  list({
-    path: '/api/o/:org/p/',
-    permission: 'organization:read',
-    id: 'listProjects',
-    summary: 'List projects',
-    tag: 'Organizations',
-    item: Project,
-    list: async (call, page) => {
-      const projects = await browse.listProjects(call.deps.db, call.organization.id, page);
-      return projects.map(row => ({ id: row.id, ...showProject(call, row) }));
+    { $id: 'NewOrganization', additionalProperties: false },
+  ),
+  answer: Type.Object(
+    {
+      slug: Type.String(),
+      name: Type.String(),
+      retention_days: Type.Integer(),
+      created_at: Type.String({ format: 'date-time' }),
     },
+    { $id: 'CreatedOrganization' },
+  ),
+  handle: async ({ deps, session, body, reply, link }) => {
+    const { created_at, ...created } = await organizations.createOrganization(deps, session!, body);
+    reply.header('location', link(`/api/o/${created.slug}/`));
+    return { ...created, created_at: created_at.toISOString() };
+  },
+});
+
+export const retrieveOrganization = plain(['org'], {
+  id: 'retrieveOrganization',
+  summary: 'Retrieve organization',
+  tag: 'Organizations',
+  status: 200,
+  answer: Organization,
+  handle: ({ organization: { slug, name }, link }) => ({
+    name,
+    slug,
+    users: link(`/api/o/${slug}/u/`),
+    projects: link(`/api/o/${slug}/p/`),
+    channels: link(`/api/o/${slug}/c/`),
   }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/p/:prj/',
-    permission: 'organization:read',
-    id: 'retrieveProject',
-    summary: 'Retrieve project',
-    tag: 'Organizations',
-    status: 200,
-    answer: Project,
-    handle: call => tagged(call, showProject(call, call.project)),
-  }),
-  list({
-    path: '/api/o/:org/c/',
-    permission: 'organization:read',
-    id: 'listOrganizationChannels',
-    summary: 'List organization channels',
-    tag: 'Channels',
-    item: Channel,
-    list: ({ deps, organization }, page) => browse.listChannels(deps.db, organization.id, null, page),
-  }),
-  list({
-    path: '/api/o/:org/p/:prj/c/',
-    permission: 'organization:read',
-    id: 'listProjectChannels',
-    summary: 'List project channels',
-    description: "The project's own channels. Its events may use the organization's too.",
-    tag: 'Channels',
-    item: Channel,
-    list: (call, page) => browse.listChannels(call.deps.db, call.organization.id, call.project.id, page),
-  }),
-  list({
-    path: '/api/o/:org/p/:prj/a/',
-    permission: 'organization:read',
-    id: 'listApplications',
-    summary: 'List applications',
-    tag: 'Organizations',
-    item: Application,
-    list: async ({ deps, organization, project, link }, page) => {
-      const applications = await browse.listApplications(deps.db, organization.id, project.id, page);
-      return applications.map(({ id, slug, name }) => ({
-        id,
-        name,
-        slug,
-        events: link(`/api/o/${organization.slug}/p/${project.slug}/a/${slug}/e/`),
-      }));
-    },
-  }),
-  list({
-    path: '/api/o/:org/p/:prj/a/:app/e/',
-    permission: 'event:list',
-    id: 'listEvents',
-    summary: 'List events',
-    tag: 'Events',
-    item: Event,
-    list: ({ deps, organization, application }, page) =>
-      browse.listEvents(deps.db, organization.id, application.id, page),
-  }),
-];
+});
+
+export const retrieveSettings = plain(['org'], {
+  id: 'retrieveSettings',
+  summary: 'Retrieve settings',
+  description: 'What can be changed about the organization itself.',
+  tag: 'Organizations',
+  status: 200,
+  answer: OrganizationSettings,
+  handle: async call => tagged(call, await organizations.getSettings(call.deps, call.organization.id)),
+});
+
+export const patchOrganization = plain(['org'], {
+  id: 'patchOrganization',
+  summary: 'Change organization',
+  description: 'The ETag is that of the settings.',
+  tag: 'Organizations',
+  status: 200,
+  body: OrganizationChanges,
+  answer: OrganizationSettings,
+  handle: async call =>
+    tagged(call, await organizations.updateOrganization(call.deps, slugsOf(call), call.body, ifMatch(call))),
+});
+
+export const requireTwoFactor = plain(['org'], {
+  id: 'requireTwoFactor',
+  summary: 'Require two-factor authentication',
+  description:
+    'Of every member, from the next request on: who has none gets 403 `session.two_factor_required` until they have set ' +
+    'it up. A sign-in by the identity provider counts. The ETag is that of the settings.',
+  tag: 'Organizations',
+  status: 200,
+  problems: [409],
+  body: Type.Object({ required: Type.Boolean() }, { $id: 'TwoFactorRule', additionalProperties: false }),
+  answer: OrganizationSettings,
+  handle: async call => {
+    const { deps, organization, body, session } = call;
+    return tagged(
+      call,
+      await organizations.requireTwoFactor(deps, organization.id, body.required, session, ifMatch(call)),
+    );
+  },
+});
+
+export const deleteOrganization = plain(['org'], {
+  id: 'deleteOrganization',
+  summary: 'Delete organization',
+  description: 'What has something below it is refused, unless `cascade` is given. History stays.',
+  tag: 'Organizations',
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: call => organizations.deleteOrganization(call.deps, slugsOf(call), deletionOf(call.query), ifMatch(call)),
+});

@@ -7,7 +7,7 @@ import { templateLimits } from '../core/render/template-limits.ts';
 import { limits } from '../core/text.ts';
 import { type Draft, previewDraft } from '../services/preview.ts';
 import { messageFields } from './messages.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 
 const Data = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' });
 const Expression = Type.String({ maxLength: expressionLimits.source, description: 'JMESPath. Empty: none.' });
@@ -77,21 +77,16 @@ const Preview = Type.Object(
   { $id: 'Preview' },
 );
 
-export const previewRoutes: Route[] = [
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/p/:prj/a/:app/e/:evt/preview/',
-    permission: 'template:read',
-    id: 'previewMessage',
-    summary: 'Preview message',
-    description:
-      'A draft, written out for each channel. Nothing is stored or sent; mistakes are part of the answer. Real users are ' +
-      'only told to whoever has `user:read` too.',
-    tag: 'Notifications',
-    status: 200,
-    body: PreviewRequest,
-    answer: Preview,
-    handle: ({ deps, caller, body, organization, project, application, event }) =>
-      previewDraft(deps, { organization, project, application, event }, body, allows(caller.permissions, 'user:read')),
-  }),
-];
+export const previewMessage = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'previewMessage',
+  summary: 'Preview message',
+  description:
+    'A draft, written out for each channel. Nothing is stored or sent; mistakes are part of the answer. Real users are ' +
+    'only told to whoever has `user:read` too.',
+  tag: 'Notifications',
+  status: 200,
+  body: PreviewRequest,
+  answer: Preview,
+  handle: ({ deps, caller, body, organization, project, application, event }) =>
+    previewDraft(deps, { organization, project, application, event }, body, allows(caller.permissions, 'user:read')),
+});

@@ -1,65 +1,16 @@
-/** How a route is written down. `routes.ts` is the table of them; `server.ts` makes them work. */
+/** How a route is written down: an endpoint in the noun's file, a line in `routes.ts`. `server.ts` makes it work. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Static, TSchema } from 'typebox';
 import { invalid } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
-import type { OrganizationLimits } from '../core/limits.ts';
 import type { Permission } from '../core/permissions.ts';
 import type { Deps } from '../services/deps.ts';
-import type { NamedMember } from '../services/distribution-lists.ts';
 import type { Session } from '../services/sessions.ts';
-import type { WholeAddress, WrittenPage } from '../services/users.ts';
-
-interface Named {
-  id: number;
-  slug: string;
-  name: string;
-}
-
-/** Everything that a path can name, found before the handler runs. */
-export interface Found {
-  organization: Named & { limits: OrganizationLimits; two_factor_required: boolean };
-  project: Named;
-  application: Named;
-  event: Named & { active: boolean; priority: number };
-  address: WholeAddress;
-  user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
-  list: { id: number; name: string };
-  member: NamedMember;
-  key: { id: string; name: string };
-  occurrence: { identifier: string };
-  channel: { id: number; slug: string };
-  delivery: { id: number };
-  message: { id: number };
-  account: { id: number };
-  invite: { id: number };
-  notification: { id: number; name: string };
-  version: { number: number };
-  layout: { id: number; name: string; body: string; version: number; updated_at: string };
-}
-
-/** The parts of `Found` that a path with these parameters has. */
-type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pick<Found, 'organization'> : unknown) &
-  (Path extends `${string}:prj/${string}` ? Pick<Found, 'project'> : unknown) &
-  (Path extends `${string}:app/${string}` ? Pick<Found, 'application'> : unknown) &
-  (Path extends `${string}:evt/${string}` ? Pick<Found, 'event'> : unknown) &
-  (Path extends `${string}:username/${string}` ? Pick<Found, 'user'> : unknown) &
-  (Path extends `${string}:address/${string}` ? Pick<Found, 'address'> : unknown) &
-  (Path extends `${string}:pk/${string}` ? Pick<Found, 'list'> : unknown) &
-  (Path extends `${string}:member/${string}` ? Pick<Found, 'member'> : unknown) &
-  (Path extends `${string}:key/${string}` ? Pick<Found, 'key'> : unknown) &
-  (Path extends `${string}:identifier/${string}` ? Pick<Found, 'occurrence'> : unknown) &
-  (Path extends `${string}:channel/${string}` ? Pick<Found, 'channel'> : unknown) &
-  (Path extends `${string}:delivery/${string}` ? Pick<Found, 'delivery'> : unknown) &
-  (Path extends `${string}:message/${string}` ? Pick<Found, 'message'> : unknown) &
-  (Path extends `${string}:account/${string}` ? Pick<Found, 'account'> : unknown) &
-  (Path extends `${string}:invite/${string}` ? Pick<Found, 'invite'> : unknown) &
-  (Path extends `${string}:notification/${string}` ? Pick<Found, 'notification'> : unknown) &
-  (Path extends `${string}:layout/${string}` ? Pick<Found, 'layout'> : unknown) &
-  (Path extends `${string}:version/${string}` ? Pick<Found, 'version'> : unknown);
+import type { WrittenPage } from '../services/users.ts';
+import type { PathParameterName, Resources, Scope, SomeResources } from './resolve.ts';
 
 /** What a path names, below the organization: shop/web/order-paid. */
-export function pathOf({ project, application, event, channel }: Partial<Found>): string {
+export function pathOf({ project, application, event, channel }: SomeResources): string {
   return [project, application, event, channel].flatMap(place => place?.slug ?? []).join('/');
 }
 
@@ -71,17 +22,17 @@ export interface Caller {
   name: string;
   /** In the organization that the path names; of a person where it names none, on the instance. */
   permissions: readonly string[];
-  /** How far down it is narrowed; the organization is null for a person where the path names none. */
-  reach: { organization_id: number | null; project_id: number | null; application_id: number | null };
+  /** Null for a person where the path names no organization. */
+  scope: Scope | null;
 }
 
 /** The slugs that a path is made of. */
-export function slugsOf({ organization, project, application, event }: Partial<Found>) {
+export function slugsOf({ organization, project, application, event }: SomeResources) {
   return { org: organization!.slug, prj: project?.slug, app: application?.slug, evt: event?.slug };
 }
 
 /** Where the thing is that a path with these names leads to. */
-export function placeOf(found: Partial<Found>): string {
+export function placeOf(found: SomeResources): string {
   const { org, prj, app, evt } = slugsOf(found);
   const steps = [`/api/o/${org}/`, prj && `p/${prj}/`, app && `a/${app}/`, evt && `e/${evt}/`];
   return steps.filter(Boolean).join('');
@@ -105,12 +56,18 @@ export interface Page<After = number> {
   limit: number;
 }
 
-interface RouteBase {
+/** What the table says of a route: with the endpoint of the noun's file it is complete. */
+interface Line {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   /** `public`: anybody. `account`: whoever is signed in, but no key. */
   permission: Permission | 'public' | 'account';
-  /** operationId in the OpenAPI document, and the name that tests and metrics use. */
+}
+
+interface EndpointBase<Name extends PathParameterName> {
+  /** What its path has to name, at least. */
+  params: readonly Name[];
+  /** operationId in the OpenAPI document, and the name that tests and metrics use; the endpoint is exported under it. */
   id: string;
   summary: string;
   description?: string;
@@ -129,99 +86,119 @@ interface RouteBase {
 }
 
 /** Answers one value. */
-export interface PlainRoute extends RouteBase {
+export interface PlainEndpoint<Name extends PathParameterName = PathParameterName> extends EndpointBase<Name> {
   answer: TSchema;
-  handle: (call: Call & Found & { body: never; query: never }) => unknown;
+  handle: (call: Call & Resources & { body: never; query: never }) => unknown;
 }
 
 /** Answers an array, whole and streamed or page by page. */
-export interface ListRoute extends RouteBase {
+export interface ListEndpoint<Name extends PathParameterName = PathParameterName> extends EndpointBase<Name> {
   item: TSchema;
   /** What people are in it, where reading all of them at once belongs into the audit log. */
   personal?: 'account' | 'user' | 'list';
-  list: (call: Call & Found & { query: never }, page: Page<string>) => Promise<ListRow[]>;
+  list: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<ListRow[]>;
   /** The same written by the database, for a list that may be very long; undefined where this one cannot be. */
-  written?: (call: Call & Found & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;
+  written?: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;
 }
 
 /** What the next page comes after: the cursor, else the id. */
 export type ListRow = { id: number | string } | { cursor: string };
 
-export type Route = PlainRoute | ListRoute;
+export type Route = Line & (PlainEndpoint | ListEndpoint);
 
-/** Lets the compiler work out what the handler gets from the path and the schemas. */
+type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Extract<Name, PathParameterName> | NamesIn<Rest>
+  : never;
+
+/** One line of the table. The compiler refuses an endpoint that needs more than the path names. */
+function line(method: Line['method']) {
+  return <const Path extends string>(
+    path: Path,
+    permission: Line['permission'],
+    endpoint: PlainEndpoint<NamesIn<Path>> | ListEndpoint<NamesIn<Path>>,
+  ): Route => ({ ...endpoint, method, path, permission });
+}
+
+export const get = line('GET');
+export const post = line('POST');
+export const put = line('PUT');
+export const patch = line('PATCH');
+export const del = line('DELETE');
+
+/** Lets the compiler work out what the handler gets from the parameters and the schemas. */
 export function plain<
-  const Path extends string,
+  const Name extends PathParameterName,
   Body extends TSchema = TSchema,
   Query extends TSchema = TSchema,
   Answer extends TSchema = TSchema,
 >(
-  route: Omit<PlainRoute, 'handle' | 'path' | 'body' | 'query' | 'answer'> & {
-    path: Path;
+  params: readonly Name[],
+  endpoint: Omit<PlainEndpoint, 'params' | 'handle' | 'body' | 'query' | 'answer'> & {
     body?: Body;
     query?: Query;
     answer: Answer;
     handle: (
-      call: Call & FoundAt<Path> & { body: Static<Body>; query: Static<Query> },
+      call: Call & Resources<Name> & { body: Static<Body>; query: Static<Query> },
     ) => Static<Answer> | Promise<Static<Answer>>;
   },
-): PlainRoute {
-  return route as unknown as PlainRoute;
+): PlainEndpoint<Name> {
+  return { ...endpoint, params } as unknown as PlainEndpoint<Name>;
 }
 
-type ListDefinition<Path, Item extends TSchema, Query extends TSchema> = Omit<
-  ListRoute,
-  'list' | 'path' | 'item' | 'query' | 'method' | 'status'
-> & { path: Path; item: Item; query?: Query };
+type ListDefinition<Item extends TSchema, Query extends TSchema> = Omit<
+  ListEndpoint,
+  'params' | 'list' | 'written' | 'item' | 'query' | 'status'
+> & { item: Item; query?: Query };
+
+type ListCall<Name extends PathParameterName, Query extends TSchema> = Call &
+  Resources<Name> & { query: Static<Query> };
 
 /** In the order of numeric ids. */
-export function list<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
-  route: ListDefinition<Path, Item, Query> & {
-    list: (
-      call: Call & FoundAt<Path> & { query: Static<Query> },
-      page: Page,
-    ) => Promise<({ id: number } & Static<Item>)[]>;
+export function list<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+  params: readonly Name[],
+  endpoint: ListDefinition<Item, Query> & {
+    list: (call: ListCall<Name, Query>, page: Page) => Promise<({ id: number } & Static<Item>)[]>;
   },
-): ListRoute {
+): ListEndpoint<Name> {
   const numbered = (call: never, { after, limit }: Page<string>) => {
     if (!/^\d{0,15}$/.test(after)) throw badCursor();
-    return route.list(call, { after: Number(after), limit });
+    return endpoint.list(call, { after: Number(after), limit });
   };
-  return { ...route, method: 'GET', status: 200, list: numbered } as unknown as ListRoute;
+  return { ...endpoint, params, status: 200, list: numbered } as unknown as ListEndpoint<Name>;
 }
 
 /** The newest first, in the order of identifiers that are times. */
-export function history<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
-  route: ListDefinition<Path, Item, Query> & {
-    list: (
-      call: Call & FoundAt<Path> & { query: Static<Query> },
-      page: Page<string>,
-    ) => Promise<({ id: string } & Static<Item>)[]>;
+export function history<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+  params: readonly Name[],
+  endpoint: ListDefinition<Item, Query> & {
+    list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ id: string } & Static<Item>)[]>;
   },
-): ListRoute {
+): ListEndpoint<Name> {
   const identified = (call: never, page: Page<string>) => {
     if (page.after !== '' && !isUuid(page.after)) throw badCursor();
-    return route.list(call, page);
+    return endpoint.list(call, page);
   };
-  return { ...route, method: 'GET', status: 200, list: identified } as unknown as ListRoute;
+  return { ...endpoint, params, status: 200, list: identified } as unknown as ListEndpoint<Name>;
 }
 
 /** In an order of its own: each row says what the next page comes after, and the handler reads it again. */
-export function ordered<const Path extends string, Item extends TSchema, Query extends TSchema = TSchema>(
-  route: ListDefinition<Path, Item, Query> & {
-    list: (
-      call: Call & FoundAt<Path> & { query: Static<Query> },
-      page: Page<string>,
-    ) => Promise<({ cursor: string } & Static<Item>)[]>;
-    written?: (
-      call: Call & FoundAt<Path> & { query: Static<Query> },
-      page: Page<string>,
-    ) => Promise<WrittenPage> | undefined;
+export function ordered<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
+  params: readonly Name[],
+  endpoint: ListDefinition<Item, Query> & {
+    list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ cursor: string } & Static<Item>)[]>;
+    written?: (call: ListCall<Name, Query>, page: Page<string>) => Promise<WrittenPage> | undefined;
   },
-): ListRoute {
-  return { ...route, method: 'GET', status: 200 } as unknown as ListRoute;
+): ListEndpoint<Name> {
+  return { ...endpoint, params, status: 200 } as unknown as ListEndpoint<Name>;
 }
 
 export function badCursor() {
   return invalid({ cursor: ['is not one that a Link header gave: start again without it'] });
+}
+
+/** The same for what the organization has itself and for what a project has: only the names differ. */
+export function both<Endpoint>(
+  make: (owner: 'Organization' | 'Project', lower: string) => Endpoint,
+): [Endpoint, Endpoint] {
+  return [make('Organization', 'organization'), make('Project', 'project')];
 }

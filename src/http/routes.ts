@@ -1,67 +1,239 @@
-/** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
-import { accountRoutes } from './accounts.ts';
-import { auditRoutes } from './audit.ts';
-import { singleChannelRoutes } from './channels.ts';
-import { configurationRoutes } from './configuration.ts';
-import { deletionRoutes } from './deletion.ts';
-import { deliveryRoutes } from './deliveries.ts';
-import { distributionListRoutes } from './distribution-lists.ts';
-import { eventRoutes } from './events.ts';
-import { holdingRoutes } from './holds.ts';
-import { inboxRoutes } from './inbox.ts';
-import { instanceRoutes } from './instance.ts';
-import { inviteRoutes } from './invites.ts';
-import { keyRoutes } from './keys.ts';
-import { layoutRoutes } from './layouts.ts';
-import { limitRoutes } from './limits.ts';
-import { listFileRoutes } from './list-files.ts';
-import { messageRoutes } from './messages.ts';
-import { notificationRoutes } from './notifications.ts';
-import { occurrenceRoutes } from './occurrences.ts';
-import { oidcRoutes } from './oidc.ts';
-import { organizationRoutes } from './organizations.ts';
-import { passwordResetRoutes } from './password-resets.ts';
-import { pingRoutes } from './ping.ts';
-import { placeRoutes } from './places.ts';
-import { previewRoutes } from './preview.ts';
-import type { Route } from './route.ts';
-import { sessionRoutes } from './sessions.ts';
-import { simulationRoutes } from './simulation.ts';
-import { statsRoutes } from './stats.ts';
-import { twoFactorRoutes } from './two-factor.ts';
-import { userRoutes } from './users.ts';
-import { whyRoutes } from './why.ts';
+/**
+ * The whole API and its policy: method, path, permission and endpoint of every route. The endpoint is in the file of its
+ * noun beside this one. `public` is for anybody, `account` for people who are signed in; everything else takes a key or a
+ * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
+ */
+import * as accounts from './accounts.ts';
+import * as applications from './applications.ts';
+import * as audit from './audit.ts';
+import * as channels from './channels.ts';
+import * as configuration from './configuration.ts';
+import * as deliveries from './deliveries.ts';
+import * as distributionLists from './distribution-lists.ts';
+import * as events from './events.ts';
+import * as inbox from './inbox.ts';
+import * as invites from './invites.ts';
+import * as keys from './keys.ts';
+import * as layouts from './layouts.ts';
+import * as limits from './limits.ts';
+import * as listFiles from './list-files.ts';
+import * as messages from './messages.ts';
+import * as notifications from './notifications.ts';
+import * as occurrences from './occurrences.ts';
+import * as oidc from './oidc.ts';
+import * as organizations from './organizations.ts';
+import * as passwordResets from './password-resets.ts';
+import * as ping from './ping.ts';
+import * as preview from './preview.ts';
+import * as projects from './projects.ts';
+import { del, get, patch, post, put, type Route } from './route.ts';
+import * as sessions from './sessions.ts';
+import * as stats from './stats.ts';
+import * as twoFactor from './two-factor.ts';
+import * as users from './users.ts';
+import * as why from './why.ts';
 
+// biome-ignore format: one line for each route, however long
 export const routes: readonly Route[] = [
-  ...pingRoutes,
-  ...sessionRoutes,
-  ...twoFactorRoutes,
-  ...passwordResetRoutes,
-  ...oidcRoutes,
-  ...inviteRoutes,
-  ...instanceRoutes,
-  ...organizationRoutes,
-  ...limitRoutes,
-  ...placeRoutes,
-  ...singleChannelRoutes,
-  ...userRoutes,
-  ...inboxRoutes,
-  ...eventRoutes,
-  ...notificationRoutes,
-  ...previewRoutes,
-  ...layoutRoutes,
-  ...simulationRoutes,
-  ...occurrenceRoutes,
-  ...messageRoutes,
-  ...deliveryRoutes,
-  ...whyRoutes,
-  ...statsRoutes,
-  ...holdingRoutes,
-  ...listFileRoutes,
-  ...distributionListRoutes,
-  ...keyRoutes,
-  ...deletionRoutes,
-  ...configurationRoutes,
-  ...accountRoutes,
-  ...auditRoutes,
+  // The specification, in its order
+  get('/api/system/ping/', 'system:ping', ping.ping),
+  get('/api/o/:org/', 'organization:read', organizations.retrieveOrganization),
+  get('/api/o/:org/u/', 'user:read', users.listUsers),
+  post('/api/o/:org/u/', 'user:write', users.createUser),
+  get('/api/o/:org/u/:username/', 'user:read', users.retrieveUser),
+  put('/api/o/:org/u/:username/', 'user:write', users.updateUser),
+  patch('/api/o/:org/u/:username/', 'user:write', users.patchUser),
+  get('/api/o/:org/u/:username/address/', 'user:read', users.listUserAddresses),
+  post('/api/o/:org/u/:username/address/', 'user:write', users.addUserAddress),
+  get('/api/o/:org/p/', 'organization:read', projects.listProjects),
+  get('/api/o/:org/p/:prj/', 'organization:read', projects.retrieveProject),
+  get('/api/o/:org/c/', 'organization:read', channels.listOrganizationChannels),
+  get('/api/o/:org/p/:prj/c/', 'organization:read', channels.listProjectChannels),
+  get('/api/o/:org/p/:prj/a/', 'organization:read', applications.listApplications),
+  get('/api/o/:org/p/:prj/a/:app/e/', 'event:list', events.listEvents),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/trigger/', 'event:trigger', events.triggerEvent),
+  get('/api/o/:org/p/:prj/d/', 'distributionlist:read', distributionLists.listDistributionLists),
+  post('/api/o/:org/p/:prj/d/', 'distributionlist:write', distributionLists.createDistributionList),
+  get('/api/o/:org/p/:prj/d/:pk/', 'distributionlist:read', distributionLists.retrieveDistributionList),
+  post('/api/o/:org/p/:prj/d/:pk/add/', 'distributionlist:write', distributionLists.addRecipients),
+  get('/api/o/:org/p/:prj/d/:pk/m/', 'distributionlist:read', distributionLists.listMembers),
+
+  // Organizations
+  get('/api/o/', 'organization:read', organizations.listOrganizations),
+  post('/api/o/', 'organization:create', organizations.createOrganization),
+  patch('/api/o/:org/', 'organization:write', organizations.patchOrganization),
+  del('/api/o/:org/', 'organization:delete', organizations.deleteOrganization),
+  get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
+  patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
+  get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
+  put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
+
+  // Projects and applications
+  post('/api/o/:org/p/', 'organization:write', projects.createProject),
+  patch('/api/o/:org/p/:prj/', 'organization:write', projects.patchProject),
+  del('/api/o/:org/p/:prj/', 'organization:write', projects.deleteProject),
+  post('/api/o/:org/p/:prj/a/', 'organization:write', applications.createApplication),
+  get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.retrieveApplication),
+  patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.patchApplication),
+  del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.deleteApplication),
+  post('/api/o/:org/p/:prj/a/:app/pause/', 'event:write', applications.pauseApplication),
+  post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', applications.resumeApplication),
+
+  // Events
+  post('/api/o/:org/p/:prj/a/:app/e/', 'event:write', events.createEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:list', events.retrieveEvent),
+  patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.patchEvent),
+  del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
+
+  // Notifications and their messages
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:read', notifications.listNotifications),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:write', notifications.createNotification),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:read', notifications.retrieveNotification),
+  patch('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.patchNotification),
+  del('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.deleteNotification),
+  put('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/message/', 'template:write', notifications.writeMessage),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/test/', 'event:trigger', notifications.testNotification),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/versions/', 'template:read', notifications.listMessageVersions),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/versions/:version/', 'template:read', notifications.retrieveMessageVersion),
+  post('/api/o/:org/p/:prj/a/:app/e/:evt/preview/', 'template:read', preview.previewMessage),
+
+  // Layouts
+  get('/api/o/:org/l/', 'template:read', layouts.listOrganizationLayouts),
+  post('/api/o/:org/l/', 'template:write', layouts.createOrganizationLayout),
+  get('/api/o/:org/l/:layout/', 'template:read', layouts.retrieveOrganizationLayout),
+  patch('/api/o/:org/l/:layout/', 'template:write', layouts.patchOrganizationLayout),
+  del('/api/o/:org/l/:layout/', 'template:write', layouts.deleteOrganizationLayout),
+  get('/api/o/:org/l/:layout/versions/', 'template:read', layouts.listOrganizationLayoutVersions),
+  get('/api/o/:org/l/:layout/versions/:version/', 'template:read', layouts.retrieveOrganizationLayoutVersion),
+  get('/api/o/:org/p/:prj/l/', 'template:read', layouts.listProjectLayouts),
+  post('/api/o/:org/p/:prj/l/', 'template:write', layouts.createProjectLayout),
+  get('/api/o/:org/p/:prj/l/:layout/', 'template:read', layouts.retrieveProjectLayout),
+  patch('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.patchProjectLayout),
+  del('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.deleteProjectLayout),
+  get('/api/o/:org/p/:prj/l/:layout/versions/', 'template:read', layouts.listProjectLayoutVersions),
+  get('/api/o/:org/p/:prj/l/:layout/versions/:version/', 'template:read', layouts.retrieveProjectLayoutVersion),
+
+  // Channels
+  post('/api/o/:org/c/', 'channel:write', channels.createOrganizationChannel),
+  get('/api/o/:org/c/:channel/', 'channel:read', channels.retrieveOrganizationChannel),
+  patch('/api/o/:org/c/:channel/', 'channel:write', channels.patchOrganizationChannel),
+  del('/api/o/:org/c/:channel/', 'channel:write', channels.deleteOrganizationChannel),
+  post('/api/o/:org/c/:channel/pause/', 'channel:write', channels.pauseOrganizationChannel),
+  post('/api/o/:org/c/:channel/resume/', 'channel:write', channels.resumeOrganizationChannel),
+  post('/api/o/:org/c/:channel/test/', 'channel:write', channels.testOrganizationChannel),
+  get('/api/o/:org/channel/', 'channel:read', channels.listChannelDetails),
+  post('/api/o/:org/p/:prj/c/', 'channel:write', channels.createProjectChannel),
+  get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.retrieveProjectChannel),
+  patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.patchProjectChannel),
+  del('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.deleteProjectChannel),
+  post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', channels.pauseProjectChannel),
+  post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', channels.resumeProjectChannel),
+  post('/api/o/:org/p/:prj/c/:channel/test/', 'channel:write', channels.testProjectChannel),
+  get('/api/o/:org/provider/', 'channel:read', channels.listProviders),
+
+  // Users
+  del('/api/o/:org/u/:username/', 'user:write', users.deleteUser),
+  get('/api/o/:org/u/:username/addresses/', 'user:read', users.listWholeAddresses),
+  patch('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.updateAddress),
+  del('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.deleteAddress),
+  get('/api/o/:org/u/:username/memberships/', 'user:read', users.listMemberships),
+  get('/api/o/:org/u/:username/profile/', 'user:read', users.retrieveProfile),
+  patch('/api/o/:org/u/:username/profile/', 'user:write', users.updateProfile),
+
+  // Inbox
+  get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),
+  post('/api/o/:org/u/:username/inbox/read/', 'inbox:write', inbox.readInbox),
+  get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
+  post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
+  post('/api/o/:org/u/:username/inbox/:message/read/', 'inbox:write', inbox.readMessage),
+  post('/api/o/:org/u/:username/inbox/:message/unarchive/', 'inbox:write', inbox.unarchiveMessage),
+  post('/api/o/:org/u/:username/inbox/:message/unread/', 'inbox:write', inbox.unreadMessage),
+
+  // Distribution lists
+  patch('/api/o/:org/p/:prj/d/:pk/', 'distributionlist:write', distributionLists.updateDistributionList),
+  del('/api/o/:org/p/:prj/d/:pk/', 'distributionlist:write', distributionLists.deleteDistributionList),
+  get('/api/o/:org/p/:prj/d/:pk/count/', 'distributionlist:read', distributionLists.countMembers),
+  get('/api/o/:org/p/:prj/d/:pk/export/', 'distributionlist:read', listFiles.exportMembers),
+  post('/api/o/:org/p/:prj/d/:pk/import/', 'distributionlist:write', listFiles.importMembers),
+  patch('/api/o/:org/p/:prj/d/:pk/m/:member/', 'distributionlist:write', distributionLists.updateMember),
+  del('/api/o/:org/p/:prj/d/:pk/m/:member/', 'distributionlist:write', distributionLists.deleteMember),
+  get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
+
+  // Occurrences and deliveries
+  get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
+  get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
+  get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
+  post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
+  get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
+  post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
+  get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
+  get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
+
+  // Statistics
+  get('/api/o/:org/stats/', 'occurrence:read', stats.retrieveStatistics),
+
+  // Configuration as a document
+  get('/api/o/:org/configuration/', 'configuration:read', configuration.exportConfiguration),
+  post('/api/o/:org/configuration/apply/', 'configuration:write', configuration.applyConfiguration),
+  post('/api/o/:org/configuration/plan/', 'configuration:read', configuration.planConfiguration),
+
+  // Keys
+  get('/api/o/:org/k/', 'key:read', keys.listKeys),
+  post('/api/o/:org/k/', 'key:write', keys.createKey),
+  post('/api/o/:org/k/revoke/', 'key:write', keys.revokeKey),
+  get('/api/o/:org/k/:key/', 'key:read', keys.retrieveKey),
+  patch('/api/o/:org/k/:key/', 'key:write', keys.updateKey),
+  del('/api/o/:org/k/:key/', 'key:write', keys.deleteKey),
+  post('/api/o/:org/k/:key/rotate/', 'key:write', keys.rotateKey),
+
+  // Accounts and invites
+  get('/api/invite/:token/', 'public', invites.retrieveInvite),
+  post('/api/invite/:token/', 'public', invites.acceptInvite),
+  get('/api/o/:org/account/', 'account:read', accounts.listAccounts),
+  patch('/api/o/:org/account/:account/', 'account:write', accounts.updateAccount),
+  del('/api/o/:org/account/:account/', 'account:write', accounts.removeAccount),
+  get('/api/o/:org/invite/', 'account:read', invites.listInvites),
+  post('/api/o/:org/invite/', 'account:write', invites.createInvite),
+  del('/api/o/:org/invite/:invite/', 'account:write', invites.withdrawInvite),
+
+  // Audit log
+  get('/api/o/:org/audit/', 'audit:read', audit.listAudit),
+  get('/api/o/:org/audit/export/', 'audit:read', audit.exportAudit),
+
+  // Signing in
+  post('/api/password-reset/', 'public', passwordResets.requestPasswordReset),
+  get('/api/password-reset/:token/', 'public', passwordResets.retrievePasswordReset),
+  post('/api/password-reset/:token/', 'public', passwordResets.resetPassword),
+  get('/api/session/', 'account', sessions.retrieveSession),
+  post('/api/session/', 'public', sessions.signIn),
+  patch('/api/session/', 'account', sessions.updateSession),
+  del('/api/session/', 'account', sessions.signOut),
+  post('/api/session/confirm/', 'account', sessions.confirmSession),
+  get('/api/session/oidc/', 'public', oidc.beginOidc),
+  get('/api/session/oidc/callback/', 'public', oidc.finishOidc),
+  get('/api/session/options/', 'public', sessions.listSessionOptions),
+  post('/api/session/passkey/', 'public', sessions.signInWithPasskey),
+  post('/api/session/passkey/options/', 'public', sessions.beginPasskeySignIn),
+  post('/api/session/password/', 'account', sessions.changePassword),
+  post('/api/session/second-factor/', 'public', sessions.finishSignIn),
+  get('/api/sessions/', 'account', sessions.listSessions),
+  del('/api/sessions/', 'account', sessions.endOtherSessions),
+  del('/api/sessions/:session/', 'account', sessions.endSession),
+
+  // Second factors
+  post('/api/session/passkeys/', 'account', twoFactor.addPasskey),
+  post('/api/session/passkeys/options/', 'account', twoFactor.beginPasskey),
+  patch('/api/session/passkeys/:passkey/', 'account', twoFactor.renamePasskey),
+  del('/api/session/passkeys/:passkey/', 'account', twoFactor.removePasskey),
+  post('/api/session/recovery-codes/', 'account', twoFactor.renewRecoveryCodes),
+  post('/api/session/totp/', 'account', twoFactor.beginTotp),
+  del('/api/session/totp/', 'account', twoFactor.removeTotp),
+  post('/api/session/totp/confirm/', 'account', twoFactor.confirmTotp),
+  get('/api/session/two-factor/', 'account', twoFactor.retrieveTwoFactor),
 ];

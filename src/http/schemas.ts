@@ -1,5 +1,5 @@
 /** The shapes of the API, one each: they validate, serialise, type and document. */
-import { Type } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { addressName, limits } from '../core/text.ts';
 
 export const closed = { additionalProperties: false } as const;
@@ -291,3 +291,13 @@ export const Deleted = Type.Object(
   },
   { $id: 'Deleted' },
 );
+
+export function deletionOf({ cascade = false, dry_run = false }: Static<typeof CascadeQuery>) {
+  return { cascade, dryRun: dry_run };
+}
+
+export const Paused = Type.Object({ paused: Type.Boolean() });
+export const Resumed = Type.Object({
+  paused: Type.Boolean(),
+  released: Type.Integer({ description: 'Messages and occurrences that had been kept and are due now.' }),
+});

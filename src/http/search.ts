@@ -1,8 +1,8 @@
 /** Searching for people: the parameter, and where a page of what is found ends. */
 import { Type } from 'typebox';
-import type { Beginnings } from '../core/search.ts';
+import { type Beginnings, searchOrder } from '../core/search.ts';
 import { limits } from '../core/text.ts';
-import { countKeys, type SearchPlace } from '../services/users.ts';
+import type { SearchPlace } from '../services/users.ts';
 import { badCursor } from './route.ts';
 
 export const Search = Type.Object({
@@ -26,7 +26,7 @@ export function parsePlace(text: string, ways: Beginnings[]): SearchPlace | unde
   try {
     const [way, id, ...keys] = JSON.parse(text) as [number, number, ...string[]];
     const fits = Number.isSafeInteger(way) && Number.isSafeInteger(id) && ways[way] !== undefined;
-    if (fits && keys.length === countKeys(ways[way]!) && keys.every(isStorable)) return { way, id, keys };
+    if (fits && keys.length === searchOrder(ways[way]!).length && keys.every(isStorable)) return { way, id, keys };
   } catch {}
   throw badCursor();
 }

@@ -24,7 +24,8 @@ import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
-import type { Call, Caller, Found, ListRoute, Route } from './route.ts';
+import type { Resources } from './resolve.ts';
+import type { Call, Caller, ListEndpoint, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
 
@@ -168,11 +169,11 @@ function addRoute(
   admit: ReturnType<typeof createAdmission>,
   linkFor: (request: FastifyRequest) => (path: string) => string,
 ): void {
-  const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Found => {
-    const { caller = nobody, session, found } = request.admission!;
+  const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Resources => {
+    const { caller = nobody, session, resources } = request.admission!;
     const { kind, id, name } = caller;
     const actor = { kind, id, name, origin: request.ip, requestId: request.id };
-    return { ...found, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
+    return { ...resources, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
   };
   app.route({
     method: route.method,
@@ -239,8 +240,8 @@ function commonHeaders(request: FastifyRequest, baseUrl: string | undefined): Re
 
 /** Of the people of an organization, or of a list. */
 async function recordWholeRead(
-  noun: NonNullable<ListRoute['personal']>,
-  { deps, organization, project, list }: Call & Found,
+  noun: NonNullable<ListEndpoint['personal']>,
+  { deps, organization, project, list }: Call & Resources,
   request: FastifyRequest,
 ): Promise<void> {
   const { search } = request.query as { search?: string };
@@ -254,7 +255,7 @@ const nobody: Caller = {
   id: '',
   name: 'nobody',
   permissions: [],
-  reach: { organization_id: null, project_id: null, application_id: null },
+  scope: null,
 };
 
 /** In a scope of its own, for what is read there is no body anywhere else. */

@@ -1,14 +1,13 @@
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { invalid } from '../core/errors.ts';
 import { passwordLength } from '../core/passwords.ts';
 import { roles } from '../core/roles.ts';
 import { limits } from '../core/text.ts';
 import * as sessions from '../services/sessions.ts';
-import { beginPasskey, finishSignIn, signIn, signInWithPasskey } from '../services/sign-in.ts';
+import * as signingIn from '../services/sign-in.ts';
 import { version } from '../version.ts';
 import { clearSession, readCookie, setSession, siteOf, visitorOf } from './cookie.ts';
-import { type Call, list, plain, type Route } from './route.ts';
+import { type Call, list, plain } from './route.ts';
 import { closed, moment } from './schemas.ts';
 
 const tag = 'Session';
@@ -70,12 +69,6 @@ const PasskeyAnswer = Type.Object(
   { additionalProperties: true, description: 'A `PublicKeyCredential` as its `toJSON()` writes it.' },
 );
 
-/** Of something that belongs to the person who asks; 0 is nobody's. */
-export function idOf(request: FastifyRequest, parameter: string): number {
-  const text = (request.params as Record<string, string>)[parameter] ?? '';
-  return /^\d{1,15}$/.test(text) ? Number(text) : 0;
-}
-
 /** Whoever was signed in here before is so no longer. */
 async function enter(call: Call, opened: sessions.Opened) {
   const { deps, request } = call;
@@ -98,219 +91,192 @@ const ListedSession = Type.Object(
   { $id: 'ListedSession' },
 );
 
-export const sessionRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/session/options/',
-    permission: 'public',
-    id: 'listSessionOptions',
-    summary: 'List ways to sign in',
-    tag,
-    status: 200,
-    answer: Type.Object(
-      {
-        password: Type.Boolean(),
-        oidc: Type.Union([Type.Object({ name: Type.String() }), Type.Null()], {
-          description: 'An identity provider, if there is one: `GET /api/session/oidc/` leads to it.',
-        }),
-        password_reset: Type.Boolean({ description: 'Whether `POST /api/password-reset/` sends mails.' }),
-        version: Type.String(),
-      },
-      { $id: 'SessionOptions' },
-    ),
-    handle: ({ deps: { signIn, mailer } }) => ({
-      password: true,
-      oidc: signIn.oidc ? { name: signIn.oidc.name } : null,
-      password_reset: mailer !== undefined,
-      version,
-    }),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/',
-    permission: 'public',
-    id: 'signIn',
-    summary: 'Sign in',
-    description:
-      'Sets the cookie `belfry_session`. An account with a second factor gets 401 `session.second_factor` with a member ' +
-      '`second_factor` (`token`, `methods`, and as `passkey` the options for the browser): send it to ' +
-      '`POST /api/session/second-factor/`. With `code` both go at once. After several wrong passwords in a row, 429 for a ' +
-      'while; the answers are the same whether or not there is such an account. What strangers guess locks out neither a ' +
-      'device that has signed in before, nor a code, nor a passkey.',
-    tag,
-    status: 200,
-    body: Type.Object(
-      { email: Type.String({ minLength: 1, maxLength: limits.email }), password, code: Type.Optional(code) },
-      { $id: 'SignIn', ...closed },
-    ),
-    answer: Session,
-    handle: async call => enter(call, await signIn(call.deps, call.body, visitorOf(call.request), siteOf(call))),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/second-factor/',
-    permission: 'public',
-    id: 'finishSignIn',
-    summary: 'Finish signing in',
-    description:
-      'With the `token` of the first step, and either a `code` (of the authenticator app, or a recovery code) or what the ' +
-      'browser answered for the passkey.',
-    tag,
-    status: 200,
-    body: Type.Object(
-      { token: sealed, code: Type.Optional(code), passkey: Type.Optional(PasskeyAnswer) },
-      { $id: 'SecondFactor', ...closed },
-    ),
-    answer: Session,
-    handle: async call => {
-      const { deps, request, body } = call;
-      if ((body.code === undefined) === (body.passkey === undefined)) {
-        throw invalid({ code: ['is needed, or a passkey: one of the two'] });
-      }
-      return enter(call, await finishSignIn(deps, body, visitorOf(request), siteOf(call)));
+export const listSessionOptions = plain([], {
+  id: 'listSessionOptions',
+  summary: 'List ways to sign in',
+  tag,
+  status: 200,
+  answer: Type.Object(
+    {
+      password: Type.Boolean(),
+      oidc: Type.Union([Type.Object({ name: Type.String() }), Type.Null()], {
+        description: 'An identity provider, if there is one: `GET /api/session/oidc/` leads to it.',
+      }),
+      password_reset: Type.Boolean({ description: 'Whether `POST /api/password-reset/` sends mails.' }),
+      version: Type.String(),
     },
+    { $id: 'SessionOptions' },
+  ),
+  handle: ({ deps: { signIn, mailer } }) => ({
+    password: true,
+    oidc: signIn.oidc ? { name: signIn.oidc.name } : null,
+    password_reset: mailer !== undefined,
+    version,
   }),
-  plain({
-    method: 'POST',
-    path: '/api/session/passkey/options/',
-    permission: 'public',
-    id: 'beginPasskeySignIn',
-    summary: 'Begin to sign in with a passkey',
-    description: 'What `navigator.credentials.get` takes.',
-    tag,
-    status: 200,
-    problems: [409],
-    answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
-    handle: call => beginPasskey(call.deps, siteOf(call)) as never,
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/passkey/',
-    permission: 'public',
-    id: 'signInWithPasskey',
-    summary: 'Sign in with a passkey',
-    description: 'Without a password: the device must have checked a fingerprint, a face or a PIN.',
-    tag,
-    status: 200,
-    problems: [409],
-    body: Type.Object({ token: sealed, response: PasskeyAnswer }, { $id: 'PasskeySignIn', ...closed }),
-    answer: Session,
-    handle: async call =>
-      enter(call, await signInWithPasskey(call.deps, call.body, visitorOf(call.request), siteOf(call))),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/confirm/',
-    permission: 'account',
-    id: 'confirmSession',
-    summary: 'Confirm that it is you',
-    description:
-      'For the next 15 minutes, what answers 403 `session.unconfirmed` else: changing how the account signs in. A ' +
-      'session that was just opened needs no confirmation.',
-    tag,
-    status: 200,
-    body: Type.Object({ password }, { $id: 'SessionConfirmation', ...closed }),
-    answer: Type.Object({ confirmed: Type.Boolean() }),
-    handle: async ({ deps, session, body, request }) => {
-      await sessions.confirmSession(deps, session!, body.password, visitorOf(request));
-      return { confirmed: true };
-    },
-  }),
-  plain({
-    method: 'GET',
-    path: '/api/session/',
-    permission: 'account',
-    id: 'retrieveSession',
-    summary: 'Retrieve session',
-    description: 'Who is signed in, and what they may do where.',
-    tag,
-    status: 200,
-    answer: Session,
-    handle: ({ deps, session }) => sessions.describeSession(deps, session!),
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/session/',
-    permission: 'account',
-    id: 'updateSession',
-    summary: 'Change own name',
-    tag,
-    status: 200,
-    body: Type.Object({ name: personName }, { $id: 'SessionUpdate', ...closed }),
-    answer: Session,
-    handle: async ({ deps, session, body }) =>
-      sessions.describeSession(deps, await sessions.rename(deps, session!, body.name)),
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/session/',
-    permission: 'account',
-    id: 'signOut',
-    summary: 'Sign out',
-    tag,
-    status: 200,
-    answer: Type.Object({ signed_out: Type.Boolean() }),
-    handle: async call => {
-      await sessions.signOut(call.deps, call.session!);
-      clearSession(call);
-      return { signed_out: true };
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/password/',
-    permission: 'account',
-    id: 'changePassword',
-    summary: 'Change own password',
-    description: 'Ends every other session of the account.',
-    tag,
-    status: 200,
-    body: Type.Object({ current: password, password }, { $id: 'PasswordChange', ...closed }),
-    answer: Session,
-    handle: async ({ deps, session, body, request }) => {
-      await sessions.changePassword(deps, session!, body, visitorOf(request));
-      return sessions.describeSession(deps, session!);
-    },
-  }),
-  list({
-    path: '/api/sessions/',
-    permission: 'account',
-    id: 'listSessions',
-    summary: 'List own sessions',
-    tag,
-    item: ListedSession,
-    list: async ({ deps, session }, page) =>
-      (await sessions.listSessions(deps, session!, page)).map(({ created_at, last_used_at, method, ...row }) => ({
-        ...row,
-        method: method as sessions.SignInMethod,
-        created_at: created_at.toISOString(),
-        last_used_at: last_used_at.toISOString(),
-      })),
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/sessions/',
-    permission: 'account',
-    id: 'endOtherSessions',
-    summary: 'End all other sessions',
-    tag,
-    status: 200,
-    answer: Type.Object({ ended: Type.Integer() }),
-    handle: async ({ deps, session }) => ({ ended: await sessions.endOtherSessions(deps, session!) }),
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/sessions/:session/',
-    permission: 'account',
-    id: 'endSession',
-    summary: 'End session',
-    description: 'One of your own, everywhere within a second.',
-    tag,
-    status: 200,
-    answer: Type.Object({ ended: Type.Integer() }),
-    handle: async call => {
-      if (await sessions.endSession(call.deps, call.session!, idOf(call.request, 'session'))) clearSession(call);
-      return { ended: 1 };
-    },
-  }),
-];
+});
+
+export const signIn = plain([], {
+  id: 'signIn',
+  summary: 'Sign in',
+  description:
+    'Sets the cookie `belfry_session`. An account with a second factor gets 401 `session.second_factor` with a member ' +
+    '`second_factor` (`token`, `methods`, and as `passkey` the options for the browser): send it to ' +
+    '`POST /api/session/second-factor/`. With `code` both go at once. After several wrong passwords in a row, 429 for a ' +
+    'while; the answers are the same whether or not there is such an account. What strangers guess locks out neither a ' +
+    'device that has signed in before, nor a code, nor a passkey.',
+  tag,
+  status: 200,
+  body: Type.Object(
+    { email: Type.String({ minLength: 1, maxLength: limits.email }), password, code: Type.Optional(code) },
+    { $id: 'SignIn', ...closed },
+  ),
+  answer: Session,
+  handle: async call =>
+    enter(call, await signingIn.signIn(call.deps, call.body, visitorOf(call.request), siteOf(call))),
+});
+
+export const finishSignIn = plain([], {
+  id: 'finishSignIn',
+  summary: 'Finish signing in',
+  description:
+    'With the `token` of the first step, and either a `code` (of the authenticator app, or a recovery code) or what the ' +
+    'browser answered for the passkey.',
+  tag,
+  status: 200,
+  body: Type.Object(
+    { token: sealed, code: Type.Optional(code), passkey: Type.Optional(PasskeyAnswer) },
+    { $id: 'SecondFactor', ...closed },
+  ),
+  answer: Session,
+  handle: async call => {
+    const { deps, request, body } = call;
+    if ((body.code === undefined) === (body.passkey === undefined)) {
+      throw invalid({ code: ['is needed, or a passkey: one of the two'] });
+    }
+    return enter(call, await signingIn.finishSignIn(deps, body, visitorOf(request), siteOf(call)));
+  },
+});
+
+export const beginPasskeySignIn = plain([], {
+  id: 'beginPasskeySignIn',
+  summary: 'Begin to sign in with a passkey',
+  description: 'What `navigator.credentials.get` takes.',
+  tag,
+  status: 200,
+  problems: [409],
+  answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
+  handle: call => signingIn.beginPasskey(call.deps, siteOf(call)) as never,
+});
+
+export const signInWithPasskey = plain([], {
+  id: 'signInWithPasskey',
+  summary: 'Sign in with a passkey',
+  description: 'Without a password: the device must have checked a fingerprint, a face or a PIN.',
+  tag,
+  status: 200,
+  problems: [409],
+  body: Type.Object({ token: sealed, response: PasskeyAnswer }, { $id: 'PasskeySignIn', ...closed }),
+  answer: Session,
+  handle: async call =>
+    enter(call, await signingIn.signInWithPasskey(call.deps, call.body, visitorOf(call.request), siteOf(call))),
+});
+
+export const confirmSession = plain([], {
+  id: 'confirmSession',
+  summary: 'Confirm that it is you',
+  description:
+    'For the next 15 minutes, what answers 403 `session.unconfirmed` else: changing how the account signs in. A ' +
+    'session that was just opened needs no confirmation.',
+  tag,
+  status: 200,
+  body: Type.Object({ password }, { $id: 'SessionConfirmation', ...closed }),
+  answer: Type.Object({ confirmed: Type.Boolean() }),
+  handle: async ({ deps, session, body, request }) => {
+    await sessions.confirmSession(deps, session!, body.password, visitorOf(request));
+    return { confirmed: true };
+  },
+});
+
+export const retrieveSession = plain([], {
+  id: 'retrieveSession',
+  summary: 'Retrieve session',
+  description: 'Who is signed in, and what they may do where.',
+  tag,
+  status: 200,
+  answer: Session,
+  handle: ({ deps, session }) => sessions.describeSession(deps, session!),
+});
+
+export const updateSession = plain([], {
+  id: 'updateSession',
+  summary: 'Change own name',
+  tag,
+  status: 200,
+  body: Type.Object({ name: personName }, { $id: 'SessionUpdate', ...closed }),
+  answer: Session,
+  handle: async ({ deps, session, body }) =>
+    sessions.describeSession(deps, await sessions.rename(deps, session!, body.name)),
+});
+
+export const signOut = plain([], {
+  id: 'signOut',
+  summary: 'Sign out',
+  tag,
+  status: 200,
+  answer: Type.Object({ signed_out: Type.Boolean() }),
+  handle: async call => {
+    await sessions.signOut(call.deps, call.session!);
+    clearSession(call);
+    return { signed_out: true };
+  },
+});
+
+export const changePassword = plain([], {
+  id: 'changePassword',
+  summary: 'Change own password',
+  description: 'Ends every other session of the account.',
+  tag,
+  status: 200,
+  body: Type.Object({ current: password, password }, { $id: 'PasswordChange', ...closed }),
+  answer: Session,
+  handle: async ({ deps, session, body, request }) => {
+    await sessions.changePassword(deps, session!, body, visitorOf(request));
+    return sessions.describeSession(deps, session!);
+  },
+});
+
+export const listSessions = list([], {
+  id: 'listSessions',
+  summary: 'List own sessions',
+  tag,
+  item: ListedSession,
+  list: async ({ deps, session }, page) =>
+    (await sessions.listSessions(deps, session!, page)).map(({ created_at, last_used_at, method, ...row }) => ({
+      ...row,
+      method: method as sessions.SignInMethod,
+      created_at: created_at.toISOString(),
+      last_used_at: last_used_at.toISOString(),
+    })),
+});
+
+export const endOtherSessions = plain([], {
+  id: 'endOtherSessions',
+  summary: 'End all other sessions',
+  tag,
+  status: 200,
+  answer: Type.Object({ ended: Type.Integer() }),
+  handle: async ({ deps, session }) => ({ ended: await sessions.endOtherSessions(deps, session!) }),
+});
+
+export const endSession = plain(['session'], {
+  id: 'endSession',
+  summary: 'End session',
+  description: 'One of your own, everywhere within a second.',
+  tag,
+  status: 200,
+  answer: Type.Object({ ended: Type.Integer() }),
+  handle: async call => {
+    if (await sessions.endSession(call.deps, call.session!, call.sessionId)) clearSession(call);
+    return { ended: 1 };
+  },
+});

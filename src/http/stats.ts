@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { endedStatuses } from '../core/statuses.ts';
 import { describeOrganization, mostDisabled, mostPending } from '../services/stats.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 import { moment } from './schemas.ts';
 
 const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
@@ -64,32 +64,27 @@ const Statistics = Type.Object(
   { $id: 'Statistics' },
 );
 
-export const statsRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/stats/',
-    permission: 'occurrence:read',
-    id: 'retrieveStatistics',
-    summary: 'Retrieve statistics',
-    description: 'Kept as things happen, so that asking costs the same whatever the amount.',
-    tag: 'Statistics',
-    status: 200,
-    query: Type.Object({
-      hours: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 2160, default: 24, description: 'How many, up to the present one.' }),
-      ),
-    }),
-    answer: Statistics,
-    handle: async ({ deps, organization, query: { hours = 24 } }) => {
-      const { attention, ...found } = await describeOrganization(deps, organization.id, hours);
-      return {
-        ...found,
-        hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
-        attention: {
-          ...attention,
-          paused: attention.paused.map(one => ({ ...one, since: one.since.toISOString() })),
-        },
-      };
-    },
+export const retrieveStatistics = plain(['org'], {
+  id: 'retrieveStatistics',
+  summary: 'Retrieve statistics',
+  description: 'Kept as things happen, so that asking costs the same whatever the amount.',
+  tag: 'Statistics',
+  status: 200,
+  query: Type.Object({
+    hours: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2160, default: 24, description: 'How many, up to the present one.' }),
+    ),
   }),
-];
+  answer: Statistics,
+  handle: async ({ deps, organization, query: { hours = 24 } }) => {
+    const { attention, ...found } = await describeOrganization(deps, organization.id, hours);
+    return {
+      ...found,
+      hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
+      attention: {
+        ...attention,
+        paused: attention.paused.map(one => ({ ...one, since: one.since.toISOString() })),
+      },
+    };
+  },
+});

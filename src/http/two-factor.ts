@@ -4,9 +4,9 @@ import { limits } from '../core/text.ts';
 import * as passkeys from '../services/passkeys.ts';
 import * as twoFactor from '../services/two-factor.ts';
 import { siteOf } from './cookie.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 import { closed, maybeMoment, moment } from './schemas.ts';
-import { idOf, sealed } from './sessions.ts';
+import { sealed } from './sessions.ts';
 
 const tag = 'Two-factor';
 
@@ -26,169 +26,148 @@ const show = ({ id, name, created_at, last_used_at }: passkeys.Passkey) => ({
   last_used_at: last_used_at?.toISOString() ?? null,
 });
 
-export const twoFactorRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/session/two-factor/',
-    permission: 'account',
-    id: 'retrieveTwoFactor',
-    summary: 'Retrieve second factors',
-    tag,
-    status: 200,
-    answer: Type.Object(
-      {
-        totp: Type.Union([Type.Object({ created_at: moment }), Type.Null()], { description: 'The authenticator app.' }),
-        passkeys: Type.Array(passkey),
-        recovery_codes: Type.Integer({ description: 'How many are left.' }),
-      },
-      { $id: 'TwoFactor' },
-    ),
-    handle: async ({ deps, session }) => {
-      const found = await twoFactor.describeTwoFactor(deps, session!);
-      return {
-        totp: found.totp && { created_at: found.totp.toISOString() },
-        passkeys: found.passkeys.map(show),
-        recovery_codes: found.recovery_codes,
-      };
+export const retrieveTwoFactor = plain([], {
+  id: 'retrieveTwoFactor',
+  summary: 'Retrieve second factors',
+  tag,
+  status: 200,
+  answer: Type.Object(
+    {
+      totp: Type.Union([Type.Object({ created_at: moment }), Type.Null()], { description: 'The authenticator app.' }),
+      passkeys: Type.Array(passkey),
+      recovery_codes: Type.Integer({ description: 'How many are left.' }),
     },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/totp/',
-    permission: 'account',
-    id: 'beginTotp',
-    summary: 'Begin to add an authenticator app',
-    description: 'Nothing changes until the app has shown a code: `POST /api/session/totp/confirm/`.',
-    tag,
-    status: 200,
-    answer: Type.Object(
-      {
-        token: sealed,
-        secret: Type.String({ description: 'To type into the app, in base32.' }),
-        uri: Type.String({ description: 'For a QR code: `otpauth://totp/…`' }),
-      },
-      { $id: 'TotpEnrollment' },
-    ),
-    handle: ({ deps, session }) => twoFactor.beginTotp(deps, session!),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/totp/confirm/',
-    permission: 'account',
-    id: 'confirmTotp',
-    summary: 'Add authenticator app',
-    description: 'Takes the place of one that there was. The first second factor ends every other session.',
-    tag,
-    status: 200,
-    body: Type.Object(
-      { token: sealed, code: Type.String({ minLength: 6, maxLength: 12, description: 'What the app shows now.' }) },
-      { $id: 'TotpConfirmation', ...closed },
-    ),
-    answer: Type.Object({ recovery_codes: maybeCodes }),
-    handle: async ({ deps, session, body }) => ({
-      recovery_codes: await twoFactor.confirmTotp(deps, session!, body),
-    }),
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/session/totp/',
-    permission: 'account',
-    id: 'removeTotp',
-    summary: 'Remove authenticator app',
-    tag,
-    status: 200,
-    answer: Type.Object({ removed: Type.Boolean() }),
-    handle: async ({ deps, session }) => {
-      await twoFactor.removeTotp(deps, session!);
-      return { removed: true };
+    { $id: 'TwoFactor' },
+  ),
+  handle: async ({ deps, session }) => {
+    const found = await twoFactor.describeTwoFactor(deps, session!);
+    return {
+      totp: found.totp && { created_at: found.totp.toISOString() },
+      passkeys: found.passkeys.map(show),
+      recovery_codes: found.recovery_codes,
+    };
+  },
+});
+
+export const beginTotp = plain([], {
+  id: 'beginTotp',
+  summary: 'Begin to add an authenticator app',
+  description: 'Nothing changes until the app has shown a code: `POST /api/session/totp/confirm/`.',
+  tag,
+  status: 200,
+  answer: Type.Object(
+    {
+      token: sealed,
+      secret: Type.String({ description: 'To type into the app, in base32.' }),
+      uri: Type.String({ description: 'For a QR code: `otpauth://totp/…`' }),
     },
+    { $id: 'TotpEnrollment' },
+  ),
+  handle: ({ deps, session }) => twoFactor.beginTotp(deps, session!),
+});
+
+export const confirmTotp = plain([], {
+  id: 'confirmTotp',
+  summary: 'Add authenticator app',
+  description: 'Takes the place of one that there was. The first second factor ends every other session.',
+  tag,
+  status: 200,
+  body: Type.Object(
+    { token: sealed, code: Type.String({ minLength: 6, maxLength: 12, description: 'What the app shows now.' }) },
+    { $id: 'TotpConfirmation', ...closed },
+  ),
+  answer: Type.Object({ recovery_codes: maybeCodes }),
+  handle: async ({ deps, session, body }) => ({
+    recovery_codes: await twoFactor.confirmTotp(deps, session!, body),
   }),
-  plain({
-    method: 'POST',
-    path: '/api/session/passkeys/options/',
-    permission: 'account',
-    id: 'beginPasskey',
-    summary: 'Begin to add a passkey',
-    description: 'What `navigator.credentials.create` takes.',
-    tag,
-    status: 200,
-    problems: [409],
-    answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
-    handle: call => passkeys.beginRegistration(call.deps, call.session!, siteOf(call)) as never,
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/passkeys/',
-    permission: 'account',
-    id: 'addPasskey',
-    summary: 'Add passkey',
-    description: 'The first second factor ends every other session.',
-    tag,
-    status: 201,
-    problems: [409],
-    body: Type.Object(
-      {
-        token: sealed,
-        name: passkeyName,
-        response: Type.Object(
-          {
-            id: Type.String({ maxLength: 2_048 }),
-            rawId: Type.String({ maxLength: 2_048 }),
-            type: Type.String(),
-            response: Type.Object(
-              { clientDataJSON: Type.String(), attestationObject: Type.String() },
-              { additionalProperties: true },
-            ),
-          },
-          { additionalProperties: true, description: 'A `PublicKeyCredential` as its `toJSON()` writes it.' },
-        ),
-      },
-      { $id: 'NewPasskey', ...closed },
-    ),
-    answer: Type.Object({ passkey, recovery_codes: maybeCodes }),
-    handle: async call => {
-      const added = await passkeys.finishRegistration(call.deps, call.session!, siteOf(call), call.body);
-      return { ...added, passkey: show(added.passkey) };
+});
+
+export const removeTotp = plain([], {
+  id: 'removeTotp',
+  summary: 'Remove authenticator app',
+  tag,
+  status: 200,
+  answer: Type.Object({ removed: Type.Boolean() }),
+  handle: async ({ deps, session }) => {
+    await twoFactor.removeTotp(deps, session!);
+    return { removed: true };
+  },
+});
+
+export const beginPasskey = plain([], {
+  id: 'beginPasskey',
+  summary: 'Begin to add a passkey',
+  description: 'What `navigator.credentials.create` takes.',
+  tag,
+  status: 200,
+  problems: [409],
+  answer: Type.Object({ token: sealed, options: Type.Object({}, { additionalProperties: true }) }),
+  handle: call => passkeys.beginRegistration(call.deps, call.session!, siteOf(call)) as never,
+});
+
+export const addPasskey = plain([], {
+  id: 'addPasskey',
+  summary: 'Add passkey',
+  description: 'The first second factor ends every other session.',
+  tag,
+  status: 201,
+  problems: [409],
+  body: Type.Object(
+    {
+      token: sealed,
+      name: passkeyName,
+      response: Type.Object(
+        {
+          id: Type.String({ maxLength: 2_048 }),
+          rawId: Type.String({ maxLength: 2_048 }),
+          type: Type.String(),
+          response: Type.Object(
+            { clientDataJSON: Type.String(), attestationObject: Type.String() },
+            { additionalProperties: true },
+          ),
+        },
+        { additionalProperties: true, description: 'A `PublicKeyCredential` as its `toJSON()` writes it.' },
+      ),
     },
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/session/passkeys/:passkey/',
-    permission: 'account',
-    id: 'renamePasskey',
-    summary: 'Rename passkey',
-    tag,
-    status: 200,
-    body: Type.Object({ name: passkeyName }, { $id: 'PasskeyUpdate', ...closed }),
-    answer: Passkey,
-    handle: async ({ deps, session, request, body }) =>
-      show(await passkeys.renamePasskey(deps, session!, idOf(request, 'passkey'), body.name)),
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/session/passkeys/:passkey/',
-    permission: 'account',
-    id: 'removePasskey',
-    summary: 'Remove passkey',
-    tag,
-    status: 200,
-    answer: Type.Object({ removed: Type.Boolean() }),
-    handle: async ({ deps, session, request }) => {
-      await passkeys.removePasskey(deps, session!, idOf(request, 'passkey'));
-      return { removed: true };
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/session/recovery-codes/',
-    permission: 'account',
-    id: 'renewRecoveryCodes',
-    summary: 'Renew recovery codes',
-    description: 'Those from before work no longer.',
-    tag,
-    status: 200,
-    problems: [409],
-    answer: Type.Object({ recovery_codes: RecoveryCodes }),
-    handle: async ({ deps, session }) => ({ recovery_codes: await twoFactor.renewRecoveryCodes(deps, session!) }),
-  }),
-];
+    { $id: 'NewPasskey', ...closed },
+  ),
+  answer: Type.Object({ passkey, recovery_codes: maybeCodes }),
+  handle: async call => {
+    const added = await passkeys.finishRegistration(call.deps, call.session!, siteOf(call), call.body);
+    return { ...added, passkey: show(added.passkey) };
+  },
+});
+
+export const renamePasskey = plain(['passkey'], {
+  id: 'renamePasskey',
+  summary: 'Rename passkey',
+  tag,
+  status: 200,
+  body: Type.Object({ name: passkeyName }, { $id: 'PasskeyUpdate', ...closed }),
+  answer: Passkey,
+  handle: async ({ deps, session, passkeyId, body }) =>
+    show(await passkeys.renamePasskey(deps, session!, passkeyId, body.name)),
+});
+
+export const removePasskey = plain(['passkey'], {
+  id: 'removePasskey',
+  summary: 'Remove passkey',
+  tag,
+  status: 200,
+  answer: Type.Object({ removed: Type.Boolean() }),
+  handle: async ({ deps, session, passkeyId }) => {
+    await passkeys.removePasskey(deps, session!, passkeyId);
+    return { removed: true };
+  },
+});
+
+export const renewRecoveryCodes = plain([], {
+  id: 'renewRecoveryCodes',
+  summary: 'Renew recovery codes',
+  description: 'Those from before work no longer.',
+  tag,
+  status: 200,
+  problems: [409],
+  answer: Type.Object({ recovery_codes: RecoveryCodes }),
+  handle: async ({ deps, session }) => ({ recovery_codes: await twoFactor.renewRecoveryCodes(deps, session!) }),
+});

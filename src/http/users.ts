@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json.ts';
 import { readSearch } from '../core/search.ts';
 import * as users from '../services/users.ts';
 import { ifMatch, tagged } from './etag.ts';
-import { badCursor, type Call, list, ordered, plain, type Route } from './route.ts';
+import { badCursor, type Call, list, ordered, plain } from './route.ts';
 import {
   Address,
   CascadeQuery,
@@ -31,16 +31,12 @@ function showAddress({ disabled_at, ...address }: users.WholeAddress) {
 }
 
 /** If-Match holds for all changes of a user: the tag is that of the profile. */
-function unchanged(call: Call): users.Check<users.Profile> {
-  const check = ifMatch(call);
-  return current => check(showProfile(current));
+function unchanged(call: Call) {
+  return ifMatch(call, showProfile);
 }
 
-const update = (method: 'PUT' | 'PATCH', id: string) =>
-  plain({
-    method,
-    path: '/api/o/:org/u/:username/',
-    permission: 'user:write',
+const update = (id: string) =>
+  plain(['org', 'username'], {
     id,
     summary: 'Update user',
     description: 'PUT and PATCH are the same: what is absent stays as it is.',
@@ -63,186 +59,164 @@ const update = (method: 'PUT' | 'PATCH', id: string) =>
     },
   });
 
-export const userRoutes: Route[] = [
-  ordered({
-    path: '/api/o/:org/u/',
-    permission: 'user:read',
-    id: 'listUsers',
-    summary: 'List users',
-    description: 'With `search`, those whose first name, last name or email begins with it, in this order.',
-    tag: 'Users',
-    query: Search,
-    item: User,
-    personal: 'user',
-    written: ({ deps, organization, query }, { after, limit }) => {
-      if (readSearch(query.search ?? '').length > 0) return undefined;
-      if (!/^\d{0,15}$/.test(after)) throw badCursor();
-      return users.writeUsers(deps.db, organization.id, { after: Number(after), limit });
-    },
-    list: async ({ deps, organization, query }, page) => {
-      const ways = readSearch(query.search ?? '');
-      const after = parsePlace(page.after, ways);
-      const rows = await users.searchUsers(deps.db, organization.id, ways, { after, limit: page.limit });
-      return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));
-    },
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/u/',
-    permission: 'user:write',
-    id: 'createUser',
-    summary: 'Create user',
-    description: 'The email in lower case becomes the username; the user gets it as the address `email`.',
-    tag: 'Users',
-    status: 201,
-    problems: [409],
-    body: NewUser,
-    answer: CreatedUser,
-    handle: ({ deps, organization, body }) =>
-      users.createUser(deps, organization.id, {
-        ...body,
-        custom_fields: body.custom_fields as JsonObject | null | undefined,
-      }),
-  }),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/u/:username/',
-    permission: 'user:read',
-    id: 'retrieveUser',
-    summary: 'Retrieve user',
-    tag: 'Users',
-    status: 200,
-    answer: User,
-    handle: ({ user }) => user,
-  }),
-  update('PUT', 'updateUser'),
-  update('PATCH', 'patchUser'),
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/u/:username/profile/',
-    permission: 'user:read',
-    id: 'retrieveProfile',
-    summary: 'Retrieve profile',
-    description: 'All that there is to know of a user, with an ETag for changes.',
-    tag: 'Users',
-    status: 200,
-    answer: Profile,
-    handle: async call =>
-      tagged(call, showProfile(await users.getProfile(call.deps, call.organization.id, call.user.id))),
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/o/:org/u/:username/profile/',
-    permission: 'user:write',
-    id: 'updateProfile',
-    summary: 'Update profile',
-    description: 'What is absent stays as it is; `custom_fields` takes the place of the old ones.',
-    tag: 'Users',
-    status: 200,
-    body: ProfileUpdate,
-    answer: Profile,
-    handle: async call => {
-      const { deps, organization, user, body } = call;
-      const update = { ...body, custom_fields: body.custom_fields as JsonObject | undefined, mode: 'REPLACE' as const };
-      return tagged(call, showProfile(await users.updateUser(deps, organization.id, user.id, update, unchanged(call))));
-    },
-  }),
-  list({
-    path: '/api/o/:org/u/:username/memberships/',
-    permission: 'user:read',
-    id: 'listMemberships',
-    summary: 'List memberships',
-    description: 'The distribution lists that the user is a member of.',
-    tag: 'Users',
-    item: Membership,
-    list: ({ deps, organization, user }, page) => users.listMemberships(deps.db, organization.id, user.id, page),
-  }),
-  list({
-    path: '/api/o/:org/u/:username/addresses/',
-    permission: 'user:read',
-    id: 'listWholeAddresses',
-    summary: 'List addresses with their state',
-    tag: 'Users',
-    item: WholeAddress,
-    list: async ({ deps, organization, user }, page) =>
-      (await users.listWholeAddresses(deps.db, organization.id, user.id, page)).map(showAddress),
-  }),
-  plain({
-    method: 'PATCH',
-    path: '/api/o/:org/u/:username/addresses/:address/',
-    permission: 'user:write',
-    id: 'updateAddress',
-    summary: 'Switch address on or off',
-    description: 'What is off is not used; one that Belfry switched off because it no longer works can be tried again.',
-    tag: 'Users',
-    status: 200,
-    body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
-    answer: WholeAddress,
-    handle: async call => {
-      const { deps, organization, user, address, body } = call;
-      ifMatch(call)(showAddress(address));
-      const changed = await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled);
-      return tagged(call, showAddress(changed));
-    },
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/o/:org/u/:username/addresses/:address/',
-    permission: 'user:write',
-    id: 'deleteAddress',
-    summary: 'Delete address',
-    description: 'One that lists know the user by goes only with `cascade`, and the memberships with it.',
-    tag: 'Users',
-    status: 200,
-    problems: [409],
-    query: CascadeQuery,
-    answer: Deleted,
-    handle: async call => {
-      const { deps, organization, user, address, query } = call;
-      const { cascade = false, dry_run = false } = query;
-      ifMatch(call)(showAddress(address));
-      const deleted = await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run });
-      return { deleted, ...(dry_run && { dry_run }) };
-    },
-  }),
-  plain({
-    method: 'DELETE',
-    path: '/api/o/:org/u/:username/',
-    permission: 'user:write',
-    id: 'deleteUser',
-    summary: 'Delete user',
-    description: 'With addresses, memberships and inbox. What was sent stays on record, as that of a deleted user.',
-    tag: 'Users',
-    status: 200,
-    query: DeleteQuery,
-    answer: Deleted,
-    handle: async call => {
-      const { deps, organization, user, query } = call;
-      const { dry_run = false } = query;
-      const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, unchanged(call));
-      return { deleted, ...(dry_run && { dry_run }) };
-    },
-  }),
-  list({
-    path: '/api/o/:org/u/:username/address/',
-    permission: 'user:read',
-    id: 'listUserAddresses',
-    summary: 'List user addresses',
-    tag: 'Users',
-    item: Address,
-    list: ({ deps, organization, user }, page) => users.listAddresses(deps.db, organization.id, user.id, page),
-  }),
-  plain({
-    method: 'POST',
-    path: '/api/o/:org/u/:username/address/',
-    permission: 'user:write',
-    id: 'addUserAddress',
-    summary: 'Add user address',
-    description: 'The same name and value again adds nothing.',
-    tag: 'Users',
-    status: 200,
-    body: NewAddress,
-    answer: Address,
-    handle: ({ deps, organization, user, body }) => users.addAddress(deps, organization.id, user, body),
-  }),
-];
+export const listUsers = ordered(['org'], {
+  id: 'listUsers',
+  summary: 'List users',
+  description: 'With `search`, those whose first name, last name or email begins with it, in this order.',
+  tag: 'Users',
+  query: Search,
+  item: User,
+  personal: 'user',
+  written: ({ deps, organization, query }, { after, limit }) => {
+    if (readSearch(query.search ?? '').length > 0) return undefined;
+    if (!/^\d{0,15}$/.test(after)) throw badCursor();
+    return users.writeUsers(deps, organization.id, { after: Number(after), limit });
+  },
+  list: async ({ deps, organization, query }, page) => {
+    const ways = readSearch(query.search ?? '');
+    const after = parsePlace(page.after, ways);
+    const rows = await users.searchUsers(deps, organization.id, ways, { after, limit: page.limit });
+    return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));
+  },
+});
+
+export const createUser = plain(['org'], {
+  id: 'createUser',
+  summary: 'Create user',
+  description: 'The email in lower case becomes the username; the user gets it as the address `email`.',
+  tag: 'Users',
+  status: 201,
+  problems: [409],
+  body: NewUser,
+  answer: CreatedUser,
+  handle: ({ deps, organization, body }) =>
+    users.createUser(deps, organization.id, {
+      ...body,
+      custom_fields: body.custom_fields as JsonObject | null | undefined,
+    }),
+});
+
+export const updateUser = update('updateUser');
+export const patchUser = update('patchUser');
+
+export const retrieveUser = plain(['org', 'username'], {
+  id: 'retrieveUser',
+  summary: 'Retrieve user',
+  tag: 'Users',
+  status: 200,
+  answer: User,
+  handle: ({ user }) => user,
+});
+
+export const retrieveProfile = plain(['org', 'username'], {
+  id: 'retrieveProfile',
+  summary: 'Retrieve profile',
+  description: 'All that there is to know of a user, with an ETag for changes.',
+  tag: 'Users',
+  status: 200,
+  answer: Profile,
+  handle: async call =>
+    tagged(call, showProfile(await users.getProfile(call.deps, call.organization.id, call.user.id))),
+});
+
+export const updateProfile = plain(['org', 'username'], {
+  id: 'updateProfile',
+  summary: 'Update profile',
+  description: 'What is absent stays as it is; `custom_fields` takes the place of the old ones.',
+  tag: 'Users',
+  status: 200,
+  body: ProfileUpdate,
+  answer: Profile,
+  handle: async call => {
+    const { deps, organization, user, body } = call;
+    const update = { ...body, custom_fields: body.custom_fields as JsonObject | undefined, mode: 'REPLACE' as const };
+    return tagged(call, showProfile(await users.updateUser(deps, organization.id, user.id, update, unchanged(call))));
+  },
+});
+
+export const listMemberships = list(['org', 'username'], {
+  id: 'listMemberships',
+  summary: 'List memberships',
+  description: 'The distribution lists that the user is a member of.',
+  tag: 'Users',
+  item: Membership,
+  list: ({ deps, organization, user }, page) => users.listMemberships(deps, organization.id, user.id, page),
+});
+
+export const listWholeAddresses = list(['org', 'username'], {
+  id: 'listWholeAddresses',
+  summary: 'List addresses with their state',
+  tag: 'Users',
+  item: WholeAddress,
+  list: async ({ deps, organization, user }, page) =>
+    (await users.listWholeAddresses(deps, organization.id, user.id, page)).map(showAddress),
+});
+
+export const updateAddress = plain(['org', 'username', 'address'], {
+  id: 'updateAddress',
+  summary: 'Switch address on or off',
+  description: 'What is off is not used; one that Belfry switched off because it no longer works can be tried again.',
+  tag: 'Users',
+  status: 200,
+  body: Type.Object({ enabled: Type.Boolean() }, { $id: 'AddressUpdate', additionalProperties: false }),
+  answer: WholeAddress,
+  handle: async call => {
+    const { deps, organization, user, address, body } = call;
+    ifMatch(call)(showAddress(address));
+    const changed = await users.setAddressEnabled(deps, organization.id, user, address.id, body.enabled);
+    return tagged(call, showAddress(changed));
+  },
+});
+
+export const deleteAddress = plain(['org', 'username', 'address'], {
+  id: 'deleteAddress',
+  summary: 'Delete address',
+  description: 'One that lists know the user by goes only with `cascade`, and the memberships with it.',
+  tag: 'Users',
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: async call => {
+    const { deps, organization, user, address, query } = call;
+    const { cascade = false, dry_run = false } = query;
+    ifMatch(call)(showAddress(address));
+    const deleted = await users.deleteAddress(deps, organization.id, user, address, { cascade, dryRun: dry_run });
+    return { deleted, ...(dry_run && { dry_run }) };
+  },
+});
+
+export const deleteUser = plain(['org', 'username'], {
+  id: 'deleteUser',
+  summary: 'Delete user',
+  description: 'With addresses, memberships and inbox. What was sent stays on record, as that of a deleted user.',
+  tag: 'Users',
+  status: 200,
+  query: DeleteQuery,
+  answer: Deleted,
+  handle: async call => {
+    const { deps, organization, user, query } = call;
+    const { dry_run = false } = query;
+    const deleted = await users.deleteUser(deps, organization.id, user.id, dry_run, unchanged(call));
+    return { deleted, ...(dry_run && { dry_run }) };
+  },
+});
+
+export const listUserAddresses = list(['org', 'username'], {
+  id: 'listUserAddresses',
+  summary: 'List user addresses',
+  tag: 'Users',
+  item: Address,
+  list: ({ deps, organization, user }, page) => users.listAddresses(deps, organization.id, user.id, page),
+});
+
+export const addUserAddress = plain(['org', 'username'], {
+  id: 'addUserAddress',
+  summary: 'Add user address',
+  description: 'The same name and value again adds nothing.',
+  tag: 'Users',
+  status: 200,
+  body: NewAddress,
+  answer: Address,
+  handle: ({ deps, organization, user, body }) => users.addAddress(deps, organization.id, user, body),
+});

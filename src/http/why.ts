@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { explain } from '../services/why.ts';
 import { showDelivery } from './deliveries.ts';
-import { plain, type Route } from './route.ts';
+import { plain } from './route.ts';
 import { maybeText } from './schemas.ts';
 import { Delivery } from './schemas-occurrences.ts';
 
@@ -32,25 +32,20 @@ const Why = Type.Object(
   { $id: 'Why' },
 );
 
-export const whyRoutes: Route[] = [
-  plain({
-    method: 'GET',
-    path: '/api/o/:org/occurrence/:identifier/why/',
-    permission: 'occurrence:read',
-    id: 'explainOccurrence',
-    summary: 'Explain occurrence to a user',
-    description:
-      'Why this user got what they got, or got nothing. Where there is no delivery, the decision is made again with the ' +
-      'event and the user as they are now.',
-    tag: 'Occurrences',
-    status: 200,
-    query: Type.Object({
-      user: Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
-    }),
-    answer: Why,
-    handle: async ({ deps, organization, occurrence, query }) => {
-      const { deliveries, ...rest } = await explain(deps, organization.id, occurrence.identifier, query.user);
-      return { ...rest, deliveries: deliveries.map(showDelivery) };
-    },
+export const explainOccurrence = plain(['org', 'identifier'], {
+  id: 'explainOccurrence',
+  summary: 'Explain occurrence to a user',
+  description:
+    'Why this user got what they got, or got nothing. Where there is no delivery, the decision is made again with the ' +
+    'event and the user as they are now.',
+  tag: 'Occurrences',
+  status: 200,
+  query: Type.Object({
+    user: Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
   }),
-];
+  answer: Why,
+  handle: async ({ deps, organization, occurrence, query }) => {
+    const { deliveries, ...rest } = await explain(deps, organization.id, occurrence.identifier, query.user);
+    return { ...rest, deliveries: deliveries.map(showDelivery) };
+  },
+});

@@ -6,6 +6,7 @@ import { fold, isEmail } from '../core/text.ts';
 import * as accounts from '../db/accounts.ts';
 import type { Member } from '../db/memberships.ts';
 import * as memberships from '../db/memberships.ts';
+import type { PageRequest } from '../db/page.ts';
 import { deletePasskeyAcrossTenants, listPasskeysAcrossTenants } from '../db/passkeys.ts';
 import type { Db } from '../db/pool.ts';
 import { deleteSessionsAcrossTenants } from '../db/sessions.ts';
@@ -16,8 +17,7 @@ import { getOrganization } from './organizations.ts';
 import { setPassword } from './password-resets.ts';
 import { hashPassword, mustBeGood, recordEverywhere } from './sessions.ts';
 
-export { listAccountsAcrossTenants } from '../db/accounts.ts';
-export { findMember, listMembers, type Member } from '../db/memberships.ts';
+export type { Member } from '../db/memberships.ts';
 
 export interface AccountInput {
   email: string;
@@ -163,4 +163,17 @@ async function requireMember(trx: Db, organizationId: number, id: number): Promi
   const member = await memberships.findMember(trx, organizationId, id);
   if (!member) throw new AppError('account.not_found', 'the account was removed just now');
   return member;
+}
+
+/** Of the whole instance, for its operator. */
+export async function listAccounts({ db }: Deps) {
+  return accounts.listAccountsAcrossTenants(db);
+}
+
+export async function findMember({ db }: Deps, organizationId: number, id: number) {
+  return memberships.findMember(db, organizationId, id);
+}
+
+export async function listMembers({ db }: Deps, organizationId: number, page: PageRequest) {
+  return memberships.listMembers(db, organizationId, page);
 }

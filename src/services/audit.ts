@@ -1,17 +1,13 @@
 /** The audit log. Every use case that changes something records it, in the transaction of the change. */
 import type { Actor } from '../core/actor.ts';
 import type { Json } from '../core/json.ts';
-import {
-  type AuditEntry,
-  type AuditFilter,
-  addAuditEntries,
-  listAuditEntries,
-  type NewAuditEntry,
-} from '../db/audit.ts';
+import type { AuditFilter, NewAuditEntry } from '../db/audit.ts';
+import * as audit from '../db/audit.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
 
-export { type AuditFilter, listAuditEntries } from '../db/audit.ts';
+export type { AuditFilter } from '../db/audit.ts';
 
 const entriesAtOnce = 1_000;
 
@@ -31,7 +27,7 @@ export async function recordAll(
   organizationId: number,
   entries: NewAuditEntry[],
 ): Promise<void> {
-  await addAuditEntries(db, organizationId, actor, entries);
+  await audit.addAuditEntries(db, organizationId, actor, entries);
 }
 
 /** That many people's data, or the log itself, was read as a whole: once for each reading, before its first row. */
@@ -43,8 +39,12 @@ export async function recordRead(
   await record(deps, deps.db, organizationId, entry);
 }
 
+export async function listAuditEntries({ db }: Deps, organizationId: number, filter: AuditFilter, page: PageRequest) {
+  return (await audit.listAuditEntries(db, organizationId, filter, page)).map(describeEntry);
+}
+
 /** As callers see it. */
-export function describeEntry({ actor_kind, actor_id, actor_name, at, ...entry }: AuditEntry) {
+function describeEntry({ actor_kind, actor_id, actor_name, at, ...entry }: audit.AuditEntry) {
   const kind = actor_kind as Actor['kind'];
   return { ...entry, at: at.toISOString(), actor: { kind, id: actor_id, name: actor_name } };
 }
@@ -57,7 +57,7 @@ export async function* exportAudit(
 ): AsyncGenerator<string> {
   let after = 0;
   for (;;) {
-    const entries = await listAuditEntries(db, organizationId, filter, { after, limit: entriesAtOnce });
+    const entries = await audit.listAuditEntries(db, organizationId, filter, { after, limit: entriesAtOnce });
     if (entries.length === 0) return;
     yield entries.map(entry => `${JSON.stringify(describeEntry(entry))}\n`).join('');
     after = entries.at(-1)!.id;

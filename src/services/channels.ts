@@ -3,14 +3,26 @@ import type { ChannelEntry, ProviderEntry } from '../core/configuration/document
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
-import { type ChannelDetails, countChannelOutcomes, findChannelDetails, listChannelDetails } from '../db/channels.ts';
+import * as rows from '../db/channels.ts';
+import { releasePaused } from '../db/deliveries.ts';
+import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
-import type { Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { type Providers, withoutSecrets } from '../providers/provider.ts';
+import { record } from './audit.ts';
 import { openSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
-import { type Check, change, createdBy, putEntry, requirePlace } from './entries.ts';
+import {
+  type Check,
+  change,
+  createdBy,
+  type Deleted,
+  type Deletion,
+  deleteEntry,
+  putEntry,
+  requirePlace,
+} from './entries.ts';
+import { findChannelUses, refuseUsed } from './uses.ts';
 
 export interface ShownProvider {
   use: string;
@@ -56,6 +68,16 @@ const healthHours = 24;
 
 const typeAdvice = 'its providers and the addresses it reaches are of that type; create another channel';
 
+/** Of the organization, or of a project. */
+export async function listChannels({ db }: Deps, organizationId: number, projectId: number | null, page: PageRequest) {
+  return rows.listChannels(db, organizationId, projectId, page);
+}
+
+/** Its id; undefined when there is none of that slug here. */
+export async function findChannel({ db }: Deps, organizationId: number, projectId: number | null, slug: string) {
+  return rows.findChannelId(db, organizationId, projectId, slug);
+}
+
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelForm> {
   const channel = await read(deps, deps.db, organizationId, id);
   return { ...channel, health: await getHealth(deps.db, organizationId, id) };
@@ -63,10 +85,10 @@ export async function getChannel(deps: Deps, organizationId: number, id: number)
 
 /** Of the organization and of its projects. */
 export async function listWholeChannels(deps: Deps, organizationId: number, page: PageRequest) {
-  const rows = await listChannelDetails(deps.db, organizationId, page);
-  const ids = rows.map(row => row.id);
+  const details = await rows.listChannelDetails(deps.db, organizationId, page);
+  const ids = details.map(row => row.id);
   const healthOf = await readHealth(deps.db, organizationId, ids);
-  return rows.map(row => ({ id: row.id, ...show(deps, organizationId, row), health: healthOf(row.id) }));
+  return details.map(row => ({ id: row.id, ...show(deps, organizationId, row), health: healthOf(row.id) }));
 }
 
 /** Of the organization, or with a project in the slugs, of the project. */
@@ -100,6 +122,47 @@ export async function updateChannel(
   return { ...channel, health: await getHealth(deps.db, organizationId, id) };
 }
 
+/** Refused while a notification names it. */
+export async function deleteChannel(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  deletion: Deletion,
+  check: Check<ShownChannel>,
+): Promise<Deleted> {
+  const doomed = {
+    noun: 'channel' as const,
+    read: (trx: Db, { organization }: Place) => read(deps, trx, organization.id, id),
+    check,
+    nameOf: ({ slug }: ShownChannel) => slug,
+    refuseUsed: async (trx: Db, { organization }: Place, { name }: ShownChannel) =>
+      refuseUsed(`channel ${name}`, await findChannelUses(trx, organization.id, id)),
+    delete: (trx: Db, { organization }: Place) => rows.deleteChannel(trx, organization.id, id),
+  };
+  return deleteEntry(deps, slugs, doomed, deletion);
+}
+
+/** `path` is for the audit log. */
+export async function pauseChannel(deps: Deps, organizationId: number, { id, path }: { id: number; path: string }) {
+  await deps.db.transaction().execute(async trx => {
+    await rows.setChannelPaused(trx, organizationId, id, true);
+    await record(deps, trx, organizationId, { action: 'pause', noun: 'channel', path });
+  });
+}
+
+/** Returns how many messages and occurrences of the organization had been kept and are due now. */
+export async function resumeChannel(
+  deps: Deps,
+  organizationId: number,
+  { id, path }: { id: number; path: string },
+): Promise<number> {
+  await deps.db.transaction().execute(async trx => {
+    await rows.setChannelPaused(trx, organizationId, id, false);
+    await record(deps, trx, organizationId, { action: 'resume', noun: 'channel', path });
+  });
+  return releasePaused(deps.db, organizationId);
+}
+
 /** What a channel's answer says besides its entry may be sent back with it. */
 function withPlainProviders<Entry extends { providers?: ProviderEntry[] }>({ providers, ...entry }: Entry) {
   const plain = providers?.map(({ secrets_set: _, ...provider }) => provider);
@@ -107,12 +170,12 @@ function withPlainProviders<Entry extends { providers?: ProviderEntry[] }>({ pro
 }
 
 async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ShownChannel> {
-  const row = await findChannelDetails(db, organizationId, id);
+  const row = await rows.findChannelDetails(db, organizationId, id);
   if (!row) throw new AppError('channel.not_found', 'the channel has been deleted meanwhile');
   return show(deps, organizationId, row);
 }
 
-function show({ cipher, providers }: Deps, organizationId: number, row: ChannelDetails): ShownChannel {
+function show({ cipher, providers }: Deps, organizationId: number, row: rows.ChannelDetails): ShownChannel {
   let secrets: JsonObject[] = [];
   let problem: string | null = null;
   try {
@@ -151,7 +214,7 @@ async function getHealth(db: Db, organizationId: number, id: number): Promise<He
 /** From the counts that are kept by the hour. */
 async function readHealth(db: Db, organizationId: number, ids: number[]): Promise<(id: number) => Health> {
   const since = new Date(Date.now() - healthHours * 3_600_000);
-  const outcomes = await countChannelOutcomes(db, organizationId, ids, since);
+  const outcomes = await rows.countChannelOutcomes(db, organizationId, ids, since);
   return id => ({ hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(id) });
 }
 

@@ -15,13 +15,13 @@ import { addError } from '../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../core/configuration/state.ts';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { Within } from '../db/organizations.ts';
 import {
   findOrganizationsAcrossTenants,
   listOrganizationsAcrossTenants,
   lockConfigurationAcrossTenants,
   type Organization,
 } from '../db/organizations.ts';
-import type { Within } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
 import { checkEntry, destinationsOf, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';

@@ -1,16 +1,11 @@
 /** Deliveries across occurrences: what failed, what a user was sent, and trying one again. */
 import { AppError } from '../core/errors.ts';
+import * as history from '../db/delivery-history.ts';
 import { listDeliveries } from '../db/occurrences.ts';
 import type { Deps } from './deps.ts';
 import { retryDelivery } from './occurrences.ts';
 
-export {
-  listFailedDeliveries,
-  listSandboxedDeliveries,
-  listUserDeliveries,
-  type PageBefore,
-  type PastDelivery,
-} from '../db/delivery-history.ts';
+export type { PageBefore, PastDelivery } from '../db/delivery-history.ts';
 export type { DeliveryView } from '../db/occurrences.ts';
 
 export async function retry(deps: Deps, organizationId: number, identifier: string, id: number) {
@@ -18,4 +13,22 @@ export async function retry(deps: Deps, organizationId: number, identifier: stri
   const [delivery] = await listDeliveries(deps.db, organizationId, identifier, {}, { after: id - 1, limit: 1 });
   if (delivery?.id !== id) throw new AppError('delivery.not_found', 'the delivery has been deleted meanwhile');
   return delivery;
+}
+
+/** What failed, or whose outcome is unknown. */
+export async function listFailedDeliveries({ db }: Deps, organizationId: number, page: history.PageBefore) {
+  return history.listFailedDeliveries(db, organizationId, page);
+}
+
+export async function listSandboxedDeliveries({ db }: Deps, organizationId: number, page: history.PageBefore) {
+  return history.listSandboxedDeliveries(db, organizationId, page);
+}
+
+export async function listUserDeliveries(
+  { db }: Deps,
+  organizationId: number,
+  userId: number,
+  page: history.PageBefore,
+) {
+  return history.listUserDeliveries(db, organizationId, userId, page);
 }

@@ -1,17 +1,24 @@
 import { AppError, type ErrorCode } from '../core/errors.ts';
+import type { Beginnings } from '../core/search.ts';
 import { addressKind, fold } from '../core/text.ts';
 import { addMissingEmails } from '../db/addresses.ts';
 import * as lists from '../db/distribution-lists.ts';
 import * as members from '../db/members.ts';
 import type { PageRequest } from '../db/page.ts';
 import { expectGrowth, violatedConstraint } from '../db/pool.ts';
+import { type SearchPage, searchMembers as search } from '../db/user-search.ts';
 import { createMissingUsers } from '../db/users.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export { listDistributionLists } from '../db/distribution-lists.ts';
-export { listNamedMembers, type NamedMember } from '../db/members.ts';
-export { searchMembers } from '../db/user-search.ts';
+export async function listDistributionLists(
+  { db }: Deps,
+  organizationId: number,
+  projectId: number,
+  page: PageRequest,
+) {
+  return lists.listDistributionLists(db, organizationId, projectId, page);
+}
 
 export async function findDistributionList({ db }: Deps, organizationId: number, projectId: number, id: number) {
   return lists.findDistributionList(db, organizationId, projectId, id);
@@ -165,6 +172,21 @@ async function usesOf(db: Deps['db'], organizationId: number, project: Project, 
 
 export async function findMember({ db }: Deps, organizationId: number, listId: number, id: number) {
   return members.findMember(db, organizationId, listId, id);
+}
+
+/** Members with the names of the users. */
+export async function listNamedMembers({ db }: Deps, organizationId: number, listId: number, page: PageRequest) {
+  return members.listNamedMembers(db, organizationId, listId, page);
+}
+
+export async function searchMembers(
+  { db }: Deps,
+  organizationId: number,
+  listId: number,
+  ways: readonly Beginnings[],
+  page: SearchPage,
+) {
+  return search(db, organizationId, listId, ways, page);
 }
 
 /** One who is not active stays a member, and is not notified. */

@@ -5,8 +5,11 @@
 import type { Step } from '../core/configuration/diff.ts';
 import { type Section, unwrapError, wrapEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
-import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
+import type { Json } from '../core/json.ts';
+import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
+import { type Counts, countBelow } from '../db/uses.ts';
+import { record } from './audit.ts';
 import { applyIn, changeConfiguration } from './declarative.ts';
 import type { Deps } from './deps.ts';
 
@@ -79,4 +82,63 @@ function ownSlug(section: Section | undefined, { slug }: { slug?: string }): Par
     default:
       return {};
   }
+}
+
+export interface Deletion {
+  /** Along with everything below it. */
+  cascade: boolean;
+  /** Only tells what would go. */
+  dryRun: boolean;
+}
+
+export interface Deleted {
+  /** How many of what, the thing itself included. */
+  deleted: Counts;
+  dry_run?: true;
+}
+
+interface Deletable<Form> {
+  noun: 'organization' | 'project' | 'application' | 'event' | 'notification' | 'channel' | 'layout';
+  /** As it is now. */
+  read: (trx: Db, place: Place) => Promise<Form>;
+  check: Check<Form>;
+  /** What it is called below the organization, where that is more than its slugs. */
+  nameOf?: (current: Form) => string;
+  /** Throws while others name it. Absent: what is below it stands in the way instead. */
+  refuseUsed?: (trx: Db, place: Place, current: Form) => Promise<void>;
+  delete: (trx: Db, place: Place) => Promise<void>;
+}
+
+/**
+ * Deletes one thing of the configuration. What has something below it goes only when that is wanted, what others name
+ * does not go at all, and history stays.
+ */
+export async function deleteEntry<Form>(
+  deps: Deps,
+  slugs: Slugs,
+  { noun, read, check, nameOf, refuseUsed, delete: run }: Deletable<Form>,
+  { cascade, dryRun }: Deletion,
+): Promise<Deleted> {
+  return change(deps, slugs, async trx => {
+    const place = await requirePlace(trx, slugs);
+    const { organization, project, application, event } = place;
+    const current = await read(trx, place);
+    check(current);
+    await refuseUsed?.(trx, place, current);
+    const hasBelow = refuseUsed === undefined && noun !== 'notification';
+    const within = { project: project?.id, application: application?.id, event: event?.id };
+    const below = hasBelow ? await countBelow(trx, organization.id, within) : {};
+    const deleted = { [`${noun}s`]: 1, ...below };
+    if (dryRun) return { deleted, dry_run: true };
+    if (!cascade && Object.keys(below).length > 0) {
+      const message = `it has things below it that would be deleted along: repeat with ?cascade=true if that is meant`;
+      throw new AppError('resource.in_use', message, { uses: below });
+    }
+    await run(trx, place);
+    const { org, prj, app, evt } = slugs;
+    const path = noun === 'organization' ? org : [prj, app, evt, nameOf?.(current)].filter(Boolean).join('/');
+    const entry = { action: 'delete', noun, path, before: current as Json, after: { deleted } };
+    await record(deps, trx, organization.id, entry);
+    return { deleted };
+  });
 }

@@ -1,11 +1,19 @@
 /** Whether this process can do its work, checked for real. */
 import { describeServerAcrossTenants } from '../db/health.ts';
 import { migrationState } from '../db/migrate.ts';
+import { isUnavailable } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
 import { readQueue, type WorkerRounds } from './queue.ts';
 
-export { migrationState } from '../db/migrate.ts';
-export { isUnavailable } from '../db/pool.ts';
+/** Whether the database is away, shutting down or out of connections: worth trying again later. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return isUnavailable(error);
+}
+
+/** The names of the migrations that have run. */
+export async function listAppliedMigrations({ db }: Deps): Promise<string[]> {
+  return (await migrationState(db)).applied;
+}
 
 export interface Check {
   name: string;

@@ -6,15 +6,18 @@ import {
   countUnread,
   hasInboxMessage,
   type InboxChange,
+  type InboxFilter,
+  listInbox as listRows,
   type NewInboxMessage,
   readWholeInbox,
   storeInboxMessagesAcrossTenants,
 } from '../db/inbox.ts';
+import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Deps } from './deps.ts';
 
-export { type InboxChange, type InboxMessage, listInbox } from '../db/inbox.ts';
+export type { InboxChange, InboxMessage } from '../db/inbox.ts';
 
 /** Further than this nobody wants to know, and counting stays cheap whatever has piled up. */
 export const mostCounted = 1_000;
@@ -35,6 +38,16 @@ export function createInboxWriter(pool: pg.Pool): InboxWriter {
       isItemsFault: error => sqlState(error) !== undefined && !isUnavailable(error),
     },
   );
+}
+
+export async function listInbox(
+  { db }: Deps,
+  organizationId: number,
+  userId: number,
+  filter: InboxFilter,
+  page: PageRequest,
+) {
+  return listRows(db, organizationId, userId, filter, page);
 }
 
 export async function countUnreadMessages({ db }: Deps, organizationId: number, userId: number): Promise<number> {

@@ -7,6 +7,7 @@ import * as accounts from '../db/accounts.ts';
 import * as invites from '../db/invites.ts';
 import { addMember, isMember } from '../db/memberships.ts';
 import { getOrganization } from '../db/organizations.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -23,7 +24,7 @@ import {
 } from './sessions.ts';
 import { requireSecondFactor } from './sign-in.ts';
 
-export { findInvite, type ListedInvite, listInvites } from '../db/invites.ts';
+export type { ListedInvite } from '../db/invites.ts';
 
 const lifeMs = 7 * 86_400_000;
 
@@ -163,4 +164,12 @@ export async function joinWith(
   const actor = actorOf(person, visitor);
   const after = { id: person.id, role };
   await record({ actor }, trx, organization_id, { action: 'join', noun: 'account', path: person.email, after });
+}
+
+export async function findInvite({ db }: Deps, organizationId: number, id: number) {
+  return invites.findInvite(db, organizationId, id);
+}
+
+export async function listInvites({ db }: Deps, organizationId: number, page: PageRequest) {
+  return invites.listInvites(db, organizationId, page);
 }

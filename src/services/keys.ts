@@ -11,7 +11,6 @@ import type { Deps } from './deps.ts';
 import { mistakesOfExpiry, mistakesOfNetworks, requireRules } from './key-rules.ts';
 
 export type { Key } from '../db/keys.ts';
-export { listKeys } from '../db/keys.ts';
 
 /** Remembers which keys were used when, and writes it down now and then instead of on every request. */
 export class KeyUse {
@@ -29,6 +28,10 @@ export class KeyUse {
       ),
     );
   }
+}
+
+export async function listKeys({ db }: Deps, organizationId: number) {
+  return keys.listKeys(db, organizationId);
 }
 
 /** Made once for each key as it was read, and gone with it. */

@@ -4,12 +4,22 @@ import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import { fold } from '../core/text.ts';
 import * as rows from '../db/layouts.ts';
+import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
-import type { Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
-import { type Check, change, createdBy, exists, putEntry, requirePlace } from './entries.ts';
+import {
+  type Check,
+  change,
+  createdBy,
+  type Deleted,
+  type Deletion,
+  deleteEntry,
+  exists,
+  putEntry,
+  requirePlace,
+} from './entries.ts';
 import { findLayoutUses, refuseUsed } from './uses.ts';
 import { showVersion, showVersions } from './versions.ts';
 
@@ -70,6 +80,26 @@ export async function updateLayout(
     await putEntry(deps, trx, slugs, 'layouts', entry);
     return read(trx, organization.id, projectId, id);
   });
+}
+
+/** Refused while a message names it. */
+export async function deleteLayout(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  deletion: Deletion,
+  check: Check<Layout>,
+): Promise<Deleted> {
+  const doomed = {
+    noun: 'layout' as const,
+    read: (trx: Db, { organization, project }: Place) => read(trx, organization.id, project?.id ?? null, id),
+    check,
+    nameOf: ({ name }: Layout) => name,
+    refuseUsed: async (trx: Db, { organization, project }: Place, { name }: Layout) =>
+      refuseUsed(`layout ${name}`, await findLayoutUses(trx, organization.id, project?.id ?? null, name)),
+    delete: (trx: Db, { organization }: Place) => rows.deleteLayout(trx, organization.id, id),
+  };
+  return deleteEntry(deps, slugs, doomed, deletion);
 }
 
 export async function listVersionsOfLayout({ db }: Deps, organizationId: number, id: number, page: PageRequest) {

@@ -6,7 +6,7 @@
 import { AppError, invalid } from '../core/errors.ts';
 import { limitNames, type OrganizationLimits } from '../core/limits.ts';
 import * as limits from '../db/organization-limits.ts';
-import type { PlacedOrganization } from '../db/places.ts';
+import type { PlacedOrganization } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { differences, record } from './audit.ts';

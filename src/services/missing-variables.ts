@@ -6,8 +6,6 @@ import type { Logger } from 'pino';
 import { addMissingVariablesAcrossTenants } from '../db/missing-variables.ts';
 import type { Db } from '../db/pool.ts';
 
-export { listMissingVariables, type MissingVariableView } from '../db/missing-variables.ts';
-
 export interface MissingIn {
   organizationId: number;
   notificationId: number;

@@ -8,14 +8,24 @@ import type { JsonObject } from '../core/json.ts';
 import type { Priority } from '../core/trigger.ts';
 import { findMessageVersion, listMessageVersions } from '../db/messages.ts';
 import { listMissingVariables } from '../db/missing-variables.ts';
-import { findNotification as findRow, listNotificationStamps, renameNotification } from '../db/notifications.ts';
+import * as rows from '../db/notifications.ts';
+import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
-import type { Place, Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import { readNotifications } from './declarative-read.ts';
 import type { Deps } from './deps.ts';
-import { type Check, change, createdBy, exists, putEntry, requirePlace } from './entries.ts';
+import {
+  type Check,
+  change,
+  createdBy,
+  type Deleted,
+  type Deletion,
+  deleteEntry,
+  exists,
+  putEntry,
+  requirePlace,
+} from './entries.ts';
 import { showVersion, showVersions } from './versions.ts';
 
 export interface Notification {
@@ -69,7 +79,7 @@ export async function listNotifications(
 }
 
 export async function findNotification({ db }: Deps, organizationId: number, eventId: number, id: number) {
-  return findRow(db, organizationId, eventId, id);
+  return rows.findNotification(db, organizationId, eventId, id);
 }
 
 export async function getNotification(
@@ -91,6 +101,23 @@ export async function createNotification(
     const id = createdBy(await putEntry(deps, trx, slugs, 'notifications', entry), 'name', entry);
     return { ...(await read(trx, organization.id, event!.id, id)), missing_variables: [] };
   });
+}
+
+export async function deleteNotification(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  deletion: Deletion,
+  check: Check<Notification>,
+): Promise<Deleted> {
+  const doomed = {
+    noun: 'notification' as const,
+    read: (trx: Db, { organization, event }: Place) => read(trx, organization.id, event!.id, id),
+    check,
+    nameOf: ({ name }: Notification) => name,
+    delete: (trx: Db, { organization }: Place) => rows.deleteNotification(trx, organization.id, id),
+  };
+  return deleteEntry(deps, slugs, doomed, deletion);
 }
 
 /** Everything but the words. */
@@ -143,7 +170,7 @@ async function changeOne(
 /** In a file a notification is known by its name: there another name is another notification. */
 async function rename(deps: Deps, trx: Db, place: Required<Place>, current: Notification, name: string) {
   const { organization, project, application, event } = place;
-  if (!(await renameNotification(trx, organization.id, current.id, name))) throw exists('name', name);
+  if (!(await rows.renameNotification(trx, organization.id, current.id, name))) throw exists('name', name);
   const path = [project.slug, application.slug, event.slug, current.name].join('/');
   await record(deps, trx, organization.id, {
     action: 'update',
@@ -196,7 +223,7 @@ async function read(db: Db, organizationId: number, eventId: number, id: number)
 
 async function readAll(db: Db, organizationId: number, eventId: number): Promise<Notification[]> {
   const states = (await readNotifications(db, organizationId, { event: eventId })).get(eventId) ?? [];
-  const stamps = await listNotificationStamps(db, organizationId, eventId);
+  const stamps = await rows.listNotificationStamps(db, organizationId, eventId);
   return states.flatMap(state => {
     const stamp = stamps.find(({ id }) => id === state.id);
     // Deleted between the two reads.

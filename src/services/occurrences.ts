@@ -1,29 +1,13 @@
-/** Accepting triggers, and asking or changing what becomes of them. */
-import { hash } from 'node:crypto';
+/** What became of triggers: asking for it, and changing it. */
 import type pg from 'pg';
-import { AppError, invalid } from '../core/errors.ts';
-import { uuidv7 } from '../core/ids.ts';
-import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
-import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
+import { AppError } from '../core/errors.ts';
 import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
-import { cancelOccurrence, findDelivery, findOccurrence, replayOccurrence } from '../db/occurrences.ts';
-import type { Place } from '../db/places.ts';
+import * as rows from '../db/occurrences.ts';
+import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
-
-export { listDeliveries, listOccurrences } from '../db/occurrences.ts';
-
-export interface Trigger {
-  context?: JsonObject;
-  options?: TriggerOptions;
-  correlationId?: string;
-  /** From the header; the option of the same meaning is in `options`. */
-  idempotencyKey?: string;
-  /** Whoever triggers: the id of the key. */
-  keyId?: string;
-}
 
 export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, Stored> {
   return new Batcher(items => storeOccurrencesAcrossTenants(writer, items), {
@@ -35,65 +19,27 @@ export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence,
   });
 }
 
-/**
- * Returns the identifier of the occurrence once it is stored for good. The hot path: nothing here asks the database but
- * the one batched statement that stores.
- */
-export async function triggerEvent(
-  { tenantCache, occurrences, usage }: Deps,
-  place: Required<Place>,
-  trigger: Trigger,
-): Promise<string> {
-  const { organization, project, application, event } = place;
-  const { context = {}, options = {} } = trigger;
-  if (!event.active) {
-    throw new AppError('event.inactive', `the event ${event.slug} is not active: activate it before triggering it`);
-  }
-  const now = Date.now();
-  usage.admitTrigger(organization, options.recipients?.length ?? 0, now);
-  const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
-  const timing = planTrigger(options, channels, now, event.priority);
-
-  const stored = await occurrences.add({
-    organization_id: organization.id,
-    id: uuidv7(now),
-    project_id: project.id,
-    application_id: application.id,
-    event_id: event.id,
-    priority: timing.priority,
-    context,
-    options: options as Json,
-    correlation_id: trigger.correlationId,
-    key_id: trigger.keyId,
-    due_at: timing.dueAt.getTime() === now ? undefined : timing.dueAt,
-    expires_at: timing.expiresAt ?? undefined,
-    created_at: new Date(now),
-    idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
-  });
-  if ('conflict' in stored) {
-    throw new AppError(
-      'idempotency.conflict',
-      'this idempotency key was used for this event with another body: use a new key for a new message',
-    );
-  }
-  return stored.id;
+export async function listOccurrences(
+  { db }: Deps,
+  organizationId: number,
+  filter: rows.OccurrenceFilter,
+  page: { before: string; limit: number },
+) {
+  return rows.listOccurrences(db, organizationId, filter, page);
 }
 
-function idempotencyOf(
-  context: JsonObject,
-  { idempotency_key: fromOptions, ...options }: TriggerOptions,
-  fromHeader: string | undefined,
-): NewOccurrence['idempotency'] {
-  if (fromHeader && fromOptions && fromHeader !== fromOptions) {
-    throw invalid({ 'options/idempotency_key': ['differs from the Idempotency-Key header: give one of them'] });
-  }
-  const key = fromOptions ?? fromHeader;
-  if (!key) return undefined;
-  return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
+export async function listDeliveries(
+  { db }: Deps,
+  organizationId: number,
+  identifier: string,
+  filter: rows.DeliveryFilter,
+  page: PageRequest,
+) {
+  return rows.listDeliveries(db, organizationId, identifier, filter, page);
 }
 
 export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
-  return (await findOccurrence(db, organizationId, identifier)) !== undefined;
+  return (await rows.findOccurrence(db, organizationId, identifier)) !== undefined;
 }
 
 export async function hasDelivery(
@@ -102,18 +48,18 @@ export async function hasDelivery(
   identifier: string,
   id: number,
 ): Promise<boolean> {
-  return (await findDelivery(db, organizationId, identifier, id)) !== undefined;
+  return (await rows.findDelivery(db, organizationId, identifier, id)) !== undefined;
 }
 
 export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {
-  const occurrence = await findOccurrence(db, organizationId, identifier);
+  const occurrence = await rows.findOccurrence(db, organizationId, identifier);
   if (!occurrence) throw new AppError('occurrence.not_found', `there is no occurrence ${identifier}`);
   return occurrence;
 }
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await cancelOccurrence(deps.pool, organizationId, identifier);
+  const cancelled = await rows.cancelOccurrence(deps.pool, organizationId, identifier);
   if (cancelled === undefined) {
     throw new AppError(
       'occurrence.ended',
@@ -125,14 +71,14 @@ export async function cancel(deps: Deps, organizationId: number, identifier: str
 }
 
 export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const replayed = await replayOccurrence(deps.pool, organizationId, identifier);
+  const replayed = await rows.replayOccurrence(deps.pool, organizationId, identifier);
   await note(deps, organizationId, { action: 'replay', noun: 'occurrence', path: identifier, after: { replayed } });
   return replayed;
 }
 
 /** One delivery again; what is not failed or unknown stays as it is. */
 export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
-  const retried = await replayOccurrence(deps.pool, organizationId, identifier, id);
+  const retried = await rows.replayOccurrence(deps.pool, organizationId, identifier, id);
   if (retried === 0) {
     throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
   }

@@ -1,33 +1,50 @@
-/** Organizations themselves, and reading what they are made of. */
 import { AppError } from '../core/errors.ts';
-import { getOrganization as findOrganization, setTwoFactorRequired } from '../db/organizations.ts';
-import type { Place, Slugs } from '../db/places.ts';
+import { listReachedAcrossTenants } from '../db/accounts.ts';
+import { addMember } from '../db/memberships.ts';
+import type { Place, Slugs } from '../db/organizations.ts';
+import * as organizations from '../db/organizations.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
-import { type Check, change, putEntry, requirePlace } from './entries.ts';
+import { type Check, change, type Deleted, type Deletion, deleteEntry, putEntry, requirePlace } from './entries.ts';
 import { isTwoFactor, type Session } from './sessions.ts';
 
-export { listApplications } from '../db/applications.ts';
-export { listChannels } from '../db/channels.ts';
-export { listEvents } from '../db/events.ts';
-export { listProjects } from '../db/projects.ts';
+export type { Place } from '../db/organizations.ts';
+
+interface KeyScope {
+  organization_id: number;
+  project_id: number | null;
+}
+
+/** A key reaches its organization, unless it is narrowed to something in it. */
+export async function listReached(deps: Deps, scope: KeyScope | null, session: Session | undefined, page: PageRequest) {
+  if (session) return listReachedAcrossTenants(deps.db, session.account.id, session.account.admin, page);
+  if (!scope || scope.project_id !== null || page.after >= scope.organization_id) return [];
+  const organization = await organizations.getOrganization(deps.db, scope.organization_id);
+  return organization ? [organization] : [];
+}
+
+export async function createOrganization(deps: Deps, { account }: Session, fields: { slug: string; name: string }) {
+  return deps.db.transaction().execute(async trx => {
+    await organizations.lockConfigurationAcrossTenants(trx, [fields.slug]);
+    if ((await organizations.findOrganizationsAcrossTenants(trx, [fields.slug])).length > 0) {
+      throw new AppError('resource.exists', `there is an organization ${fields.slug} already`, {
+        fields: { slug: ['is taken by another organization'] },
+      });
+    }
+    const id = await organizations.createOrganizationAcrossTenants(trx, fields);
+    await addMember(trx, id, account.id, 'owner');
+    await record(deps, trx, id, { action: 'create', noun: 'organization', path: fields.slug, after: fields });
+    const { retention_days, created_at } = (await organizations.getOrganization(trx, id))!;
+    return { ...fields, retention_days, created_at };
+  });
+}
 
 export async function getOrganization({ tenantCache }: Deps, slug: string): Promise<Place['organization']> {
   const place = await tenantCache.findPlace({ org: slug });
   if (!place) throw new AppError('organization.not_found', `there is no organization ${slug}`);
   return place.organization;
-}
-
-export async function getEvent({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<Place>> {
-  const { org, prj, app, evt } = slugs;
-  const place = await tenantCache.findPlace(slugs);
-  if (!place) throw new AppError('organization.not_found', `there is no organization ${org}`);
-  const { organization, project, application, event } = place;
-  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`);
-  if (!application) throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`);
-  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`);
-  return { organization, project, application, event };
 }
 
 export interface OrganizationSettings {
@@ -74,7 +91,7 @@ export async function requireTwoFactor(
     const before = await readSettings(trx, organizationId);
     check(before);
     if (before.two_factor_required === required) return before;
-    await setTwoFactorRequired(trx, organizationId, required);
+    await organizations.setTwoFactorRequired(trx, organizationId, required);
     await record(deps, trx, organizationId, {
       action: 'update',
       noun: 'organization',
@@ -88,8 +105,24 @@ export async function requireTwoFactor(
   return settings;
 }
 
+/** With everything in it but history, which goes when it is old enough. */
+export async function deleteOrganization(
+  deps: Deps,
+  slugs: Slugs,
+  deletion: Deletion,
+  check: Check<OrganizationSettings>,
+): Promise<Deleted> {
+  const doomed = {
+    noun: 'organization' as const,
+    read: (trx: Db, { organization }: Place) => readSettings(trx, organization.id),
+    check,
+    delete: (trx: Db, { organization }: Place) => organizations.deleteOrganization(trx, organization.id),
+  };
+  return deleteEntry(deps, slugs, doomed, deletion);
+}
+
 async function readSettings(db: Db, organizationId: number): Promise<OrganizationSettings> {
-  const row = await findOrganization(db, organizationId);
+  const row = await organizations.getOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
   const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
   return {

@@ -16,7 +16,7 @@ import {
   type Words,
 } from '../core/render/render.ts';
 import { fold } from '../core/text.ts';
-import type { Place } from '../db/places.ts';
+import type { Place } from '../db/organizations.ts';
 import { findRecipientByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
 import { filterInSlices } from '../lib/slices.ts';
 import type { Deps } from './deps.ts';

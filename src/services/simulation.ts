@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json.ts';
 import type { Content } from '../core/render/render.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
-import type { Place } from '../db/places.ts';
+import type { Place } from '../db/organizations.ts';
 import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { writeMessage } from './messages.ts';

@@ -5,7 +5,7 @@
  */
 import { type Channel, listAllChannels } from '../db/channels.ts';
 import { findKeyAcrossTenants, type Key } from '../db/keys.ts';
-import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/places.ts';
+import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { findSessionAcrossTenants, type Session } from '../db/sessions.ts';
 

@@ -9,7 +9,7 @@ import { uuidv7 } from '../core/ids.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Content, compileMessage } from '../core/render/render.ts';
 import { readAddress } from '../core/text.ts';
-import type { Place } from '../db/places.ts';
+import type { Place } from '../db/organizations.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';

@@ -1,22 +1,48 @@
 import { AppError, invalid } from '../core/errors.ts';
 import { type JsonObject, mergePatch } from '../core/json.ts';
+import type { Beginnings } from '../core/search.ts';
 import { fold, normalizeLocale, notALocale, readAddress } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
+import { listMemberships as listRows } from '../db/members.ts';
+import type { PageRequest } from '../db/page.ts';
+import { type SearchPage, searchUsers as search } from '../db/user-search.ts';
 import * as users from '../db/users.ts';
 import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export { listAddresses, listWholeAddresses, type WholeAddress } from '../db/addresses.ts';
-export { listMemberships } from '../db/members.ts';
+export type { WholeAddress } from '../db/addresses.ts';
 export type { WrittenPage } from '../db/page.ts';
-export { countKeys, type SearchPlace, searchUsers } from '../db/user-search.ts';
-export { type Profile, writeUsers } from '../db/users.ts';
+export type { SearchPlace } from '../db/user-search.ts';
+export type { Profile } from '../db/users.ts';
 
 /** Throws when what is there now is not what the caller has read. */
 export type Check<T> = (current: T) => void;
 
 export async function findUser({ db }: Deps, organizationId: number, username: string) {
   return users.findUserByName(db, organizationId, fold(username));
+}
+
+/** In the order of ids, as JSON that the database writes: an organization may have very many. */
+export async function writeUsers({ db }: Deps, organizationId: number, page: PageRequest) {
+  return users.writeUsers(db, organizationId, page);
+}
+
+export async function searchUsers({ db }: Deps, organizationId: number, ways: readonly Beginnings[], page: SearchPage) {
+  return search(db, organizationId, ways, page);
+}
+
+/** The lists that the user is a member of. */
+export async function listMemberships({ db }: Deps, organizationId: number, userId: number, page: PageRequest) {
+  return listRows(db, organizationId, userId, page);
+}
+
+export async function listAddresses({ db }: Deps, organizationId: number, userId: number, page: PageRequest) {
+  return addresses.listAddresses(db, organizationId, userId, page);
+}
+
+/** With what is known of each besides its name and value. */
+export async function listWholeAddresses({ db }: Deps, organizationId: number, userId: number, page: PageRequest) {
+  return addresses.listWholeAddresses(db, organizationId, userId, page);
 }
 
 export interface UserInput {

@@ -1,0 +1,189 @@
+/** Events: what applications trigger. */
+import { hash } from 'node:crypto';
+import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
+import { AppError, invalid } from '../core/errors.ts';
+import { uuidv7 } from '../core/ids.ts';
+import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
+import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
+import type { NewOccurrence } from '../db/accepting.ts';
+import { releasePaused } from '../db/deliveries.ts';
+import * as events from '../db/events.ts';
+import { listEventNotifications } from '../db/notifications.ts';
+import type { Place, Slugs } from '../db/organizations.ts';
+import type { PageRequest } from '../db/page.ts';
+import type { Db } from '../db/pool.ts';
+import type { Application } from './applications.ts';
+import { record } from './audit.ts';
+import type { Deps } from './deps.ts';
+import {
+  type Check,
+  change,
+  createdBy,
+  type Deleted,
+  type Deletion,
+  deleteEntry,
+  putEntry,
+  requirePlace,
+} from './entries.ts';
+
+export interface Event extends Application {
+  active: boolean;
+  notifications: { id: number; name: string; active: boolean; channels: string[] }[];
+}
+
+export interface Trigger {
+  context?: JsonObject;
+  options?: TriggerOptions;
+  correlationId?: string;
+  /** From the header; the option of the same meaning is in `options`. */
+  idempotencyKey?: string;
+  /** Whoever triggers: the id of the key. */
+  keyId?: string;
+}
+
+/** Everything that the slugs name, from memory where it is known. */
+export async function getEventPlace({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<Place>> {
+  const { org, prj, app, evt } = slugs;
+  const place = await tenantCache.findPlace(slugs);
+  if (!place) throw new AppError('organization.not_found', `there is no organization ${org}`);
+  const { organization, project, application, event } = place;
+  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`);
+  if (!application) throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`);
+  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`);
+  return { organization, project, application, event };
+}
+
+/**
+ * Returns the identifier of the occurrence once it is stored for good. The hot path: nothing here asks the database but
+ * the one batched statement that stores.
+ */
+export async function triggerEvent(
+  { tenantCache, occurrences, usage }: Deps,
+  place: Required<Place>,
+  trigger: Trigger,
+): Promise<string> {
+  const { organization, project, application, event } = place;
+  const { context = {}, options = {} } = trigger;
+  if (!event.active) {
+    throw new AppError('event.inactive', `the event ${event.slug} is not active: activate it before triggering it`);
+  }
+  const now = Date.now();
+  usage.admitTrigger(organization, options.recipients?.length ?? 0, now);
+  const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
+  const timing = planTrigger(options, channels, now, event.priority);
+
+  const stored = await occurrences.add({
+    organization_id: organization.id,
+    id: uuidv7(now),
+    project_id: project.id,
+    application_id: application.id,
+    event_id: event.id,
+    priority: timing.priority,
+    context,
+    options: options as Json,
+    correlation_id: trigger.correlationId,
+    key_id: trigger.keyId,
+    due_at: timing.dueAt.getTime() === now ? undefined : timing.dueAt,
+    expires_at: timing.expiresAt ?? undefined,
+    created_at: new Date(now),
+    idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
+  });
+  if ('conflict' in stored) {
+    throw new AppError(
+      'idempotency.conflict',
+      'this idempotency key was used for this event with another body: use a new key for a new message',
+    );
+  }
+  return stored.id;
+}
+
+function idempotencyOf(
+  context: JsonObject,
+  { idempotency_key: fromOptions, ...options }: TriggerOptions,
+  fromHeader: string | undefined,
+): NewOccurrence['idempotency'] {
+  if (fromHeader && fromOptions && fromHeader !== fromOptions) {
+    throw invalid({ 'options/idempotency_key': ['differs from the Idempotency-Key header: give one of them'] });
+  }
+  const key = fromOptions ?? fromHeader;
+  if (!key) return undefined;
+  return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
+}
+
+export async function listEvents({ db }: Deps, organizationId: number, applicationId: number, page: PageRequest) {
+  return events.listEvents(db, organizationId, applicationId, page);
+}
+
+export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {
+  const { organization, event } = await requirePlace(db, slugs);
+  return read(db, organization.id, event!.id);
+}
+
+export async function createEvent(
+  deps: Deps,
+  { org, prj, app }: Slugs,
+  entry: { slug: string; name: string; active?: boolean },
+): Promise<Event> {
+  const above = { org, prj, app };
+  return change(deps, above, async trx => {
+    const { organization } = await requirePlace(trx, above);
+    const id = createdBy(await putEntry(deps, trx, above, 'events', entry), 'slug', entry);
+    return read(trx, organization.id, id);
+  });
+}
+
+export async function updateEvent(
+  deps: Deps,
+  { org, prj, app, evt }: Slugs,
+  changes: { slug?: unknown; name?: string; active?: boolean | null },
+  check: Check<Event>,
+): Promise<Event> {
+  return change(deps, { org }, async trx => {
+    const { organization, event } = await requirePlace(trx, { org, prj, app, evt });
+    const current = await read(trx, organization.id, event!.id);
+    check(current);
+    refuseChanges(current, changes, { slug: slugAdvice });
+    const { slug, name, active } = current;
+    const entry = mergeEntry({ slug, name, active }, changes) as { slug: string; name: string };
+    await putEntry(deps, trx, { org, prj, app }, 'events', entry);
+    return read(trx, organization.id, event!.id);
+  });
+}
+
+export async function deleteEvent(deps: Deps, slugs: Slugs, deletion: Deletion, check: Check<Event>): Promise<Deleted> {
+  const doomed = {
+    noun: 'event' as const,
+    read: (trx: Db, { organization, event }: Place) => read(trx, organization.id, event!.id),
+    check,
+    delete: (trx: Db, { organization, event }: Place) => events.deleteEvent(trx, organization.id, event!.id),
+  };
+  return deleteEntry(deps, slugs, doomed, deletion);
+}
+
+/** `path` is for the audit log. */
+export async function pauseEvent(deps: Deps, organizationId: number, { id, path }: { id: number; path: string }) {
+  await deps.db.transaction().execute(async trx => {
+    await events.setEventPaused(trx, organizationId, id, true);
+    await record(deps, trx, organizationId, { action: 'pause', noun: 'event', path });
+  });
+}
+
+/** Returns how many messages and occurrences of the organization had been kept and are due now. */
+export async function resumeEvent(
+  deps: Deps,
+  organizationId: number,
+  { id, path }: { id: number; path: string },
+): Promise<number> {
+  await deps.db.transaction().execute(async trx => {
+    await events.setEventPaused(trx, organizationId, id, false);
+    await record(deps, trx, organizationId, { action: 'resume', noun: 'event', path });
+  });
+  return releasePaused(deps.db, organizationId);
+}
+
+async function read(db: Db, organizationId: number, id: number): Promise<Event> {
+  const { slug, name, active, paused_at, created_at } = (await events.findEvent(db, organizationId, id))!;
+  const notifications = await listEventNotifications(db, organizationId, id);
+  const paused = paused_at !== null;
+  return { slug, name, paused, active, created_at: created_at.toISOString(), notifications };
+}
