@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { isUuid } from '../core/ids.ts';
 import * as deliveries from '../services/deliveries.ts';
 import { badCursor, ordered, type Page, plain } from './route.ts';
-import { maybeMoment, maybeText } from './schemas.ts';
+import { maybeMoment, maybeText, moment } from './schemas.ts';
 import { Delivery, PastDelivery } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
@@ -20,6 +20,17 @@ const Sandboxed = Type.Object(
     sent_at: maybeMoment,
   },
   { $id: 'Sandboxed' },
+);
+
+const Attempt = Type.Object(
+  {
+    at: moment,
+    provider: maybeText,
+    outcome: Type.Enum(['sent', 'failed', 'unknown']),
+    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's own words." }),
+    duration_ms: Type.Union([Type.Integer(), Type.Null()], { description: 'How long the provider took.' }),
+  },
+  { $id: 'Attempt' },
 );
 
 export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
@@ -52,6 +63,19 @@ export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
   answer: Delivery,
   handle: async ({ deps, organization, occurrence, delivery }) =>
     showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const listAttempts = plain(['org', 'identifier', 'delivery'], {
+  id: 'listAttempts',
+  summary: 'List attempts',
+  description: 'Each time that a provider was called for this delivery, the oldest first; of failed ones the last 20.',
+  tag,
+  status: 200,
+  answer: Type.Array(Attempt),
+  handle: async ({ deps, organization, occurrence, delivery }) => {
+    const attempts = await deliveries.listAttempts(deps, organization.id, occurrence.identifier, delivery.id);
+    return attempts.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
+  },
 });
 
 export const listFailures = ordered(['org'], {

@@ -15,6 +15,12 @@ export async function retry(deps: Deps, organizationId: number, identifier: stri
   return delivery;
 }
 
+export async function listAttempts({ db }: Deps, organizationId: number, identifier: string, id: number) {
+  const attempts = await history.findAttempts(db, organizationId, identifier, id);
+  if (!attempts) throw new AppError('delivery.not_found', 'the delivery has been deleted meanwhile');
+  return attempts;
+}
+
 /** What failed, or whose outcome is unknown. */
 export async function listFailedDeliveries({ db }: Deps, organizationId: number, page: history.PageBefore) {
   return history.listFailedDeliveries(db, organizationId, page);
