@@ -1,10 +1,18 @@
 /** Runs the checks one after the other, tells of each, and ends with 1 if one failed. */
+import { checkChart } from './chart.ts';
+import { checkCompose, checkProxies, checkSystemd } from './host.ts';
+import { checkImage } from './image.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
 /** Each returns what it saw, in a line. */
 const checks: Record<string, () => Promise<string>> = {
   package: checkPackage,
+  image: checkImage,
+  chart: checkChart,
+  compose: checkCompose,
+  systemd: checkSystemd,
+  proxies: checkProxies,
 };
 
 const wanted = process.argv.slice(2);
