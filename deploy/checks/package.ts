@@ -48,26 +48,39 @@ export async function checkPackage(): Promise<string> {
   const program = [process.execPath, path.join(modules, '.bin/belfry'), 'serve'];
   const server = await startServer(program, home, { BELFRY_DATA_DIR: path.join(home, 'data') });
   try {
-    const sent = await triggerDemo(server.address, server.output);
+    const { sent, key } = await triggerDemo(server.address, server.output);
+    await triggerWithClient(home, server.address, key);
     for (const page of ['/', '/docs', '/docs/js/scalar.js', '/openapi.json']) {
       const answer = await fetch(server.address + page);
       if (answer.status !== 200) throw new Error(`${page} answers ${answer.status}`);
       await answer.arrayBuffer();
     }
-    return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent}`;
+    return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent}, with @belfry/client too`;
   } finally {
     await server.stop();
   }
 }
 
 /** Pastes the line that the first start prints. */
-async function triggerDemo(address: string, output: () => string): Promise<number> {
+async function triggerDemo(address: string, output: () => string): Promise<{ sent: number; key: string }> {
   const line = await eventually('the line to paste', () => /^curl .*$/m.exec(output())?.[0]);
   const { occurrence } = JSON.parse(await run('bash', ['-c', line.replace('curl', 'curl -s')])) as {
     occurrence: string;
   };
   const key = /bf_\w+/.exec(line)![0];
-  return countSent(address, key, 'demo', occurrence);
+  return { sent: await countSent(address, key, 'demo', occurrence), key };
+}
+
+/** @belfry/client as an application installs it, on the Node.js that the shell finds: an older one where there is one. */
+async function triggerWithClient(home: string, address: string, key: string): Promise<void> {
+  const folder = temporaryFolder('client');
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: path.join(root, 'sdk/client') });
+  await run('npm', [...npmInstall, path.join(folder, (await readdir(folder))[0]!)], { cwd: home });
+  const program = `import { Belfry } from '@belfry/client';
+    const belfry = new Belfry({ url: '${address}', key: '${key}', organization: 'demo' });
+    console.log((await belfry.trigger('shop/web/order-paid', { order: 'A-2' })).occurrence);`;
+  const occurrence = await run('node', ['--input-type=module', '-e', program], { cwd: home });
+  await countSent(address, key, 'demo', occurrence.trim());
 }
 
 /** Also of files that a first start does not read. */
