@@ -15,12 +15,13 @@ type Schema = Record<string, unknown>;
 type Content = Record<string, { schema: Schema }>;
 
 interface Operation {
+  security?: Record<string, string[]>[];
   parameters?: { name: string; in: 'path' | 'query' | 'header'; required: boolean; schema: Schema }[];
   requestBody?: { required: boolean; content: Content };
   responses: Record<string, { content?: Content }>;
 }
 
-interface Document {
+export interface OpenApiDocument {
   paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
 }
@@ -28,17 +29,9 @@ interface Document {
 const root = new URL('../', import.meta.url);
 
 export async function writeConsoleTypes(): Promise<void> {
-  const document = JSON.parse(await readFile(new URL('openapi.json', root), 'utf8')) as Document;
-  const text = await compile(pathsSchema(document), 'paths', {
-    additionalProperties: false,
-    bannerComment: '/** Generated from openapi.json by scripts/console-types.ts; never edited by hand. */',
-    format: false,
-    unknownAny: true,
-    // Where a schema merely bounds the length of an array, tuples of every length would be written.
-    ignoreMinAndMaxItems: true,
-  });
-  // The root is named by its title alone, and openapi-fetch looks for statuses as numbers.
-  const named = text.replace(/export interface Paths\b/, 'export interface paths').replaceAll(/"(2\d\d)":/g, '$1:');
+  const document = JSON.parse(await readFile(new URL('openapi.json', root), 'utf8')) as OpenApiDocument;
+  const banner = '/** Generated from openapi.json by scripts/console-types.ts; never edited by hand. */';
+  const named = await typesOf(document, banner);
   const signIn = errorList.filter(({ code }) => /^(oidc|session)\./.test(code)).map(({ code, title }) => [code, title]);
   const words = [
     wordsFor('reasons', reasons),
@@ -50,6 +43,20 @@ export async function writeConsoleTypes(): Promise<void> {
   await writeFile(new URL('console/src/api-types.ts', root), [named, ...words].join('\n'));
 }
 
+/** `paths` as openapi-fetch wants it, and every shape with a name. */
+export async function typesOf(document: OpenApiDocument, bannerComment: string): Promise<string> {
+  const text = await compile(pathsSchema(document), 'paths', {
+    additionalProperties: false,
+    bannerComment,
+    format: false,
+    unknownAny: true,
+    // Where a schema merely bounds the length of an array, tuples of every length would be written.
+    ignoreMinAndMaxItems: true,
+  });
+  // The root is named by its title alone, and openapi-fetch looks for statuses as numbers.
+  return text.replace(/export interface Paths\b/, 'export interface paths').replaceAll(/"(2\d\d)":/g, '$1:');
+}
+
 function wordsFor(name: string, words: Record<string, string>): string {
   return `export const ${name}: Record<string, string> = ${JSON.stringify(words, null, 2)};\n`;
 }
@@ -58,7 +65,7 @@ function listOf(name: string, words: readonly string[]): string {
   return `export const ${name}: string[] = ${JSON.stringify(words)};\n`;
 }
 
-function pathsSchema({ paths, components }: Document): JSONSchema {
+function pathsSchema({ paths, components }: OpenApiDocument): JSONSchema {
   const methods = (operations: Record<string, Operation>) => object(mapValues(operations, operationSchema));
   const schema = { ...object(mapValues(paths, methods)), definitions: components.schemas };
   const local = JSON.stringify(schema).replaceAll('#/components/schemas/', '#/definitions/');

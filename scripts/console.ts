@@ -52,8 +52,7 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const core = ['decide', 'configuration/document', 'errors', 'render/template', 'render/template-filters'];
-  const words = core.map(name => `src/core/${name}.ts`);
+  const words = (await filesIn(path.join(root, 'src/core'))).map(name => `src/core/${name}`);
   const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts', ...words];
   const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');

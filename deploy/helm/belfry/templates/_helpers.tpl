@@ -1,0 +1,126 @@
+{{- define "belfry.name" -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Call with (dict "root" $ "component" "api"). */}}
+{{- define "belfry.selector" -}}
+app.kubernetes.io/name: belfry
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .component }}
+{{- end }}
+
+{{- define "belfry.labels" -}}
+{{ include "belfry.selector" . }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end }}
+
+{{- define "belfry.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "belfry.environment" -}}
+envFrom:
+  - secretRef:
+      name: {{ required "existingSecret is required: a Secret with DATABASE_URL and BELFRY_SECRET_KEY" .Values.existingSecret }}
+env:
+  - name: BASE_URL
+    value: {{ required "baseUrl is required: the address by which people and programs reach Belfry" .Values.baseUrl | quote }}
+  {{- with .Values.trustProxy }}
+  - name: TRUST_PROXY
+    value: {{ . | quote }}
+  {{- end }}
+  - name: METRICS_HOST
+    value: 0.0.0.0
+  - name: METRICS_PORT
+    value: {{ .Values.metrics.port | quote }}
+  {{- range $name, $value := .Values.env }}
+  - name: {{ $name }}
+    value: {{ $value | quote }}
+  {{- end }}
+{{- end }}
+
+{{- define "belfry.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: { type: RuntimeDefault }
+{{- end }}
+
+{{- define "belfry.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{/* A Deployment of one role. Call with (dict "root" $ "component" "api" "values" .Values.api). */}}
+{{- define "belfry.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "belfry.name" .root }}-{{ .component }}
+  labels: {{- include "belfry.labels" . | nindent 4 }}
+spec:
+  {{- if not (and (eq .component "worker") .root.Values.worker.autoscaling.enabled) }}
+  replicas: {{ .values.replicas }}
+  {{- end }}
+  selector:
+    matchLabels: {{- include "belfry.selector" . | nindent 6 }}
+  strategy:
+    rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
+  template:
+    metadata:
+      labels: {{- include "belfry.labels" . | nindent 8 }}
+      {{- with .root.Values.podAnnotations }}
+      annotations: {{- toYaml . | nindent 8 }}
+      {{- end }}
+    spec:
+      serviceAccountName: {{ include "belfry.name" .root }}
+      automountServiceAccountToken: false
+      enableServiceLinks: false
+      # A stop takes ten seconds at most, after the endpoint has had time to leave the load balancer.
+      terminationGracePeriodSeconds: 30
+      securityContext: {{- include "belfry.podSecurity" .root | nindent 8 }}
+      {{- with .root.Values.imagePullSecrets }}
+      imagePullSecrets: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .root.Values.nodeSelector }}
+      nodeSelector: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with .root.Values.tolerations }}
+      tolerations: {{- toYaml . | nindent 8 }}
+      {{- end }}
+      topologySpreadConstraints:
+        - maxSkew: 1
+          topologyKey: kubernetes.io/hostname
+          whenUnsatisfiable: ScheduleAnyway
+          labelSelector:
+            matchLabels: {{- include "belfry.selector" . | nindent 14 }}
+      containers:
+        - name: belfry
+          image: {{ include "belfry.image" .root | quote }}
+          imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+          args: [serve, --role, {{ .component }}]
+          {{- include "belfry.environment" .root | nindent 10 }}
+          ports:
+            - { name: http, containerPort: 8000 }
+            - { name: metrics, containerPort: {{ .root.Values.metrics.port }} }
+          # A first start may wait half a minute for the database, and migrate it.
+          startupProbe:
+            httpGet: { path: /healthz, port: http }
+            periodSeconds: 2
+            failureThreshold: 90
+          livenessProbe:
+            httpGet: { path: /healthz, port: http }
+            periodSeconds: 10
+            timeoutSeconds: 5
+            failureThreshold: 6
+          readinessProbe:
+            httpGet: { path: /readyz, port: http }
+            periodSeconds: 5
+            timeoutSeconds: 5
+            failureThreshold: 3
+          resources: {{- toYaml .values.resources | nindent 12 }}
+          securityContext: {{- include "belfry.containerSecurity" .root | nindent 12 }}
+{{- end }}
