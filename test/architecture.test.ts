@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Runtime } from '../src/app.ts';
+import { parametersOf } from '../src/http/resolve.ts';
+import { routes } from '../src/http/routes.ts';
 import { testDatabase } from './support/database.ts';
 
 const src = fileURLToPath(new URL('../src/', import.meta.url));
@@ -83,6 +85,25 @@ describe('who imports whom', () => {
     expect(broken).toEqual([]);
   });
 
+  test('no file imports itself by a detour, not even for a type', () => {
+    const circles = new Set<string>();
+    const done = new Set<string>();
+    const visit = (file: string, trail: string[]) => {
+      const at = trail.indexOf(file);
+      if (at >= 0) {
+        const circle = trail.slice(at);
+        const first = circle.indexOf([...circle].sort()[0]!);
+        circles.add([...circle.slice(first), ...circle.slice(0, first)].join(' → '));
+      }
+      if (done.has(file) || at >= 0) return;
+      for (const name of importsOf(file)) visit(name, [...trail, file]);
+      done.add(file);
+    };
+    for (const file of files) visit(file, []);
+    const advice = 'move what both need, often a type, into a file of its own that imports neither';
+    expect([...circles].map(circle => `${circle} → …: ${advice}`)).toEqual([]);
+  });
+
   test('only db/ and embedded/ speak SQL: pg and kysely are imported elsewhere for their types at most', () => {
     const speakers = files.filter(
       file =>
@@ -104,6 +125,75 @@ describe('who imports whom', () => {
         );
       });
     expect(outside).toEqual([]);
+  });
+});
+
+describe('the table of routes', () => {
+  test('has every endpoint of http/, under the name that it is exported by', async () => {
+    const listed = new Set(routes.map(route => route.id));
+    const wrong: string[] = [];
+    for (const file of files.filter(name => layerOf(name) === 'http' && name !== 'http/routes.ts')) {
+      if (!/\b(plain|list|history|ordered)\(/.test(textOf(file))) continue;
+      const exported = (await import(path.join(src, file))) as Record<string, unknown>;
+      for (const [name, value] of Object.entries(exported).filter(([, one]) => isEndpoint(one))) {
+        const { id } = value as { id: string };
+        if (id !== name) wrong.push(`${file}: ${name} has the id ${id}: export an endpoint under its id`);
+        if (!listed.has(id)) wrong.push(`${file}: ${id} is in no line of http/routes.ts: add one, with its permission`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  test('is the only place that adds routes of the API', () => {
+    const paths = files.filter(
+      file => layerOf(file) === 'http' && file !== 'http/routes.ts' && /['"`]\/api\/[^'"`]*:\w+/.test(textOf(file)),
+    );
+    expect(paths.map(file => `${file} writes a path of the API: put the route into http/routes.ts`)).toEqual([]);
+  });
+
+  test('says of each endpoint only parameters that its path has', () => {
+    const wrong = routes.flatMap(({ id, path: at, params }) =>
+      params.filter(name => !parametersOf(at).includes(name)).map(name => `${id} needs :${name}, which ${at} lacks`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  function isEndpoint(value: unknown): boolean {
+    return typeof value === 'object' && value !== null && 'params' in value && 'summary' in value;
+  }
+});
+
+describe('what a layer adds', () => {
+  test('a service does more than re-export a query', () => {
+    const evading = files
+      .filter(file => layerOf(file) === 'services')
+      .flatMap(file => {
+        const passed = [...textOf(file).matchAll(/^export (?!type\b)(\*|\{[^}]*\}) from '\.\.\/db\/[^']+';/gm)]
+          .map(([, names]) => names!)
+          .filter(
+            names =>
+              names === '*' ||
+              names
+                .replace(/[{}]/g, '')
+                .split(',')
+                .some(name => name.trim() && !/^\s*type /.test(name)),
+          );
+        const aliases = [...textOf(file).matchAll(/^export const \w+ = [a-z]\w*(?:\.\w+)?;/gm)].map(([text]) => text);
+        return [...passed, ...aliases].map(
+          name =>
+            `${file} re-exports ${name.replaceAll(/\s+/g, ' ')}: write a function of the use case that takes Deps`,
+        );
+      });
+    expect(evading).toEqual([]);
+  });
+
+  test('http hands no database around: its handlers call services with Deps', () => {
+    const handing = files.filter(
+      file =>
+        layerOf(file) === 'http' &&
+        /\bdeps\.(db|pool)\b|\{[^}]*\b(db|pool)\b[^}]*\}: (Pick<)?Deps\b/.test(textOf(file)),
+    );
+    expect(handing.map(file => `${file}: let the service take deps, and the database from them`)).toEqual([]);
   });
 });
 
@@ -163,7 +253,7 @@ const acrossTenants: Record<string, string> = {
   findInviteAcrossTenants: 'the link of an invite names no organization',
   findSessionAcrossTenants: 'a cookie is presented before anyone knows whose it is',
   forgetAttemptsAcrossTenants: 'about an email, whoever it belongs to',
-  getAccountAcrossTenants: 'a person may be a member of several organizations',
+  findAccountByIdAcrossTenants: 'a person may be a member of several organizations',
   listAccountsAcrossTenants: 'for the operator, at the command line',
   listInvitesForAcrossTenants: 'whoever invited the owner of an email',
   listReachedAcrossTenants: 'the organizations of one person',

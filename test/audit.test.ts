@@ -38,11 +38,12 @@ beforeAll(async () => {
 });
 
 const changing = routes.filter(route => route.method !== 'GET' && !(route.id in unaudited));
-/** What takes things away comes after what needs them, and the organization after everything. */
+/** What takes things away comes after what needs them, the innermost first, and the organization not at all. */
 const [deleting, others] = [true, false].map(deletes =>
   changing.filter(({ method }) => (method === 'DELETE') === deletes),
 );
-const inOrder = [...others!, ...deleting!.filter(route => route.id !== 'deleteOrganization')];
+const innermostFirst = deleting!.toSorted((a, b) => b.path.length - a.path.length);
+const inOrder = [...others!, ...innermostFirst.filter(route => route.id !== 'deleteOrganization')];
 
 test('every route that changes something is in the table of writes, and nothing else is', () => {
   expect(Object.keys(writes).sort()).toEqual(changing.map(route => route.id).sort());

@@ -188,14 +188,14 @@ function positionOf({ yaml, lines }: File, field: string): Position {
   return lines.linePos(offset);
 }
 
-interface Found {
+interface FoundNode {
   value: unknown;
   offset: number | undefined;
   rest: string;
 }
 
 /** A key may hold a slash itself, so the keys are tried, not the pointer cut. */
-function findInMap(items: { key: unknown; value: unknown }[], pointer: string): Found | undefined {
+function findInMap(items: { key: unknown; value: unknown }[], pointer: string): FoundNode | undefined {
   for (const { key, value } of items) {
     const name = isScalar(key) ? String(key.value).normalize('NFC') : undefined;
     if (name === undefined || (pointer !== name && !pointer.startsWith(`${name}/`))) continue;
@@ -204,7 +204,7 @@ function findInMap(items: { key: unknown; value: unknown }[], pointer: string): 
   return undefined;
 }
 
-function findInSeq(items: unknown[], pointer: string): Found | undefined {
+function findInSeq(items: unknown[], pointer: string): FoundNode | undefined {
   const [, index = '', rest = ''] = /^(\d+)(?:\/(.*))?$/s.exec(pointer) ?? [];
   if (index === '' || Number(index) >= items.length) return undefined;
   const value = items[Number(index)];

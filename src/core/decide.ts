@@ -145,12 +145,12 @@ function refuse(
   return undefined;
 }
 
-interface Found {
+interface FoundAddress {
   value: string;
   disabled: boolean;
 }
 
-function findAddresses(channel: DecidingChannel, recipient: Recipient): Found[] {
+function findAddresses(channel: DecidingChannel, recipient: Recipient): FoundAddress[] {
   if (channel.reach === 'room') return [{ value: `room ${channel.slug}`, disabled: false }];
   const { member } = recipient;
   const own = recipient.addresses.filter(({ name }) => addressKind(name) === channel.type);

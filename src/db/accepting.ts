@@ -27,7 +27,7 @@ export interface NewOccurrence {
   idempotency?: { key: string; body_hash: string };
 }
 
-export type Stored = { id: string } | { conflict: 'idempotency' };
+export type StoredOccurrence = { id: string } | { conflict: 'idempotency' };
 
 // One autocommitted statement for the whole batch: claim the idempotency keys, store what was claimed or needs no claim,
 // wake the workers once. Keys are claimed in their order, so that two batches never wait for each other crosswise.
@@ -73,7 +73,10 @@ const findClaims = {
 };
 
 /** Stores the batch, whoever its items belong to; the answers stand in the order of the items. */
-export async function storeOccurrencesAcrossTenants(writer: pg.Pool, items: NewOccurrence[]): Promise<Stored[]> {
+export async function storeOccurrencesAcrossTenants(
+  writer: pg.Pool,
+  items: NewOccurrence[],
+): Promise<StoredOccurrence[]> {
   const { rows } = await writer.query<{ claimed: string[] }>({ ...store, values: [JSON.stringify(items)] });
   const claimed = new Set(rows[0]!.claimed);
   const contested = items.filter(item => item.idempotency && !claimed.has(item.id));

@@ -20,7 +20,7 @@ export async function findAccountAcrossTenants(db: Db, email: string): Promise<A
   return db.selectFrom('accounts').select(columns).where('email', '=', email).executeTakeFirst();
 }
 
-export async function getAccountAcrossTenants(db: Db, id: number): Promise<Account | undefined> {
+export async function findAccountByIdAcrossTenants(db: Db, id: number): Promise<Account | undefined> {
   return db.selectFrom('accounts').select(columns).where('id', '=', id).executeTakeFirst();
 }
 

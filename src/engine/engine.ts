@@ -1,15 +1,15 @@
 /** What the engine's parts share. */
 
 import type pg from 'pg';
-import type { Logger } from 'pino';
 import type { Db } from '../db/pool.ts';
 import type { Queue } from '../db/turns.ts';
 import type { InboxWriter } from '../services/inbox.ts';
-import type { UsageMeter } from '../services/limits.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
 import type { RenderSnapshots } from '../services/render-snapshots.ts';
+import type { UsageMeter } from '../services/usage-meter.ts';
 import type { Limits } from './limits.ts';
+import type { Log } from './log.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
 import type { WorkMarker } from './work-marker.ts';
@@ -34,5 +34,3 @@ export interface Engine {
   /** For each queue and class of priority, the organization that had the last turn. */
   turns: Record<Queue, number[]>;
 }
-
-export type Log = Pick<Logger, 'info' | 'warn' | 'error'>;

@@ -7,10 +7,10 @@
  * "soon", a large fan-out would be claimed and put back over and over. A line reaches so far and no farther, so that a
  * limit that is raised is felt within that time. Every worker has lines of its own; what comes due too early goes back.
  */
+import type pg from 'pg';
 import type { Delivery } from '../db/deliveries.ts';
 import type { Slots } from '../db/limits.ts';
 import type { PlannedChannel } from '../services/plans.ts';
-import type { Engine } from './engine.ts';
 import { ChannelPace } from './pace.ts';
 import { ChannelSlots } from './slots.ts';
 
@@ -48,12 +48,12 @@ export class Limits {
   readonly waiting = new Set<number>();
   /** Called when somebody who was put back may come. */
   onRoom: () => void = () => {};
-  readonly #pool: Engine['pool'];
+  readonly #pool: pg.Pool;
   readonly #slots: Slots;
   readonly #lanes = new Map<string, Lane>();
   readonly #ofOrganizations = new Map<number, number>();
 
-  constructor({ pool }: Pick<Engine, 'pool'>, slots: Slots) {
+  constructor({ pool }: { pool: pg.Pool }, slots: Slots) {
     this.#pool = pool;
     this.#slots = slots;
   }

@@ -5,7 +5,7 @@
 import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
 import { Batcher } from '../lib/batcher.ts';
-import type { Log } from './engine.ts';
+import type { Log } from './log.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
 export class Outcomes {

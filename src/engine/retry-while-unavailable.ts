@@ -1,7 +1,7 @@
 /** A database that restarts is waited for: what the worker knows at that moment is known here and nowhere else. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable, sqlState } from '../db/pool.ts';
-import type { Log } from './engine.ts';
+import type { Log } from './log.ts';
 
 const giveUpAfterMs = 60_000;
 const pauseMs = 200;

@@ -273,8 +273,8 @@ function entryOf(name: PathParameterName): PathParameter {
 const largestVersion = 2 ** 31 - 1;
 
 /** For what has a number: what is no number of ours names nothing. */
-function byId<Where, Found>(find: (at: Where, id: number) => Promise<Found | undefined>) {
-  return (at: Where, text: string): Promise<Found | undefined> | undefined => {
+function byId<Where, Thing>(find: (at: Where, id: number) => Promise<Thing | undefined>) {
+  return (at: Where, text: string): Promise<Thing | undefined> | undefined => {
     const id = parseId(text);
     return id === undefined ? undefined : find(at, id);
   };

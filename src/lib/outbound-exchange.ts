@@ -4,8 +4,25 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { OutboundRequest, OutboundResponse } from './outbound.ts';
 import { OutboundError } from './outbound-error.ts';
+
+export interface OutboundRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+  /** For everything together: waiting for a connection, connecting, sending, the whole answer. */
+  timeoutMs?: number;
+  /** Offers HTTP/2 too, for the few peers that speak nothing else. */
+  http2?: boolean;
+}
+
+export interface OutboundResponse {
+  status: number;
+  /** Names in lower case. */
+  headers: Record<string, string>;
+  /** What came of it before the limit, the deadline or the end of the connection: the status is the verdict. */
+  text: string;
+}
 
 interface Exchange extends OutboundRequest {
   url: URL;

@@ -5,28 +5,11 @@
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
 import { OutboundError } from './outbound-error.ts';
-import { exchange } from './outbound-exchange.ts';
+import { exchange, type OutboundRequest, type OutboundResponse } from './outbound-exchange.ts';
 import { createGuard, type Guard, refusal } from './outbound-guard.ts';
 
 export { OutboundError, type OutboundFailure } from './outbound-error.ts';
-
-export interface OutboundRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  headers?: Record<string, string>;
-  body?: string | Buffer;
-  /** For everything together: waiting for a connection, connecting, sending, the whole answer. */
-  timeoutMs?: number;
-  /** Offers HTTP/2 too, for the few peers that speak nothing else. */
-  http2?: boolean;
-}
-
-export interface OutboundResponse {
-  status: number;
-  /** Names in lower case. */
-  headers: Record<string, string>;
-  /** What came of it before the limit, the deadline or the end of the connection: the status is the verdict. */
-  text: string;
-}
+export type { OutboundRequest, OutboundResponse } from './outbound-exchange.ts';
 
 export interface Outbound {
   /**

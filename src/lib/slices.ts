@@ -25,7 +25,7 @@ export async function filterInSlices<T>(items: readonly T[], isChosen: (item: T)
 }
 
 /** Keeps many who work for a moment each from doing so all in one turn of the event loop. */
-export class Turn {
+export class EventLoopShare {
   #spentMs = 0;
   #next: Promise<void> | undefined;
 

@@ -32,7 +32,6 @@ export interface Provider<Settings extends TObject = TObject> {
    */
   reach?(settings: Static<Settings>): Reach;
 }
-export type SettingsOf<P extends Provider> = Static<P['settings']>;
 export type Providers = Readonly<Record<string, Provider>>;
 
 /** The form of a provider's settings, in the order of a form; nothing else may stand beside them. */

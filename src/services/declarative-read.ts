@@ -6,11 +6,11 @@ import {
   isOwnEmail,
   type LayoutState,
   type ListState,
-  type MessageContent,
   type NotificationState,
   type OrganizationState,
   type ProjectState,
   type ProviderState,
+  type StoredMessage,
   type UserState,
 } from '../core/configuration/state.ts';
 import type { JsonObject } from '../core/json.ts';
@@ -165,7 +165,7 @@ export async function readNotifications(db: Db, organizationId: number, within?:
   const rows = await listAllNotifications(db, organizationId, within);
   return byParent(
     rows.map(({ event_id, ...row }) => {
-      const content = contents.get(row.id) as unknown as MessageContent | undefined;
+      const content = contents.get(row.id) as unknown as StoredMessage | undefined;
       const state: NotificationState = {
         ...row,
         recipients: row.recipients as NotificationState['recipients'],

@@ -2,20 +2,20 @@
 
 import type pg from 'pg';
 import type { Actor } from '../core/actor.ts';
-import type { NewOccurrence, Stored } from '../db/accepting.ts';
+import type { NewOccurrence, StoredOccurrence } from '../db/accepting.ts';
 import type { Db } from '../db/pool.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { KeyUse } from './keys.ts';
-import type { UsageMeter } from './limits.ts';
+import type { KeyUse } from './key-use.ts';
 import type { Mailer } from './mail.ts';
 import type { Plans } from './plans.ts';
 import type { Rendering } from './rendering.ts';
-import type { SignIn } from './sessions.ts';
+import type { SignIn } from './sign-in-state.ts';
 import type { TenantCache } from './tenant-cache.ts';
+import type { UsageMeter } from './usage-meter.ts';
 
 export interface Deps {
   db: Db;
@@ -24,7 +24,7 @@ export interface Deps {
   /** What the cipher and the signatures are made with. */
   keyring: Keyring;
   providers: Providers;
-  occurrences: Batcher<NewOccurrence, Stored>;
+  occurrences: Batcher<NewOccurrence, StoredOccurrence>;
   keyUse: KeyUse;
   /** What organizations take, for their limits. */
   usage: UsageMeter;

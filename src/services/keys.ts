@@ -3,32 +3,12 @@ import type { Json } from '../core/json.ts';
 import { generateKey, parseKey, sameSecret } from '../core/keys.ts';
 import { allows, everything, isPermission, permissions } from '../core/permissions.ts';
 import * as keys from '../db/keys.ts';
-import type { Db } from '../db/pool.ts';
-import { LastUses } from '../lib/last-uses.ts';
 import { createNetworkCheck } from '../lib/networks.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import { mistakesOfExpiry, mistakesOfNetworks, requireRules } from './key-rules.ts';
 
 export type { Key } from '../db/keys.ts';
-
-/** Remembers which keys were used when, and writes it down now and then instead of on every request. */
-export class KeyUse {
-  readonly #uses = new LastUses();
-
-  note(id: string, at: number): void {
-    this.#uses.note(id, at);
-  }
-
-  flush(db: Db): Promise<void> {
-    return this.#uses.flush(used =>
-      keys.touchKeysAcrossTenants(
-        db,
-        used.map(([id, at]) => ({ id, at: new Date(at) })),
-      ),
-    );
-  }
-}
 
 export async function listKeys({ db }: Deps, organizationId: number) {
   return keys.listKeys(db, organizationId);

@@ -1,7 +1,7 @@
 /** Notifications of an event one by one: who is told, when, by which channels, and in which words. */
 import type { NotificationEntry } from '../core/configuration/document.ts';
 import { toNotificationEntry } from '../core/configuration/export.ts';
-import type { MessageContent } from '../core/configuration/state.ts';
+import type { StoredMessage } from '../core/configuration/state.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
@@ -188,7 +188,7 @@ export async function listVersionsOfMessage({ db }: Deps, organizationId: number
 /** Undefined when there is none of that number. */
 export async function findVersionOfMessage({ db }: Deps, organizationId: number, id: number, version: number) {
   const row = await findMessageVersion(db, organizationId, id, version);
-  return row && { ...showVersion(row), ...(row.content as unknown as MessageContent) };
+  return row && { ...showVersion(row), ...(row.content as unknown as StoredMessage) };
 }
 
 async function complete(db: Db, organizationId: number, notification: Notification): Promise<NotificationForm> {

@@ -1,7 +1,7 @@
 /** What became of triggers: asking for it, and changing it. */
 import type pg from 'pg';
 import { AppError } from '../core/errors.ts';
-import { type NewOccurrence, type Stored, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
+import { type NewOccurrence, type StoredOccurrence, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
@@ -9,7 +9,7 @@ import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, Stored> {
+export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, StoredOccurrence> {
   return new Batcher(items => storeOccurrencesAcrossTenants(writer, items), {
     mostPerBatch: 500,
     mostWaiting: 20_000,

@@ -24,11 +24,12 @@ import {
   listPlannedChannels,
   type NotificationRow,
 } from '../db/plans.ts';
-import type { Provider } from '../providers/provider.ts';
+import type { Db } from '../db/pool.ts';
+import type { Cipher } from '../lib/cipher.ts';
+import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
-import type { Deps } from './deps.ts';
 import type { Rendering } from './rendering.ts';
-import type { Entries } from './tenant-cache.ts';
+import type { Entries, TenantCache } from './tenant-cache.ts';
 
 export interface PlannedNotification extends DecidingNotification {
   id: number;
@@ -84,16 +85,24 @@ export interface StoredMessage {
   overrides: NonNullable<MessageContent['overrides']>;
 }
 
+/** Its own, as Deps holds the plans. */
+interface PlanDeps {
+  db: Db;
+  tenantCache: TenantCache;
+  cipher: Cipher;
+  providers: Providers;
+}
+
 export class Plans {
   /** What writes their messages. */
   readonly rendering: Rendering;
-  readonly #deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers'>;
+  readonly #deps: PlanDeps;
   readonly #events: Entries<EventPlan> = new Map();
   readonly #channels: Entries<PlannedChannel[]> = new Map();
   readonly #messages: Entries<PlannedMessage> = new Map();
   readonly #layouts: Entries<PlannedLayout[]> = new Map();
 
-  constructor(deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers' | 'rendering'>) {
+  constructor(deps: PlanDeps & { rendering: Rendering }) {
     this.#deps = deps;
     this.rendering = deps.rendering;
   }

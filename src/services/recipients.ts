@@ -13,8 +13,8 @@ import {
 } from '../db/recipients.ts';
 import { createMissingUsers } from '../db/users.ts';
 import { filterInSlices } from '../lib/slices.ts';
-import type { UsageMeter } from './limits.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
+import type { UsageMeter } from './usage-meter.ts';
 
 /** `key` tells one from what may take its place while a fan-out is going on. */
 export type Source = { key: string } & ({ list: string } | { picks: (user: unknown) => boolean } | { names: string[] });

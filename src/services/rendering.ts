@@ -20,7 +20,7 @@ import {
 } from '../core/render/render.ts';
 import { TemplateError } from '../core/render/template.ts';
 import { inlineLimits, TooHeavy, tagCharacters } from '../core/render/template-limits.ts';
-import { Turn } from '../lib/slices.ts';
+import { EventLoopShare } from '../lib/slices.ts';
 import { ThreadPool, ThreadStopped } from '../lib/thread-pool.ts';
 
 /** What a thread is asked. */
@@ -52,7 +52,7 @@ const mostFailed = 100;
 
 export class Rendering {
   readonly #threads: ThreadPool;
-  readonly #turn = new Turn();
+  readonly #turn = new EventLoopShare();
   /** By skeleton: what is being read now. */
   readonly #reading = new Map<string, Promise<Block[]>>();
   /** By skeleton: until when it counts as unreadable. */
@@ -126,13 +126,13 @@ export class Rendering {
     const sources = [...new Set(texts)].filter(text => tagCharacters(text) > 0);
     const size = sources.reduce((sum, source) => sum + tagCharacters(source), 0);
     if (size <= inlineLimits.tags) return checkTemplate;
-    type Found = ReturnType<CheckTemplate>;
-    const known = new Map<string, Found>();
+    type Mistake = ReturnType<CheckTemplate>;
+    const known = new Map<string, Mistake>();
     // A few at a time: each has the deadline to itself.
     for (const part of inParts(sources)) {
-      const found = await this.#run<Found[]>(owner, { kind: 'templates', sources: part }).catch(error => {
+      const found = await this.#run<Mistake[]>(owner, { kind: 'templates', sources: part }).catch(error => {
         if (!(error instanceof ThreadStopped)) throw error;
-        return part.map((): Found => ({ line: 1, column: 1, message: tooLong(error) }));
+        return part.map((): Mistake => ({ line: 1, column: 1, message: tooLong(error) }));
       });
       for (const [i, source] of part.entries()) known.set(source, found[i]);
     }

@@ -12,7 +12,7 @@
  */
 import { AppError } from '../core/errors.ts';
 import { sha256 } from '../core/tokens.ts';
-import { type Account, getAccountAcrossTenants } from '../db/accounts.ts';
+import { type Account, findAccountByIdAcrossTenants } from '../db/accounts.ts';
 import type { Deps } from './deps.ts';
 import type { Visitor } from './lockout.ts';
 import { ceremonySeconds, requestOptions, type Site, takePasskey, tooLate, verifyPasskey } from './passkeys.ts';
@@ -85,7 +85,7 @@ export async function finishSignIn(
   site: Site,
 ): Promise<Opened> {
   const begun = openState<Begun>(deps, secondStep, token);
-  const account = begun && (await getAccountAcrossTenants(deps.db, begun.id));
+  const account = begun && (await findAccountByIdAcrossTenants(deps.db, begun.id));
   if (!account || begun.stamp !== stampOf(account)) throw tooLate();
   if (passkey) {
     if (!begun.challenge) throw tooLate();
@@ -129,7 +129,7 @@ export async function signInWithPasskey(
   const begun = openState<{ challenge: string }>(deps, withPasskey, token);
   if (!begun) throw tooLate();
   const used = await verifyPasskey(deps, site, { response, challenge: begun.challenge, isOnlyProof: true });
-  const account = await getAccountAcrossTenants(deps.db, used.passkey.account_id);
+  const account = await findAccountByIdAcrossTenants(deps.db, used.passkey.account_id);
   if (!account) throw new AppError('passkey.refused', 'the account was removed just now');
   await takePasskey(deps.db, used, begun.challenge);
   return openSession(deps, account, visitor, 'passkey');

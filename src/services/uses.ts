@@ -1,5 +1,5 @@
 /** Which notifications need a channel or a layout: as long as one does, it stays. */
-import type { MessageContent } from '../core/configuration/state.ts';
+import type { StoredMessage } from '../core/configuration/state.ts';
 import { AppError } from '../core/errors.ts';
 import { fold } from '../core/text.ts';
 import { listAllChannels } from '../db/channels.ts';
@@ -53,6 +53,6 @@ export async function findLayoutUses(
     .map(mention => mention.path);
 }
 
-function contentOf(content: unknown): MessageContent | null {
-  return content as MessageContent | null;
+function contentOf(content: unknown): StoredMessage | null {
+  return content as StoredMessage | null;
 }

@@ -65,7 +65,7 @@ export interface UserState extends Row {
 }
 
 /** What is kept of a message, version by version. */
-export interface MessageContent {
+export interface StoredMessage {
   message: NotificationEntry['message'];
   overrides: NonNullable<NotificationEntry['overrides']>;
 }
@@ -79,7 +79,7 @@ export interface NotificationState extends Row {
   environs: string[] | null;
   extra_context: JsonObject;
   priority: Priority | null;
-  content: MessageContent;
+  content: StoredMessage;
 }
 
 export interface EventState extends Row {
@@ -214,7 +214,7 @@ function toRecipients(recipients: NotificationEntry['recipients']): Notification
 }
 
 /** Whatever is at its default is left out, and languages are written as a recipient's is. */
-function toContent({ message, overrides = {} }: NotificationEntry): MessageContent {
+function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
   const { layout, strict } = message;
   const { body = '', ...words } = toVariants(message);
   return {
@@ -223,7 +223,7 @@ function toContent({ message, overrides = {} }: NotificationEntry): MessageConte
   };
 }
 
-type Variants = MessageContent['overrides'][string];
+type Variants = StoredMessage['overrides'][string];
 
 function toVariants({ subject, body, locales = {} }: Variants): Variants {
   const translated = Object.entries(locales).map(([locale, words]) => [normalizeLocale(locale) ?? locale, words]);

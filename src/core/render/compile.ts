@@ -166,7 +166,7 @@ export function choose(message: CompiledMessage, wanted: Wanted): Choice {
 
 function findChoice({ own, overrides }: CompiledMessage, { channel, medium, locale }: Wanted): Choice {
   const wanted = toLocale(locale);
-  const languages = [fold(wanted), fold(wanted).split('-')[0]!];
+  const languages = [localeKey(wanted), localeKey(wanted).split('-')[0]!];
   const candidates = [overrides.get(channel), overrides.get(medium), own].filter(variants => variants !== undefined);
   const pick = (field: keyof Words): CompiledTemplate | undefined => {
     for (const { words, locales } of candidates) {
@@ -200,7 +200,7 @@ function compile(content: MessageContent): CompiledMessage {
     words: compileWords(words, path),
     locales: new Map(
       Object.entries(words.locales ?? {}).map(([locale, translated]) => [
-        fold(locale),
+        localeKey(locale),
         compileWords(translated, `${path}locales/${locale}/`),
       ]),
     ),
@@ -245,6 +245,6 @@ function toLocale(text: string | undefined): string {
   }
 }
 
-function fold(locale: string): string {
+function localeKey(locale: string): string {
   return locale.replaceAll('_', '-').toLowerCase();
 }

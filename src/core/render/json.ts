@@ -3,7 +3,7 @@
  * written as the JSON that it is, so that `{"total": {{ total }}}` is right for a number, a text and a list alike.
  */
 import type { Json } from '../json.ts';
-import { type Part, Ready, rawText, splitSlots, type Values } from './template-slots.ts';
+import { type Part, PreparedText, rawText, splitSlots, type Values } from './template-slots.ts';
 
 export interface JsonPiece {
   part: Part;
@@ -36,7 +36,7 @@ export function writeJson(pieces: readonly JsonPiece[], values: Values): { text:
 }
 
 function bare(value: unknown): string {
-  if (value instanceof Ready && value.kind === 'json') return value.text;
-  if (value instanceof Ready) return JSON.stringify(value.text);
+  if (value instanceof PreparedText && value.kind === 'json') return value.text;
+  if (value instanceof PreparedText) return JSON.stringify(value.text);
   return JSON.stringify(value ?? null);
 }

@@ -7,8 +7,8 @@ import { defaultLayout } from './layout-default.ts';
 import { allowedUrl } from './links.ts';
 import { escapeHtml } from './markdown-html.ts';
 import { remember } from './memory.ts';
-import { type LazyTemplate, lazyTemplate, type Run, type RunOptions, runTemplate } from './template.ts';
-import { type Part, Ready, splitSlots, valueText } from './template-slots.ts';
+import { type LazyTemplate, lazyTemplate, type RunOptions, runTemplate, type TemplateOutput } from './template.ts';
+import { type Part, PreparedText, splitSlots, valueText } from './template-slots.ts';
 
 export interface CompiledLayout {
   template: LazyTemplate;
@@ -41,8 +41,12 @@ export function fillLayout(
   options: RunOptions,
 ): string {
   const dir = leftward.has(lang.split('-')[0]!) ? 'rtl' : 'ltr';
-  const scope = { ...options.scope, content: new Ready('html', content), title, preheader, lang, dir };
-  const { skeleton, values }: Run = runTemplate(layout.template(options.inline), { ...options, scope, output });
+  const scope = { ...options.scope, content: new PreparedText('html', content), title, preheader, lang, dir };
+  const { skeleton, values }: TemplateOutput = runTemplate(layout.template(options.inline), {
+    ...options,
+    scope,
+    output,
+  });
   let html = '';
   for (const { part, place } of layout.read(skeleton))
     html += typeof part === 'string' ? part : write(values[part], place);
@@ -50,7 +54,7 @@ export function fillLayout(
 }
 
 function write(value: unknown, place: Piece['place']): string {
-  if (value instanceof Ready && value.kind === 'html') return value.text;
+  if (value instanceof PreparedText && value.kind === 'html') return value.text;
   const text = valueText(value);
   if (place === 'url') return escapeHtml(allowedUrl(text) ?? '#');
   // Without quotes around it, whatever is no letter would end the attribute.

@@ -3,7 +3,7 @@
  * allows, a name or a piece of a path, so that it never leads to another site; a value that is the whole address has to
  * be a whole and allowed one. What comes out holds no space, quote, bracket or control character.
  */
-import { type Part, Ready, rawText, type Values } from './template-slots.ts';
+import { type Part, PreparedText, rawText, type Values } from './template-slots.ts';
 
 /** Where in an address the next piece of it comes to stand. */
 type Spot = 'start' | 'host' | 'path' | 'elsewhere';
@@ -42,7 +42,7 @@ export function allowedUrl(text: string): string | undefined {
 }
 
 function encodeAt(spot: Spot, value: unknown): string {
-  if (value instanceof Ready && value.kind === 'url') return value.text;
+  if (value instanceof PreparedText && value.kind === 'url') return value.text;
   const text = rawText(value).toWellFormed();
   if (spot === 'start') return text;
   const encoded = encodeURIComponent(text);

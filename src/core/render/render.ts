@@ -20,7 +20,7 @@ import { isChatMedium, toChat } from './markdown-chat.ts';
 import { toHtml } from './markdown-html.ts';
 import { toSlackBlocks } from './markdown-slack.ts';
 import { toPreview, toText } from './markdown-text.ts';
-import { type Run, type RunOptions, runTemplate, TemplateError } from './template.ts';
+import { type RunOptions, runTemplate, TemplateError, type TemplateOutput } from './template.ts';
 import { knownTimezone } from './template-filters.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
@@ -119,7 +119,7 @@ function toJsonBody(
   medium: string,
   title: string,
   { field, readJson }: CompiledTemplate,
-  run: Run,
+  run: TemplateOutput,
 ): Written | undefined {
   const [, sign] = medium === 'webhook' ? (/^\s*([[{])/.exec(run.skeleton) ?? []) : [];
   if (sign === undefined) return undefined;
@@ -142,7 +142,7 @@ function toBody(medium: string, given: string, blocks: readonly Block[], values:
   return { content, blocks, values };
 }
 
-function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: Run): string {
+function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: TemplateOutput): string {
   return toLine(joinParts(readLine(skeleton), values));
 }
 

@@ -4,7 +4,7 @@
  */
 import { type Context, filters as library } from 'liquidjs';
 import { charge, chargeSearch, LimitError } from './template-limits.ts';
-import { Ready, rawText } from './template-slots.ts';
+import { PreparedText, rawText } from './template-slots.ts';
 
 interface FilterThis {
   context: Context;
@@ -29,8 +29,8 @@ export interface Clock {
 
 const own: Record<string, Filter> = {
   json: (value, indent) =>
-    new Ready('json', JSON.stringify(unwrap(value) ?? null, null, Number(indent) || undefined).toWellFormed()),
-  url_encode: value => new Ready('url', encodeURIComponent(rawText(value).toWellFormed())),
+    new PreparedText('json', JSON.stringify(unwrap(value) ?? null, null, Number(indent) || undefined).toWellFormed()),
+  url_encode: value => new PreparedText('url', encodeURIComponent(rawText(value).toWellFormed())),
   // Every value is escaped for where it stands; doing it here as well would show.
   escape: value => value,
   date(value, format, zone) {
@@ -75,7 +75,7 @@ function withSearch(filter: Filter): Filter {
 }
 
 function unwrap(value: unknown): unknown {
-  return value instanceof Ready ? value.text : value;
+  return value instanceof PreparedText ? value.text : value;
 }
 
 const timezones = new Map<string, string>();

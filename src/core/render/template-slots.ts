@@ -56,11 +56,11 @@ function slotIndex(digits: string): number {
 }
 
 /** Text that a filter has made fit for one place: put there as it is, and anywhere else treated as a value. */
-export class Ready extends Drop {
+export class PreparedText extends Drop {
   readonly kind: 'json' | 'url' | 'html';
   readonly text: string;
 
-  constructor(kind: Ready['kind'], text: string) {
+  constructor(kind: PreparedText['kind'], text: string) {
     super();
     this.kind = kind;
     this.text = text;

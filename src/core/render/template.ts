@@ -50,7 +50,7 @@ interface Plain {
 
 type Path = readonly (string | number)[];
 
-export interface Run {
+export interface TemplateOutput {
   skeleton: string;
   values: readonly unknown[];
 }
@@ -110,7 +110,7 @@ export function lazyTemplate(source: string): LazyTemplate {
 }
 
 /** Throws a TemplateError, or TooHeavy. */
-export function runTemplate({ nodes, plain }: Template, options: RunOptions): Run {
+export function runTemplate({ nodes, plain }: Template, options: RunOptions): TemplateOutput {
   try {
     const run = plain && runPlain(plain, new Running(options));
     if (run) return run;
@@ -128,7 +128,7 @@ export function runTemplate({ nodes, plain }: Template, options: RunOptions): Ru
  * The same skeleton for all is hashed once where things are remembered by it, and not put together at all: a mail in its
  * layout takes 11 µs instead of 45. Undefined where it has come to a limit: the long way tells at which place.
  */
-function runPlain({ skeleton, paths }: Plain, running: Running): Run | undefined {
+function runPlain({ skeleton, paths }: Plain, running: Running): TemplateOutput | undefined {
   for (const path of paths) running.values.push(running.look(path));
   const size = running.values.reduce<number>((sum, value) => sum + weigh(value), skeleton.length);
   return running.allows(size) ? { skeleton, values: running.values } : undefined;

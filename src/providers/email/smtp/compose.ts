@@ -47,7 +47,7 @@ export function createComposer({ from, reply_to, headers = {} }: ComposeOptions)
     ];
     const head = [
       ...first,
-      ...(to ? [fold(`To: ${to}`)] : []),
+      ...(to ? [foldHeader(`To: ${to}`)] : []),
       ...second,
       subjectOf(outgoing.content.title),
       `Message-ID: ${id}`,
@@ -110,10 +110,10 @@ function encode(name: string, value: unknown): string {
 /** Empty when there is nothing to tell: a header without a value is none. */
 function header(name: string, value: unknown): string {
   const encoded = encode(name, value);
-  return encoded.trim() ? fold(`${name}: ${encoded}`) : '';
+  return encoded.trim() ? foldHeader(`${name}: ${encoded}`) : '';
 }
 
-function fold(line: string): string {
+function foldHeader(line: string): string {
   return line.length < 76 ? line : foldLines(line, 76);
 }
 

@@ -34,7 +34,7 @@ export class SmtpError extends Error {
 /** The name of a command, as errors tell it, and its line. */
 type Command = [name: string, line: string];
 
-interface Turn {
+interface DialogueStep {
   mail: Mail;
   body: Buffer;
   /** Not answered yet. */
@@ -57,7 +57,7 @@ export class Dialogue {
   readonly #pipelines: boolean;
   readonly #utf8: boolean;
   /** Of the first the server's word is awaited, the second is being handed over. */
-  readonly #turns: Turn[] = [];
+  readonly #turns: DialogueStep[] = [];
   /** A mail was refused before it was handed over: the server is to forget what it was told of it. */
   #isReset = true;
   /** Of the reply that is coming in. */
@@ -165,14 +165,14 @@ export class Dialogue {
     else this.#conclude(turn);
   }
 
-  #conclude({ mail, refusal, done }: Turn): void {
+  #conclude({ mail, refusal, done }: DialogueStep): void {
     this.#turns.shift();
     // What was handed over is over, however it was taken.
     this.#isReset = mail.left === 'whole';
     done(refusal);
   }
 
-  #hand(turn: Turn): void {
+  #hand(turn: DialogueStep): void {
     const whole = toLines(turn.body);
     if (whole.length > pieceBytes) {
       // Why it fails is told by the connection.
@@ -192,7 +192,7 @@ export class Dialogue {
   }
 
   /** So that how far it got can be told. */
-  async #handPieces(turn: Turn, whole: Buffer): Promise<void> {
+  async #handPieces(turn: DialogueStep, whole: Buffer): Promise<void> {
     turn.mail.left = 'some';
     for (let from = 0; from < whole.length && this.#turns[0] === turn; from += pieceBytes) {
       if (from + pieceBytes >= whole.length) turn.mail.left = 'whole';
