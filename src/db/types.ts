@@ -60,6 +60,22 @@ export interface Audit {
   request_id: string | null;
 }
 
+export interface Categories {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  description: Generated<string>;
+  kind: Generated<string>;
+  default_on: Generated<boolean>;
+  channel_defaults: GeneratedJson;
+  channels: string[] | null;
+  quiet_hours: Generated<string>;
+  locales: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
 export interface ChannelDayStats {
   organization_id: number;
   day: Date;
@@ -168,6 +184,7 @@ export interface Events {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   paused_at: Date | null;
+  category_id: number | null;
 }
 
 export interface HourStats {
@@ -378,6 +395,28 @@ export interface PasswordResets {
   expires_at: Date;
 }
 
+export interface PreferenceHistory {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  scope: string;
+  channel_type: string;
+  enabled: boolean | null;
+  source: string;
+  changed_by: string;
+  changed_at: Generated<Date>;
+}
+
+export interface Preferences {
+  organization_id: number;
+  user_id: number;
+  scope: string;
+  channel_type: Generated<string>;
+  enabled: boolean;
+  source: string;
+  changed_at: Generated<Date>;
+}
+
 export interface Projects {
   organization_id: number;
   id: Generated<number>;
@@ -467,9 +506,10 @@ export interface Users {
   version: Generated<number>;
   first_key: Generated<string>;
   last_key: Generated<string>;
+  choices: NullableJson;
 }
 
-export interface RenderSnapshots {
+export interface Wordings {
   organization_id: number;
   id: string;
   content: JsonColumn;
@@ -486,6 +526,7 @@ export interface Tables {
   addresses: Addresses;
   applications: Applications;
   audit: Audit;
+  categories: Categories;
   channel_day_stats: ChannelDayStats;
   channel_rates: ChannelRates;
   channels: Channels;
@@ -512,6 +553,8 @@ export interface Tables {
   organizations: Organizations;
   passkeys: Passkeys;
   password_resets: PasswordResets;
+  preference_history: PreferenceHistory;
+  preferences: Preferences;
   projects: Projects;
   recovery_codes: RecoveryCodes;
   sessions: Sessions;
@@ -522,6 +565,6 @@ export interface Tables {
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
-  wordings: RenderSnapshots;
+  wordings: Wordings;
   worker_rounds: WorkerRounds;
 }

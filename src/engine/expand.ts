@@ -249,7 +249,7 @@ async function decideOne(
 }
 
 function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
-  const { notification, channel, person, address, reason } = decided;
+  const { notification, channel, person, address, reason, detail } = decided;
   return {
     notification_id: notification.id,
     version: notification.version,
@@ -258,6 +258,7 @@ function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
     address,
     status: reason ? 'suppressed' : 'sending',
     reason: reason ?? null,
+    detail: detail ?? null,
     user_version: person.version,
     isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,

@@ -9,6 +9,7 @@ import { isUuid } from '../core/ids.ts';
 import { allows, type Permission } from '../core/permissions.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { findMember } from '../services/accounts.ts';
+import { findCategory } from '../services/categories.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList, findMember as findListMember } from '../services/distribution-lists.ts';
 import { findChannel } from '../services/holds.ts';
@@ -48,6 +49,7 @@ type Params = Partial<
     | 'prj'
     | 'app'
     | 'evt'
+    | 'category'
     | 'channel'
     | 'username'
     | 'address'
@@ -173,6 +175,11 @@ async function find(deps: Deps, key: Reach, params: Params): Promise<Found> {
     const id = await findChannel(deps, place.organization.id, place.project?.id ?? null, params.channel);
     if (id === undefined) throw notFound('channel.not_found', 'channel', params.channel);
     extra.channel = { id, slug: params.channel };
+  }
+  if (params.category !== undefined) {
+    const known = await findCategory(deps, place.organization.id, params.category);
+    if (!known) throw notFound('category.not_found', 'category', params.category);
+    extra.category = { slug: params.category };
   }
   if (params.username !== undefined) {
     extra.user = await findUser(deps, place.organization.id, params.username);

@@ -13,6 +13,11 @@ const ListImported = Type.Object(
     existing: Type.Integer({ description: 'Members already.' }),
     created_users: Type.Integer(),
     updated_users: Type.Integer({ description: 'Users of whom the file said something new.' }),
+    opt_outs: Type.Optional(
+      Type.Integer({
+        description: 'Where the file has such a column: choices made for people who do not want something.',
+      }),
+    ),
     errors: Type.Array(
       Type.Object({
         row: Type.Integer({ description: 'As spreadsheets number them: the header is row 1.' }),
@@ -35,9 +40,10 @@ export const listFileRoutes: Route[] = [
     summary: 'Import members',
     description:
       `A file of comma-separated values in UTF-8, at most ${mostRows} rows and 10 MiB; semicolons and tabs are understood ` +
-      'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `phone`, ' +
+      'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `opt_out`, `phone`, ' +
       '`sms…`, `address.<name>` and `custom.<key>` may be there. An empty cell leaves what is there. A cell of a custom ' +
-      'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users.',
+      'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users. ' +
+      '`opt_out` is `all`, or slugs of categories with spaces between them: it counts before anything is sent.',
     tag,
     status: 200,
     problems: [409],

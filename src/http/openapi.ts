@@ -11,6 +11,7 @@ const parameters: Record<string, TSchema> = {
   prj: Type.String({ description: 'Slug of the project.' }),
   app: Type.String({ description: 'Slug of the application.' }),
   evt: Type.String({ description: 'Slug of the event.' }),
+  category: Type.String({ description: 'Slug of the category.' }),
   channel: Type.String({ description: 'Slug of the channel.' }),
   username: Type.String({ description: 'Username of the user: the email in lower case.' }),
   pk: Type.Integer({ description: 'Id of the distribution list.' }),

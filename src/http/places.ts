@@ -20,11 +20,16 @@ const NewProject = fieldsOf<Named>('NewProject', ProjectEntry, ['slug', 'name'])
 const ProjectChanges = changesOf<Changes>('ProjectChanges', ProjectEntry, ['name'], ['slug']);
 const NewApplication = fieldsOf<Named>('NewApplication', ApplicationEntry, ['slug', 'name']);
 const ApplicationChanges = changesOf<Changes>('ApplicationChanges', ApplicationEntry, ['name'], ['slug']);
-const NewEvent = fieldsOf<Named & { active?: boolean }>('NewEvent', EventEntry, ['slug', 'name', 'active']);
-const EventChanges = changesOf<Changes & { active?: boolean | null }>(
+const NewEvent = fieldsOf<Named & { active?: boolean; category?: string }>('NewEvent', EventEntry, [
+  'slug',
+  'name',
+  'active',
+  'category',
+]);
+const EventChanges = changesOf<Changes & { active?: boolean | null; category?: string | null }>(
   'EventChanges',
   EventEntry,
-  ['name', 'active'],
+  ['name', 'active', 'category'],
   ['slug'],
 );
 
@@ -39,6 +44,7 @@ const EventDetails = Type.Object(
   {
     ...applicationFields,
     active: Type.Boolean({ description: 'False: triggers are refused.' }),
+    category: Type.String({ description: 'Slug of the category that recipients know it by.' }),
     notifications: Type.Array(
       Type.Object({
         id: Type.Integer(),

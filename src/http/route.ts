@@ -21,7 +21,7 @@ export interface Found {
   organization: Named & { limits: OrganizationLimits; two_factor_required: boolean };
   project: Named;
   application: Named;
-  event: Named & { active: boolean; priority: number };
+  event: Named & { active: boolean; category: string; priority: number };
   address: WholeAddress;
   user: { id: number; email: string; username: string; first_name: string; last_name: string; locked: boolean };
   list: { id: number; name: string };
@@ -36,6 +36,7 @@ export interface Found {
   notification: { id: number; name: string };
   version: { number: number };
   layout: { id: number; name: string; body: string; version: number; updated_at: string };
+  category: { slug: string };
 }
 
 /** The parts of `Found` that a path with these parameters has. */
@@ -56,6 +57,7 @@ type FoundAt<Path extends string> = (Path extends `${string}:org/${string}` ? Pi
   (Path extends `${string}:invite/${string}` ? Pick<Found, 'invite'> : unknown) &
   (Path extends `${string}:notification/${string}` ? Pick<Found, 'notification'> : unknown) &
   (Path extends `${string}:layout/${string}` ? Pick<Found, 'layout'> : unknown) &
+  (Path extends `${string}:category/${string}` ? Pick<Found, 'category'> : unknown) &
   (Path extends `${string}:version/${string}` ? Pick<Found, 'version'> : unknown);
 
 /** What a path names, below the organization: shop/web/order-paid. */

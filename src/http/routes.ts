@@ -1,6 +1,7 @@
 /** The whole API: every route with its permission, as the noun's file beside this one writes it down. */
 import { accountRoutes } from './accounts.ts';
 import { auditRoutes } from './audit.ts';
+import { categoryRoutes } from './categories.ts';
 import { singleChannelRoutes } from './channels.ts';
 import { configurationRoutes } from './configuration.ts';
 import { deletionRoutes } from './deletion.ts';
@@ -23,6 +24,7 @@ import { organizationRoutes } from './organizations.ts';
 import { passwordResetRoutes } from './password-resets.ts';
 import { pingRoutes } from './ping.ts';
 import { placeRoutes } from './places.ts';
+import { preferenceRoutes } from './preferences.ts';
 import { previewRoutes } from './preview.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
@@ -46,6 +48,8 @@ export const routes: readonly Route[] = [
   ...singleChannelRoutes,
   ...userRoutes,
   ...inboxRoutes,
+  ...categoryRoutes,
+  ...preferenceRoutes,
   ...eventRoutes,
   ...notificationRoutes,
   ...previewRoutes,

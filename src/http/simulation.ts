@@ -29,6 +29,9 @@ const Simulation = Type.Object(
         user: Type.String(),
         address: maybeText,
         reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
+        detail: Type.Union([Type.String(), Type.Null()], {
+          description: 'What exactly decided, where there is more to say.',
+        }),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
       }),

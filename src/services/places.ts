@@ -1,6 +1,7 @@
 /** Projects, applications and events: what paths are made of. */
 import type { Section } from '../core/entries.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
+import { generalSlug } from '../core/preferences.ts';
 import { findApplication } from '../db/applications.ts';
 import { findEvent } from '../db/events.ts';
 import { listEventNotifications } from '../db/notifications.ts';
@@ -22,6 +23,8 @@ export interface Application extends Project {
 
 export interface Event extends Application {
   active: boolean;
+  /** Slug. */
+  category: string;
   notifications: { id: number; name: string; active: boolean; channels: string[] }[];
 }
 
@@ -48,7 +51,7 @@ const readers: { [K in Kind]: (db: Db, organizationId: number, id: number) => Pr
     if (!row) return undefined;
     const { created_at, ...own } = toForm(row);
     const notifications = await listEventNotifications(db, organizationId, id);
-    return { ...own, active: row.active, created_at, notifications };
+    return { ...own, active: row.active, category: row.category ?? generalSlug, created_at, notifications };
   },
 };
 
@@ -67,7 +70,7 @@ export async function createPlace<K extends Kind>(
   deps: Deps,
   kind: K,
   slugs: Slugs,
-  entry: { slug: string; name: string; active?: boolean },
+  entry: { slug: string; name: string; active?: boolean; category?: string },
 ): Promise<Forms[K]> {
   return change(deps, slugs, async trx => {
     const place = await requirePlace(trx, slugs);
@@ -80,7 +83,7 @@ export async function updatePlace<K extends Kind>(
   deps: Deps,
   kind: K,
   slugs: Slugs,
-  changes: { slug?: unknown; name?: string; active?: boolean | null },
+  changes: { slug?: unknown; name?: string; active?: boolean | null; category?: string | null },
   check: Check<Forms[K]>,
 ): Promise<Forms[K]> {
   return change(deps, slugs, async trx => {
@@ -88,8 +91,9 @@ export async function updatePlace<K extends Kind>(
     const current = await read(trx, kind, place);
     check(current);
     refuseChanges(current, changes, { slug: slugAdvice });
-    const { slug, name, active } = place[kind] as { slug: string; name: string; active?: boolean };
-    const entry = mergeEntry({ slug, name, ...(active !== undefined && { active }) }, changes);
+    const { slug, name, active, category } = place[kind] as Project & Partial<Event>;
+    const own = { slug, name, ...(active !== undefined && { active, category }) };
+    const entry = mergeEntry(own, changes);
     await putEntry(deps, trx, above(kind, slugs), sections[kind], entry as { slug: string; name: string });
     return read(trx, kind, place);
   });
