@@ -61,10 +61,13 @@ CREATE TABLE events (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   paused_at timestamptz,
+  category_id bigint,
   CONSTRAINT events_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT events_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
-  CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE
+  CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT events_organization_id_category_id_fkey FOREIGN KEY (organization_id, category_id) REFERENCES categories(organization_id, id)
 );
+CREATE INDEX events_by_category ON events (organization_id, category_id) WHERE category_id IS NOT NULL;
 
 CREATE TABLE channels (
   organization_id bigint NOT NULL,
@@ -103,6 +106,7 @@ CREATE TABLE users (
   version integer NOT NULL DEFAULT 1,
   first_key text COLLATE "C" NOT NULL DEFAULT '',
   last_key text COLLATE "C" NOT NULL DEFAULT '',
+  choices jsonb,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -611,6 +615,54 @@ CREATE UNLOGGED TABLE worker_rounds (
   CONSTRAINT worker_rounds_pkey PRIMARY KEY (worker_id)
 );
 
+CREATE TABLE categories (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  slug text NOT NULL,
+  name text NOT NULL,
+  description text NOT NULL DEFAULT '',
+  kind text NOT NULL DEFAULT 'transactional',
+  default_on boolean NOT NULL DEFAULT true,
+  channel_defaults jsonb NOT NULL DEFAULT '{}',
+  channels text[],
+  quiet_hours text NOT NULL DEFAULT 'respect',
+  locales jsonb NOT NULL DEFAULT '{}',
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT categories_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT categories_organization_id_slug_key UNIQUE (organization_id, slug),
+  CONSTRAINT categories_kind_check CHECK (kind = ANY (ARRAY['required', 'transactional', 'promotional'])),
+  CONSTRAINT categories_quiet_hours_check CHECK (quiet_hours = ANY (ARRAY['respect', 'ignore'])),
+  CONSTRAINT categories_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+
+CREATE TABLE preferences (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  scope text COLLATE "C" NOT NULL,
+  channel_type text COLLATE "C" NOT NULL DEFAULT '',
+  enabled boolean NOT NULL,
+  source text NOT NULL,
+  changed_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT preferences_pkey PRIMARY KEY (organization_id, user_id, scope, channel_type),
+  CONSTRAINT preferences_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE preference_history (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  user_id bigint NOT NULL,
+  scope text NOT NULL,
+  channel_type text NOT NULL,
+  enabled boolean,
+  source text NOT NULL,
+  changed_by text NOT NULL,
+  changed_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT preference_history_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT preference_history_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX preference_history_by_user ON preference_history (organization_id, user_id, id);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -655,6 +707,29 @@ begin
     where organization_id = change.organization_id and id = change.list_id
       and exists (select from organizations where organizations.id = change.organization_id);
   end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_choices()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from users u
+  where (u.organization_id, u.id) in (select c.organization_id, c.user_id from changed c)
+  order by u.organization_id, u.id
+  for no key update;
+  update users u set choices = made.choices
+  from (
+    select c.organization_id, c.user_id, (
+      select jsonb_object_agg(
+        case p.channel_type when '' then p.scope else p.scope || ' ' || p.channel_type end,
+        jsonb_build_object('on', p.enabled, 'source', p.source, 'at', p.changed_at))
+      from preferences p where p.organization_id = c.organization_id and p.user_id = c.user_id
+    ) as choices
+    from (select distinct organization_id, user_id from changed) c
+  ) made
+  where u.organization_id = made.organization_id and u.id = made.user_id;
   return null;
 end $function$;
 
@@ -706,3 +781,11 @@ CREATE TRIGGER announce_account AFTER DELETE ON sessions
   FOR EACH ROW EXECUTE FUNCTION announce_account();
 CREATE TRIGGER announce_account AFTER INSERT OR DELETE ON passkeys
   FOR EACH ROW EXECUTE FUNCTION announce_account();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON categories
+  FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER choices_added AFTER INSERT ON preferences REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();
+CREATE TRIGGER choices_changed AFTER UPDATE ON preferences REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();
+CREATE TRIGGER choices_removed AFTER DELETE ON preferences REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();

@@ -34,7 +34,13 @@ describe('what is created', () => {
     const body = { slug: 'made', name: 'Made', active: false };
     const event = await ask({ method: 'POST', path: `${shop}a/app/e/`, body });
     expect(event.status, event.text).toBe(201);
-    expect(event.body).toEqual({ ...body, paused: false, created_at: expect.any(String), notifications: [] });
+    expect(event.body).toEqual({
+      ...body,
+      category: 'general',
+      paused: false,
+      created_at: expect.any(String),
+      notifications: [],
+    });
     expect(event.headers.location).toBe(`${service.address}${shop}a/app/e/made/`);
     expect((await ask({ path: `${shop}a/app/e/made/` })).body).toEqual(event.body);
   });

@@ -3,6 +3,7 @@
  * Reasons are a closed list with stable codes.
  */
 
+import { type Choices, describeRuling, ruleOn, type Topic } from './preferences.ts';
 import { addressKind, fold } from './text.ts';
 import type { TriggerOptions } from './trigger.ts';
 
@@ -32,6 +33,7 @@ export const reasons = {
   'user.locked': 'the user is locked',
   'user.missing': 'the user has been deleted',
   'member.inactive': 'the membership in the list is inactive',
+  'preference.off': 'the user has switched this off, or never switched it on',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
   duplicate: 'the same address gets this message by this channel already',
@@ -54,6 +56,8 @@ export interface Recipient {
   addresses: { name: string; value: string; disabled: boolean }[];
   /** Where the recipient comes from a list: the address it was entered with. */
   member?: { active: boolean; name: string; value: string };
+  /** Null where nobody has chosen anything. */
+  choices: Choices | null;
 }
 
 /** How a channel reaches people: by an address of its own kind, all in one room, or everybody whatever they have. */
@@ -108,14 +112,27 @@ export function selectChannels<Channel extends DecidingChannel>(
   return [...new Set(chosen)];
 }
 
-export type Decision = { address: string; reason?: undefined } | { address: string | null; reason: Reason };
+export type Decision =
+  | { address: string; reason?: undefined; detail?: undefined }
+  | (Refusal & { address: string | null });
+
+interface Refusal {
+  reason: Reason;
+  /** What exactly decided, for people. */
+  detail?: string;
+}
 
 /** For one recipient by one channel: where to, or why not. Several addresses only where each is a device of its own. */
-export function decide(channel: DecidingChannel, recipient: Recipient, options: TriggerOptions): Decision[] {
+export function decide(
+  channel: DecidingChannel,
+  recipient: Recipient,
+  options: TriggerOptions,
+  topic: Topic,
+): Decision[] {
   const all = findAddresses(channel, recipient);
   const [first] = all;
-  const reason = refuse(channel, recipient, options, first);
-  if (reason) return [{ address: first?.value ?? null, reason }];
+  const refused = refuse(channel, recipient, options, topic, first);
+  if (refused) return [{ address: first?.value ?? null, ...refused }];
   const working = all.filter(address => !address.disabled);
   if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
   return working.map(({ value }) => ({ address: value }));
@@ -125,24 +142,38 @@ function refuse(
   channel: DecidingChannel,
   recipient: Recipient,
   options: TriggerOptions,
+  topic: Topic,
   address: { value: string } | undefined,
-): Reason | undefined {
+): Refusal | undefined {
   const { channels, limit_to } = options;
   if (channels && !channels.some(name => fold(name) === channel.slug || fold(name) === channel.type)) {
-    return 'options.channels';
+    return { reason: 'options.channels' };
   }
   if (limit_to) {
     const allowed = new Set(limit_to.map(fold));
     const names = [recipient.username, recipient.email, ...recipient.addresses.map(({ value }) => value)];
-    if (!names.some(name => allowed.has(fold(name)))) return 'options.limit_to';
+    if (!names.some(name => allowed.has(fold(name)))) return { reason: 'options.limit_to' };
   }
-  if (recipient.locked) return 'user.locked';
-  if (recipient.member && !recipient.member.active) return 'member.inactive';
-  if (!channel.enabled) return 'channel.disabled';
-  if (!channel.usable) return 'channel.unusable';
-  if (!address) return 'address.missing';
-  if (options.dry_run) return 'dry_run';
+  if (recipient.locked) return { reason: 'user.locked' };
+  if (recipient.member && !recipient.member.active) return { reason: 'member.inactive' };
+  const unwanted = refuseUnwanted(channel, recipient, topic);
+  if (unwanted) return unwanted;
+  if (!channel.enabled) return { reason: 'channel.disabled' };
+  if (!channel.usable) return { reason: 'channel.unusable' };
+  if (!address) return { reason: 'address.missing' };
+  if (options.dry_run) return { reason: 'dry_run' };
   return undefined;
+}
+
+/** What the recipient does not want. A room is nobody's own: one of its readers does not decide for the others. */
+export function refuseUnwanted(
+  channel: Pick<DecidingChannel, 'type' | 'reach'>,
+  { choices }: Pick<Recipient, 'choices'>,
+  topic: Topic,
+): Refusal | undefined {
+  if (channel.reach === 'room') return undefined;
+  const ruling = ruleOn(topic, channel.type, choices);
+  return ruling.enabled ? undefined : { reason: 'preference.off', detail: describeRuling(ruling, topic) };
 }
 
 interface FoundAddress {

@@ -5,14 +5,14 @@
 import { type TSchema, Type } from 'typebox';
 import { AppError, type FieldErrors, invalid } from './errors.ts';
 
-export type Section = 'projects' | 'applications' | 'events' | 'notifications' | 'channels' | 'layouts';
+export type Section = 'projects' | 'applications' | 'events' | 'notifications' | 'channels' | 'layouts' | 'categories';
 
 /** What stands above an entry, from the organization down. */
 export interface Above {
   organization: Named;
   project?: Named;
   application?: Named;
-  event?: Named & { active: boolean };
+  event?: Named & { active: boolean; category: string };
 }
 
 interface Named {
@@ -26,7 +26,8 @@ export function wrapEntry(above: Above, section: Section | undefined, entry: obj
   let inner: object = section ? { [section]: [entry] } : {};
   let at = section ? `/${section}/0` : '';
   if (event) {
-    inner = { events: [{ slug: event.slug, name: event.name, active: event.active, ...inner }] };
+    const { slug, name, active, category } = event;
+    inner = { events: [{ slug, name, active, category, ...inner }] };
     at = `/events/0${at}`;
   }
   if (application) {

@@ -65,6 +65,7 @@ const catalogue = {
   'project.not_found': ['not_found', 'No such project'],
   'application.not_found': ['not_found', 'No such application'],
   'event.not_found': ['not_found', 'No such event'],
+  'category.not_found': ['not_found', 'No such category'],
   'channel.not_found': ['not_found', 'No such channel'],
   'notification.not_found': ['not_found', 'No such notification'],
   'version.not_found': ['not_found', 'No such version'],

@@ -38,7 +38,7 @@ export function explainDelivery(delivery: Explained): string {
     case 'unknown':
       return `Whether it arrived${to}${by} is not known: ${because(delivery.reason)}.${said}`;
     default:
-      return `It was not sent${to}${by}: ${because(delivery.reason)}.`;
+      return `It was not sent${to}${by}: ${because(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
   }
 }
 

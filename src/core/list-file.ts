@@ -3,7 +3,7 @@
  * can be read again.
  */
 import { cleanJson, type Json, type JsonObject } from './json.ts';
-import { addressKind, fold, isEmail, limits, normalizeLocale, readAddress } from './text.ts';
+import { addressKind, fold, isEmail, limits, normalizeLocale, readAddress, slugPattern } from './text.ts';
 
 export interface ListRow {
   username: string;
@@ -12,6 +12,8 @@ export interface ListRow {
   last_name?: string;
   locale?: string;
   active?: boolean;
+  /** Slugs of the categories that they do not want; `all` for everything. */
+  opt_out?: string[];
   custom_fields?: JsonObject;
   addresses: { name: string; value: string }[];
 }
@@ -24,10 +26,10 @@ export interface Mistake {
 }
 
 export type Column =
-  | { kind: 'email' | 'first_name' | 'last_name' | 'locale' | 'active'; field: string }
+  | { kind: 'email' | 'first_name' | 'last_name' | 'locale' | 'active' | 'opt_out'; field: string }
   | { kind: 'address' | 'custom'; name: string; field: string };
 
-const known = ['email', 'first_name', 'last_name', 'locale', 'active'] as const;
+const known = ['email', 'first_name', 'last_name', 'locale', 'active', 'opt_out'] as const;
 const mostColumns = 200;
 
 /** What each column means, or what is wrong with the header. */
@@ -76,6 +78,7 @@ export function readRow(cells: string[], columns: Column[], row: number): { valu
   return mistakes.length > 0 ? { mistakes } : { value };
 }
 
+const isSlug = new RegExp(slugPattern);
 const plainProperty = { enumerable: true, writable: true, configurable: true };
 
 /** Returns what is wrong with the cell, if anything. */
@@ -99,6 +102,22 @@ function take(value: ListRow, column: Column, cell: string): string | undefined 
       if (!/^(true|false|yes|no|1|0)$/i.test(cell)) return 'must be true or false';
       value.active = /^(true|yes|1)$/i.test(cell);
       return undefined;
+    case 'opt_out': {
+      // Nobody is opted in by a file: what says no says nothing.
+      if (/^(false|no|0)$/i.test(cell)) return undefined;
+      const names = /^(true|yes|1|all)$/i.test(cell)
+        ? ['all']
+        : [
+            ...new Set(
+              fold(cell)
+                .split(/[\s,;|]+/)
+                .filter(Boolean),
+            ),
+          ];
+      if (names.some(name => !isSlug.test(name))) return 'must be all, or slugs of categories with spaces between them';
+      value.opt_out = names;
+      return undefined;
+    }
     case 'address': {
       const read = readAddress(column.name, cell);
       if ('mistake' in read) return read.mistake;

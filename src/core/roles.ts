@@ -6,6 +6,7 @@ export type Role = (typeof roles)[number];
 
 const viewer: KeyPermission[] = [
   'account:read',
+  'category:read',
   'channel:read',
   'distributionlist:read',
   'event:list',
@@ -13,6 +14,7 @@ const viewer: KeyPermission[] = [
   'notification:read',
   'occurrence:read',
   'organization:read',
+  'preference:read',
   'system:ping',
   'template:read',
   'user:read',
@@ -20,12 +22,14 @@ const viewer: KeyPermission[] = [
 
 const editor: KeyPermission[] = [
   ...viewer,
+  'category:write',
   'distributionlist:write',
   'event:trigger',
   'event:write',
   'inbox:write',
   'notification:write',
   'occurrence:write',
+  'preference:write',
   'template:write',
   'user:write',
 ];

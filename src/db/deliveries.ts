@@ -14,6 +14,8 @@ export interface NewDelivery {
   address: string | null;
   status: 'pending' | 'sending' | 'suppressed';
   reason: string | null;
+  /** What exactly decided; null where the reason says it all. */
+  detail: string | null;
   priority: number;
   /** Of the user, as it was decided. */
   user_version: number;

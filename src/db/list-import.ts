@@ -43,7 +43,7 @@ export async function importMembers(
 }
 
 async function putUsers(db: Db, organizationId: number, rows: ListRow[]): Promise<Put> {
-  const people = rows.map(({ addresses: _, active: __, ...row }) => ({
+  const people = rows.map(({ addresses: _, active: __, opt_out: ___, ...row }) => ({
     ...row,
     first_key: row.first_name === undefined ? undefined : searchKey(row.first_name),
     last_key: row.last_name === undefined ? undefined : searchKey(row.last_name),

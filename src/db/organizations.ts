@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { OrganizationLimits } from '../core/limits.ts';
+import { generalSlug } from '../core/preferences.ts';
 import { limitsOf } from './organization-limits.ts';
 import type { Db } from './pool.ts';
 import { statisticsTables } from './stats-sums.ts';
@@ -25,6 +26,8 @@ export interface Place {
 
 export interface PlacedEvent extends Named {
   active: boolean;
+  /** Slug of the category. */
+  category: string;
   /** The highest of its notifications', an index in `priorities`: with which a trigger that states none is expanded. */
   priority: number;
 }
@@ -132,7 +135,9 @@ export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slu
       case when p.id is not null then jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) end as project,
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null
-        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active, 'priority', (
+        then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active,
+          'category', coalesce((select c.slug from categories c where c.organization_id = o.id and c.id = e.category_id), ${generalSlug}),
+          'priority', (
           select coalesce(min(coalesce(n.priority, 1)), 1) from notifications n
           where n.organization_id = e.organization_id and n.event_id = e.id and n.active)) end as event
     from organizations o

@@ -1,6 +1,7 @@
 /** Everything about an event that deciding and writing need, in one read. */
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
+import { type Category, generalSlug } from '../core/preferences.ts';
 import type { Db } from './pool.ts';
 
 export interface EventRow {
@@ -11,6 +12,8 @@ export interface EventRow {
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
   organization: { id: number; slug: string; name: string; deliveries_per_trigger: number | null };
+  /** Null: the general one that every organization has. */
+  category: Category | null;
   notifications: NotificationRow[];
 }
 
@@ -34,6 +37,9 @@ export async function findEventPlan(db: Db, organizationId: number, eventId: num
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
         'deliveries_per_trigger', o.deliveries_per_trigger) as organization,
+      (select to_jsonb(c) || jsonb_build_object('default', c.default_on) from categories c
+        where c.organization_id = e.organization_id and (c.id = e.category_id or e.category_id is null and c.slug = ${generalSlug})
+      ) as category,
       coalesce((
         select jsonb_agg(to_jsonb(n) || jsonb_build_object(
           'version', (

@@ -33,7 +33,7 @@ interface Flat extends Omit<Person, 'addresses' | 'member'> {
 
 const person = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.version`;
+  u.version, u.choices`;
 
 const member = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 
@@ -88,6 +88,7 @@ function toPerson(row: Flat): Person {
     locale: row.locale,
     custom_fields: row.custom_fields,
     version: row.version,
+    choices: row.choices,
     addresses: [],
   };
   const { member_active: active, member_name: name, member_value: value } = row;

@@ -60,6 +60,22 @@ export interface Audit {
   request_id: string | null;
 }
 
+export interface Categories {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  description: Generated<string>;
+  kind: Generated<string>;
+  default_on: Generated<boolean>;
+  channel_defaults: GeneratedJson;
+  channels: string[] | null;
+  quiet_hours: Generated<string>;
+  locales: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
 export interface ChannelDayStats {
   organization_id: number;
   day: Date;
@@ -170,6 +186,7 @@ export interface Events {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   paused_at: Date | null;
+  category_id: number | null;
 }
 
 export interface HourStats {
@@ -380,6 +397,28 @@ export interface PasswordResets {
   expires_at: Date;
 }
 
+export interface PreferenceHistory {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  scope: string;
+  channel_type: string;
+  enabled: boolean | null;
+  source: string;
+  changed_by: string;
+  changed_at: Generated<Date>;
+}
+
+export interface Preferences {
+  organization_id: number;
+  user_id: number;
+  scope: string;
+  channel_type: Generated<string>;
+  enabled: boolean;
+  source: string;
+  changed_at: Generated<Date>;
+}
+
 export interface Projects {
   organization_id: number;
   id: Generated<number>;
@@ -469,6 +508,7 @@ export interface Users {
   version: Generated<number>;
   first_key: Generated<string>;
   last_key: Generated<string>;
+  choices: NullableJson;
 }
 
 export interface Wordings {
@@ -488,6 +528,7 @@ export interface Tables {
   addresses: Addresses;
   applications: Applications;
   audit: Audit;
+  categories: Categories;
   channel_day_stats: ChannelDayStats;
   channel_rates: ChannelRates;
   channels: Channels;
@@ -514,6 +555,8 @@ export interface Tables {
   organizations: Organizations;
   passkeys: Passkeys;
   password_resets: PasswordResets;
+  preference_history: PreferenceHistory;
+  preferences: Preferences;
   projects: Projects;
   recovery_codes: RecoveryCodes;
   sessions: Sessions;

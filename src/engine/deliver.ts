@@ -2,7 +2,7 @@
  * Sending: what is claimed (status `sending`, committed) is looked at once more as the world is now, written, sent, and
  * settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or goes back to wait as retrying.
  */
-import type { Reason } from '../core/decide.ts';
+import { type Reason, refuseUnwanted } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
 import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
 import { disableAddress } from '../db/addresses.ts';
@@ -189,7 +189,7 @@ function whenBroken(delivery: Delivery, error: unknown): Settlement {
   return again(delivery, { reason: 'provider.failed', detail }, Date.now());
 }
 
-/** What has changed since it was decided: a lock, a cancellation, an expiry, a pause, a channel switched off. */
+/** What has changed since it was decided: a lock, a choice of the recipient, a cancellation, an expiry, a pause, a channel switched off. */
 function recheck(
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
@@ -206,6 +206,8 @@ function recheck(
   if (!person) return end('suppressed', 'user.missing');
   if (person.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
+  const unwanted = refuseUnwanted(channel, person, plan.topic);
+  if (unwanted) return { ...end('suppressed', unwanted.reason), detail: unwanted.detail ?? null };
   if (!channel.enabled) return end('suppressed', 'channel.disabled');
   if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
   const address = person.addresses.filter(({ value }) => value === delivery.address);

@@ -261,7 +261,7 @@ function limitOf(isOverFanOut: boolean, isOverUsers: boolean): Reason | undefine
 }
 
 function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
-  const { notification, channel, person, address, reason } = decided;
+  const { notification, channel, person, address, reason, detail } = decided;
   return {
     notification_id: notification.id,
     version: notification.version,
@@ -270,6 +270,7 @@ function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
     address,
     status: reason ? 'suppressed' : 'sending',
     reason: reason ?? null,
+    detail: detail ?? null,
     user_version: person.version,
     isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,

@@ -22,15 +22,16 @@ import {
   TriggerQuery,
 } from './schemas.ts';
 
-const NewEvent = fieldsOf<{ slug: string; name: string; active?: boolean }>('NewEvent', EventEntry, [
+const NewEvent = fieldsOf<{ slug: string; name: string; active?: boolean; category?: string }>('NewEvent', EventEntry, [
   'slug',
   'name',
   'active',
+  'category',
 ]);
-const EventChanges = changesOf<{ slug?: unknown; name?: string; active?: boolean | null }>(
+const EventChanges = changesOf<{ slug?: unknown; name?: string; active?: boolean | null; category?: string | null }>(
   'EventChanges',
   EventEntry,
-  ['name', 'active'],
+  ['name', 'active', 'category'],
   ['slug'],
 );
 
@@ -38,6 +39,7 @@ const EventDetails = Type.Object(
   {
     ...applicationFields,
     active: Type.Boolean({ description: 'False: triggers are refused.' }),
+    category: Type.String({ description: 'Slug of the category that recipients know it by.' }),
     notifications: Type.Array(
       Type.Object({
         id: Type.Integer(),
@@ -73,6 +75,9 @@ const Simulation = Type.Object(
         user: Type.String(),
         address: maybeText,
         reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
+        detail: Type.Union([Type.String(), Type.Null()], {
+          description: 'What exactly decided, where there is more to say.',
+        }),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
       }),

@@ -31,9 +31,10 @@ export const importMembers = plain(['org', 'prj', 'pk'], {
   summary: 'Import members',
   description:
     `A file of comma-separated values in UTF-8, at most ${mostRows} rows and 10 MiB; semicolons and tabs are understood ` +
-    'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `phone`, ' +
+    'too. The first row names the columns: `email` is required; `first_name`, `last_name`, `locale`, `active`, `opt_out`, `phone`, ' +
     '`sms…`, `address.<name>` and `custom.<key>` may be there. An empty cell leaves what is there. A cell of a custom ' +
-    'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users.',
+    'field that is a number, `true`, `false` or other JSON is taken as such. Unknown emails become users. ' +
+    '`opt_out` is `all`, or slugs of categories with spaces between them: it counts before anything is sent.',
   tag,
   status: 200,
   problems: [409],

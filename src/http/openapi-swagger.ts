@@ -13,6 +13,8 @@ const tags = [
   { name: 'Statistics', description: 'How an organization does.' },
   { name: 'Users', description: 'Who can be notified, and by which addresses.' },
   { name: 'Inbox', description: 'Messages that users read in your own application.' },
+  { name: 'Categories', description: 'What recipients choose by.' },
+  { name: 'Preferences', description: 'What recipients want to get.' },
   { name: 'Distribution lists', description: 'Who is notified together.' },
   { name: 'Channels', description: 'The ways in which messages travel.' },
   { name: 'Organizations', description: 'Tenants, their projects and applications.' },

@@ -7,6 +7,7 @@ import { type TSchema, Type } from 'typebox';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
 import { findMember } from '../services/accounts.ts';
+import { findCategory } from '../services/categories.ts';
 import { findChannel } from '../services/channels.ts';
 import type { Deps } from '../services/deps.ts';
 import { findDistributionList, findMember as findListMember } from '../services/distribution-lists.ts';
@@ -74,6 +75,12 @@ export const pathParameters = {
     schema: Type.String({ description: 'Slug of the event.' }),
     missing: ['event.not_found', 'event'],
     resolve: ({ place }: At) => place?.event && { event: place.event },
+  },
+  category: {
+    schema: Type.String({ description: 'Slug of the category.' }),
+    missing: ['category.not_found', 'category'],
+    resolve: async ({ deps, organization }: At, slug: string) =>
+      (await findCategory(deps, organization.id, slug)) && { category: { slug } },
   },
   channel: {
     schema: Type.String({ description: 'Slug of the channel.' }),

@@ -6,6 +6,7 @@
 import * as accounts from './accounts.ts';
 import * as applications from './applications.ts';
 import * as audit from './audit.ts';
+import * as categories from './categories.ts';
 import * as channels from './channels.ts';
 import * as configuration from './configuration.ts';
 import * as deliveries from './deliveries.ts';
@@ -24,6 +25,7 @@ import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
 import * as ping from './ping.ts';
+import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
 import { del, get, patch, post, put, type Route } from './route.ts';
@@ -88,6 +90,13 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
 
+  // Categories
+  get('/api/o/:org/categories/', 'category:read', categories.listCategories),
+  post('/api/o/:org/categories/', 'category:write', categories.createCategory),
+  get('/api/o/:org/categories/:category/', 'category:read', categories.retrieveCategory),
+  patch('/api/o/:org/categories/:category/', 'category:write', categories.patchCategory),
+  del('/api/o/:org/categories/:category/', 'category:write', categories.deleteCategory),
+
   // Notifications and their messages
   get('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:read', notifications.listNotifications),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:write', notifications.createNotification),
@@ -142,6 +151,12 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/memberships/', 'user:read', users.listMemberships),
   get('/api/o/:org/u/:username/profile/', 'user:read', users.retrieveProfile),
   patch('/api/o/:org/u/:username/profile/', 'user:write', users.updateProfile),
+
+  // Preferences
+  get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
+  patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
+  get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
+  get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
 
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),

@@ -1,6 +1,7 @@
 /** Who gets what of an occurrence, a page of recipients at a time: the same for the real run and for simulation. */
 import { decide, decideNotification, type Reason, selectChannels } from '../core/decide.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { Topic } from '../core/preferences.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
@@ -13,6 +14,8 @@ export interface Decided {
   person: Person;
   address: string | null;
   reason: Reason | undefined;
+  /** What exactly decided, where there is more to say than the reason. */
+  detail: string | undefined;
 }
 
 export interface DecidedPage {
@@ -72,7 +75,7 @@ export async function decidePage(
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
-      decideAll(decisions, notification, channels, people, options);
+      decideAll(decisions, plan.topic, notification, channels, people, options);
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next });
       after = 0;
     }
@@ -95,6 +98,7 @@ export function refuse(
 /** Adds to the decisions; the first one for an address stands. */
 function decideAll(
   decisions: Map<string, Decided>,
+  topic: Topic,
   notification: PlannedNotification,
   channels: PlannedChannel[],
   people: Person[],
@@ -102,9 +106,9 @@ function decideAll(
 ): void {
   for (const channel of channels) {
     for (const person of people) {
-      for (const { address, reason } of decide(channel, person, options)) {
+      for (const { address, reason, detail } of decide(channel, person, options, topic)) {
         const once = `${notification.id} ${channel.id} ${address ?? `#${person.user_id}`}`;
-        if (!decisions.has(once)) decisions.set(once, { notification, channel, person, address, reason });
+        if (!decisions.has(once)) decisions.set(once, { notification, channel, person, address, reason, detail });
       }
     }
   }

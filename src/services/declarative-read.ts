@@ -16,6 +16,7 @@ import {
 import type { JsonObject } from '../core/json.ts';
 import { listAllAddresses } from '../db/addresses.ts';
 import { listAllApplications } from '../db/applications.ts';
+import { listAllCategories } from '../db/categories.ts';
 import { listChannelSettings } from '../db/channels.ts';
 import { listAllDistributionLists } from '../db/distribution-lists.ts';
 import { listAllEvents } from '../db/events.ts';
@@ -56,6 +57,7 @@ export async function readOrganization(
     max_key_lifetime_days,
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
+    categories: await listAllCategories(db, id),
     users: wanted.users ? await readUsers(db, id) : undefined,
     projects: await readProjects(db, id, { channels, layouts }, wanted),
   };
@@ -151,8 +153,8 @@ async function readEvents(db: Db, organizationId: number, within?: Within) {
   const notifications = await readNotifications(db, organizationId, within);
   const events = await listAllEvents(db, organizationId, within);
   return byParent(
-    events.map(({ id, application_id, slug, name, active }) => {
-      const state: EventState = { id, slug, name, active, notifications: notifications.get(id) ?? [] };
+    events.map(({ id, application_id, slug, name, active, category }) => {
+      const state: EventState = { id, slug, name, active, category, notifications: notifications.get(id) ?? [] };
       return { parent: application_id, state };
     }),
   );

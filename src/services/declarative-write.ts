@@ -6,6 +6,7 @@ import type { Json, JsonObject } from '../core/json.ts';
 import { fold } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
 import * as applications from '../db/applications.ts';
+import * as categories from '../db/categories.ts';
 import * as channels from '../db/channels.ts';
 import * as lists from '../db/distribution-lists.ts';
 import * as events from '../db/events.ts';
@@ -106,6 +107,12 @@ async function writeOne(db: Db, step: Step, { seal, by }: ApplyContext): Promise
       if (step.before?.body !== body) await layouts.addLayoutVersion(db, organizationId, place.id!, body, by);
       return;
     }
+    case 'category': {
+      const { id: _, ...fields } = step.state;
+      if (action === 'create') place.id = await categories.createCategory(db, organizationId, fields);
+      else await categories.updateCategory(db, organizationId, place.id!, fields);
+      return;
+    }
     case 'project': {
       const { slug, name } = step.state;
       if (action === 'create') place.id = await projects.createProject(db, organizationId, { slug, name });
@@ -126,11 +133,11 @@ async function writeOne(db: Db, step: Step, { seal, by }: ApplyContext): Promise
       return;
     }
     case 'event': {
-      const { slug, name, active } = step.state;
+      const { slug, name, active, category } = step.state;
       const { parent } = step;
       if (action === 'create') {
-        place.id = await events.createEvent(db, organizationId, parent.id!, { slug, name, active });
-      } else await events.updateEvent(db, organizationId, place.id!, { name, active });
+        place.id = await events.createEvent(db, organizationId, parent.id!, { slug, name, active, category });
+      } else await events.updateEvent(db, organizationId, place.id!, { name, active, category });
       return;
     }
     case 'notification':
@@ -144,6 +151,7 @@ type DeletedOneByOne = Exclude<Noun, 'organization' | 'user' | 'address' | 'memb
 const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: number) => Promise<void>> = {
   channel: channels.deleteChannel,
   layout: layouts.deleteLayout,
+  category: categories.deleteCategory,
   project: projects.deleteProject,
   list: lists.deleteDistributionList,
   application: applications.deleteApplication,

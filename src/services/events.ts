@@ -4,6 +4,7 @@ import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
+import { generalSlug } from '../core/preferences.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { NewOccurrence } from '../db/accepting.ts';
 import { releasePaused } from '../db/deliveries.ts';
@@ -28,6 +29,8 @@ import {
 
 export interface Event extends Application {
   active: boolean;
+  /** Slug. */
+  category: string;
   notifications: { id: number; name: string; active: boolean; channels: string[] }[];
 }
 
@@ -122,7 +125,7 @@ export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {
 export async function createEvent(
   deps: Deps,
   { org, prj, app }: Slugs,
-  entry: { slug: string; name: string; active?: boolean },
+  entry: { slug: string; name: string; active?: boolean; category?: string },
 ): Promise<Event> {
   const above = { org, prj, app };
   return change(deps, above, async trx => {
@@ -135,7 +138,7 @@ export async function createEvent(
 export async function updateEvent(
   deps: Deps,
   { org, prj, app, evt }: Slugs,
-  changes: { slug?: unknown; name?: string; active?: boolean | null },
+  changes: { slug?: unknown; name?: string; active?: boolean | null; category?: string | null },
   check: Check<Event>,
 ): Promise<Event> {
   return change(deps, { org }, async trx => {
@@ -143,8 +146,8 @@ export async function updateEvent(
     const current = await read(trx, organization.id, event!.id);
     check(current);
     refuseChanges(current, changes, { slug: slugAdvice });
-    const { slug, name, active } = current;
-    const entry = mergeEntry({ slug, name, active }, changes) as { slug: string; name: string };
+    const { slug, name, active, category } = current;
+    const entry = mergeEntry({ slug, name, active, category }, changes) as { slug: string; name: string };
     await putEntry(deps, trx, { org, prj, app }, 'events', entry);
     return read(trx, organization.id, event!.id);
   });
@@ -182,8 +185,9 @@ export async function resumeEvent(
 }
 
 async function read(db: Db, organizationId: number, id: number): Promise<Event> {
-  const { slug, name, active, paused_at, created_at } = (await events.findEvent(db, organizationId, id))!;
+  const { slug, name, active, category, paused_at, created_at } = (await events.findEvent(db, organizationId, id))!;
   const notifications = await listEventNotifications(db, organizationId, id);
   const paused = paused_at !== null;
-  return { slug, name, paused, active, created_at: created_at.toISOString(), notifications };
+  const shared = { slug, name, paused, active, category: category ?? generalSlug };
+  return { ...shared, created_at: created_at.toISOString(), notifications };
 }

@@ -13,8 +13,11 @@ import {
   readRow,
   writeValue,
 } from '../core/list-file.ts';
+import { categoryScope, everything, generalSlug } from '../core/preferences.ts';
+import { listAllCategories } from '../db/categories.ts';
 import { type Imported, importMembers, listExportColumns, listMembersToExport } from '../db/list-import.ts';
 import { expectGrowth } from '../db/pool.ts';
+import { addOptOuts } from '../db/preferences.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
@@ -39,6 +42,8 @@ interface List {
 
 export interface ImportResult extends Imported {
   rows: number;
+  /** Where there is such a column: choices that were made for people who did not want something. */
+  opt_outs?: number;
   errors: Mistake[];
   errors_total: number;
 }
@@ -48,6 +53,10 @@ interface ReadFile {
   people: ListRow[];
   errors: Mistake[];
   errorsTotal: number;
+  /** Whether there is a column for them. */
+  hasOptOuts: boolean;
+  /** Where in the file it stands. */
+  rowOf: (person: ListRow) => number;
 }
 
 /** All or nothing, unless rows with mistakes are to be skipped; a dry run does it all and takes it back. */
@@ -61,7 +70,12 @@ export async function importList(
 ): Promise<ImportResult> {
   const file = await readFile(text);
   if (file.errorsTotal > 0 && !skip) throw refusal(file);
+  await checkOptOuts(deps, organizationId, file);
+  if (file.errorsTotal > 0 && !skip) throw refusal(file);
   const total = { added: 0, existing: 0, created_users: 0, updated_users: 0 };
+  let optOutsMade = 0;
+  const optOutsOf = (): { opt_outs?: number } & Record<string, number> =>
+    file.hasOptOuts ? { opt_outs: optOutsMade } : {};
   const undone = new Error('a dry run');
   const people = file.people.toSorted((a, b) => (a.username < b.username ? -1 : 1));
   try {
@@ -69,18 +83,43 @@ export async function importList(
       await expectGrowth(trx);
       for (let i = 0; i < people.length; i += rowsAtOnce) {
         const part = await importMembers(trx, organizationId, list.id, people.slice(i, i + rowsAtOnce));
-        for (const field of Object.keys(total) as (keyof Imported)[]) total[field] += part[field];
+        for (const field of Object.keys(part) as (keyof Imported)[]) total[field] += part[field];
       }
       await deps.usage.admitUsers(trx, organizationId, total.created_users, Date.now());
+      // In the same transaction as the memberships: whoever opted out is told nothing in between.
+      const optOuts = people.flatMap(({ username, opt_out = [] }) =>
+        opt_out.map(name => ({ username, scope: optOutScope(name) })),
+      );
+      for (let i = 0; i < optOuts.length; i += rowsAtOnce) {
+        optOutsMade += await addOptOuts(trx, organizationId, optOuts.slice(i, i + rowsAtOnce), deps.actor.name);
+      }
       if (dryRun) throw undone;
-      const after = { rows: file.rows, ...total, skipped: file.errorsTotal };
+      const after = { rows: file.rows, ...total, ...optOutsOf(), skipped: file.errorsTotal };
       const path = `${project.slug}/${list.name}`;
       await record(deps, trx, organizationId, { action: 'import', noun: 'list', path, after });
     });
   } catch (error) {
     if (error !== undone) throw error;
   }
-  return { rows: file.rows, ...total, errors: file.errors, errors_total: file.errorsTotal };
+  return { rows: file.rows, ...total, ...optOutsOf(), errors: file.errors, errors_total: file.errorsTotal };
+}
+
+/** Of a category that is not there: a mistake in the row, and the row is left out. */
+async function checkOptOuts({ db }: Deps, organizationId: number, file: ReadFile): Promise<void> {
+  if (!file.people.some(({ opt_out }) => opt_out)) return;
+  const known = new Set(['all', generalSlug, ...(await listAllCategories(db, organizationId)).map(({ slug }) => slug)]);
+  file.people = file.people.filter(person => {
+    const unknown = person.opt_out?.find(name => !known.has(name));
+    if (unknown === undefined) return true;
+    const message = `there is no category ${JSON.stringify(unknown)} (there are ${[...known].join(', ')})`;
+    file.errorsTotal++;
+    if (file.errors.length < mostMistakes) file.errors.push({ row: file.rowOf(person), field: 'opt_out', message });
+    return false;
+  });
+}
+
+function optOutScope(name: string): string {
+  return name === 'all' ? everything : categoryScope(name);
 }
 
 function refusal({ errors, errorsTotal }: ReadFile): AppError {
@@ -96,12 +135,13 @@ function refusal({ errors, errorsTotal }: ReadFile): AppError {
 }
 
 async function readFile(text: string): Promise<ReadFile> {
-  const file: ReadFile = { rows: 0, people: [], errors: [], errorsTotal: 0 };
+  const seen = new Map<string, { row: number; as: string }>();
+  const rowOf = ({ username }: ListRow) => seen.get(username)!.row;
+  const file: ReadFile = { rows: 0, people: [], errors: [], errorsTotal: 0, hasOptOuts: false, rowOf };
   const complain = (...mistakes: Mistake[]) => {
     file.errorsTotal += mistakes.length;
     file.errors.push(...mistakes.slice(0, Math.max(0, mostMistakes - file.errors.length)));
   };
-  const seen = new Map<string, { row: number; as: string }>();
   let columns: Column[] | undefined;
   let row = 0;
   for await (const cells of records(text)) {
@@ -111,6 +151,7 @@ async function readFile(text: string): Promise<ReadFile> {
       if ('mistakes' in header)
         throw refusal({ ...file, errors: header.mistakes, errorsTotal: header.mistakes.length });
       columns = header.columns;
+      file.hasOptOuts = columns.some(({ kind }) => kind === 'opt_out');
       continue;
     }
     if (++file.rows > mostRows) {

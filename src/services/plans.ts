@@ -6,6 +6,7 @@ import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
 import { compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import { generalCategory, type Topic } from '../core/preferences.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
 import {
   type CompiledLayout,
@@ -43,7 +44,9 @@ export interface PlannedNotification extends DecidingNotification {
   version: number;
 }
 
-export interface EventPlan extends Omit<EventRow, 'notifications'> {
+export interface EventPlan extends Omit<EventRow, 'notifications' | 'category'> {
+  /** What preferences are asked about. */
+  topic: Topic;
   notifications: PlannedNotification[];
 }
 
@@ -115,7 +118,7 @@ export class Plans {
       `${organizationId}/${eventId}`,
       async () => {
         const row = await findEventPlan(db, organizationId, eventId);
-        return row && { ...row, notifications: row.notifications.map(planNotification) };
+        return row && planEvent(row);
       },
       () => organizationId,
     );
@@ -247,6 +250,15 @@ function chooseLayout(layouts: PlannedLayout[], projectId: number, name = usualN
     return named.find(({ projectId: own }) => own === projectId) ?? named.find(({ projectId: own }) => own === null);
   };
   return find(fold(name)) ?? find(usualName);
+}
+
+function planEvent({ category, notifications, ...row }: EventRow): EventPlan {
+  const event = `${row.project.slug}/${row.application.slug}/${row.slug}`;
+  return {
+    ...row,
+    topic: { category: category ?? generalCategory, event },
+    notifications: notifications.map(planNotification),
+  };
 }
 
 function planNotification(row: NotificationRow): PlannedNotification {

@@ -176,7 +176,7 @@ async function write(
   }
   // Only what concerns this channel: what is wrong with the words of another stands in nobody's way.
   const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
-  const address = planned ? (decide(planned, person, {})[0]?.address ?? null) : null;
+  const address = planned ? (decide(planned, person, {}, plan.topic)[0]?.address ?? null) : null;
   const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
   try {
     const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {});

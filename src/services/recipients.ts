@@ -215,6 +215,7 @@ export function strangerOf({ username, email }: { username: string; email: strin
     locale: null,
     custom_fields: {},
     version: 0,
+    choices: null,
     addresses: [{ name: 'email', value: email, disabled: false }],
   };
 }

@@ -17,6 +17,8 @@ export interface Simulated {
   user: string;
   address: string | null;
   reason: string | null;
+  /** What exactly decided, where there is more to say. */
+  detail: string | null;
   message: Content | null;
   /** Why the message cannot be written. */
   problem: string | null;
@@ -103,13 +105,14 @@ export function sampleOccurrence(context: JsonObject, now: number) {
 type Imagined = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
 
 async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision: Decided): Promise<Simulated> {
-  const { notification, channel, person, address, reason } = decision;
+  const { notification, channel, person, address, reason, detail } = decision;
   const shown: Simulated = {
     notification: notification.name,
     channel: channel.slug,
     user: person.username,
     address,
     reason: reason ?? null,
+    detail: detail ?? null,
     message: null,
     problem: null,
   };

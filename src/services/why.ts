@@ -129,7 +129,7 @@ async function explainOne(
 
   // Selected, and yet nothing of theirs was found: it may wait in a long queue, or belong to whoever has the same address.
   const channels = selectChannels(notification.channels, usable);
-  const decisions = channels.flatMap(channel => decide(channel, selected.person, options));
+  const decisions = channels.flatMap(channel => decide(channel, selected.person, options, plan.topic));
   const found = await findDeliveriesTo(deps.db, organizationId, occurrence.identifier, {
     notifications: [notification.id],
     channels: channels.map(({ id }) => id),

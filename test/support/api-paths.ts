@@ -36,6 +36,7 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: [keyIdOf(rival.keys.all)],
       code: 'key.not_found',
     },
+    category: { there: 'news', elsewhere: ['orders'], code: 'category.not_found' },
     channel: { there: 'relay', elsewhere: ['hooks'], code: 'channel.not_found' },
     identifier: {
       there: acme.occurrences[0]!.id,

@@ -56,6 +56,19 @@ export function everything(slug: string): OrganizationDocument {
       },
     ],
     layouts: [{ name: 'Default', body: '<p>{{ content }}</p>\n' }],
+    categories: [
+      {
+        slug: 'news',
+        name: 'News',
+        description: 'Once a month.',
+        kind: 'promotional',
+        default: false,
+        channel_defaults: { email: true, sms: false },
+        channels: ['email', 'sms'],
+        locales: { de: { name: 'Neues', description: 'Einmal im Monat.' } },
+      },
+      { slug: 'security', name: 'Security', kind: 'required', quiet_hours: 'ignore' },
+    ],
     users: [
       {
         email: 'Zoë@acme.test',
@@ -93,6 +106,7 @@ export function everything(slug: string): OrganizationDocument {
                 slug: 'paid',
                 name: 'Paid',
                 active: false,
+                category: 'news',
                 notifications: [
                   {
                     name: 'everyone',

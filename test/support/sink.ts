@@ -26,6 +26,9 @@ export interface TenantInput {
   channels?: Fields[];
   /** Of the project. */
   projectChannels?: Fields[];
+  /** More fields of the organization, and of the event `go`. */
+  organization?: Fields;
+  event?: Fields;
   /** Notifications of the event `go`, filled up with list, channel and message. */
   notifications?: Fields[];
 }
@@ -212,6 +215,7 @@ function toDocument(slug: string, hook: string, input: TenantInput): unknown {
         slug,
         name: slug,
         channels: (input.channels ?? [hooks(hook)]).map(fill),
+        ...input.organization,
         ...(users && { users }),
         projects: [
           {
@@ -219,7 +223,9 @@ function toDocument(slug: string, hook: string, input: TenantInput): unknown {
             name: 'Shop',
             ...(input.projectChannels && { channels: input.projectChannels.map(fill) }),
             ...(members && { distribution_lists: [{ name: 'All', members }] }),
-            applications: [{ slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', notifications }] }],
+            applications: [
+              { slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', ...input.event, notifications }] },
+            ],
           },
         ],
       },

@@ -121,6 +121,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     const address = await insert(db, 'addresses', { ...own, user_id: user.id, name: 'email', value: email });
     people.push({ id: user.id, email, address: address.id });
   }
+  await insert(db, 'categories', { ...own, slug: 'news', name: 'News', kind: 'promotional' });
   const list = await insert(db, 'distribution_lists', { ...inShop, name: 'Customers', name_key: 'customers' });
   const otherList = await insert(db, 'distribution_lists', { ...inDepot, name: 'Staff', name_key: 'staff' });
   const memberIds: number[] = [];

@@ -115,6 +115,14 @@ export const writes: Record<string, Write> = {
     action: 'retry',
     noun: 'delivery',
   },
+  createCategory: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'category' },
+  patchCategory: { body: () => ({ name: `News ${++count}` }), action: 'update', noun: 'category' },
+  deleteCategory: { action: 'delete', noun: 'category' },
+  patchPreferences: {
+    body: () => ({ preferences: [{ category: 'general', enabled: false }] }),
+    action: 'update',
+    noun: 'preference',
+  },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
   importMembers: {

@@ -31,7 +31,17 @@ function withoutSecrets({ providers = [], ...own }: ChannelState): Json {
 }
 
 /** What is below has steps of its own. */
-const sections = new Set(['id', 'channels', 'layouts', 'users', 'projects', 'lists', 'applications', 'events']);
+const sections = new Set([
+  'id',
+  'channels',
+  'layouts',
+  'categories',
+  'users',
+  'projects',
+  'lists',
+  'applications',
+  'events',
+]);
 const inner = new Set(['notifications', 'members', 'addresses', 'newcomers', 'memberEmails']);
 
 function ownFields(state: object): Json {

@@ -7,6 +7,7 @@
 import { type FieldErrors, invalid } from '../errors.ts';
 import { findFilterMistake } from '../expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
+import { generalSlug } from '../preferences.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, readAddress } from '../text.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
@@ -65,6 +66,7 @@ function checkOrganization({ at, entry }: Entry, checking: Checking): void {
   const { complain } = checking;
   checkChannels(entry.channels, `${at}/channels`, checking);
   checkLayouts(entry.layouts, `${at}/layouts`, checking);
+  checkCategories(entry.categories, `${at}/categories`, complain);
   const users = entries(entry.users, `${at}/users`);
   refuseTwins(users, 'email', complain);
   for (const user of users) {
@@ -93,6 +95,7 @@ function checkProject(
 
   const both = (section: string) => [...entries(entry[section], ''), ...entries(organization[section], '')];
   const known = {
+    category: [generalSlug, ...entries(organization.categories, '').map(one => text(one.entry.slug))],
     list: lists.map(list => text(list.entry.name)),
     channel: both('channels').flatMap(channel => [text(channel.entry.slug), text(channel.entry.type)]),
     layout: both('layouts').map(layout => text(layout.entry.name)),
@@ -100,6 +103,7 @@ function checkProject(
   const identities: { [kind in Reference['kind']]?: Set<string> } = {};
   // Only a section that the file leaves alone can hold a name that the file does not.
   const open = {
+    category: organization.categories === undefined,
     list: entry.distribution_lists === undefined,
     channel: entry.channels === undefined || organization.channels === undefined,
     layout: entry.layouts === undefined || organization.layouts === undefined,
@@ -121,6 +125,7 @@ function checkProject(
     const events = entries(application.entry.events, `${application.at}/events`);
     refuseTwins(events, 'slug', complain);
     for (const event of events) {
+      refer('category', event.entry.category, `${event.at}/category`);
       const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
       refuseTwins(notifications, 'name', complain, name => name);
       for (const notification of notifications) checkNotification(notification, refer, checking);
@@ -188,6 +193,29 @@ function checkLayouts(value: unknown, at: string, { complain, checkTemplate }: C
   const layouts = entries(value, at);
   refuseTwins(layouts, 'name', complain);
   for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain, checkTemplate);
+}
+
+function checkCategories(value: unknown, at: string, complain: Complain): void {
+  const categories = entries(value, at);
+  refuseTwins(categories, 'slug', complain);
+  for (const { at: place, entry } of categories) {
+    const isRequired = entry.kind === 'required';
+    if (isRequired && entry.default === false)
+      complain(`${place}/default`, 'must be true: what is required is never off');
+    if (!isRequired && entry.quiet_hours === 'ignore') {
+      complain(`${place}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
+    }
+    for (const type of isObject(entry.channel_defaults) ? Object.keys(entry.channel_defaults) : []) {
+      if (isRequired) complain(`${place}/channel_defaults/${type}`, 'must be absent: what is required is never off');
+      else if (!(media as readonly string[]).includes(type)) {
+        complain(`${place}/channel_defaults/${type}`, `is not a channel type (there are ${media.join(', ')})`);
+      }
+    }
+    checkNames(entry.channels, `${place}/channels`, complain);
+    for (const locale of isObject(entry.locales) ? Object.keys(entry.locales) : []) {
+      checkLocale(locale, `${place}/locales/${locale}`, complain);
+    }
+  }
 }
 
 /** Whatever still looks like a variable would be sent to a provider as it stands. */

@@ -9,6 +9,7 @@ import { compareChannels, compareFields, type FieldChange } from './fields.ts';
 import type {
   AddressState,
   ApplicationState,
+  CategoryState,
   ChannelState,
   EventState,
   LayoutState,
@@ -34,6 +35,7 @@ interface States {
   organization: OrganizationState;
   channel: ChannelState;
   layout: LayoutState;
+  category: CategoryState;
   user: UserState;
   address: AddressState & { username: string };
   project: ProjectState;
@@ -120,6 +122,13 @@ export function diff(
     }
   }
 
+  function categories() {
+    for (const { before, after } of pairs(current?.categories, desired.categories, bySlug)) {
+      const fields = before && after ? compareFields(before, after) : [];
+      step('category', `${desired.slug}/${(after ?? before)!.slug}`, organization, before, after, fields);
+    }
+  }
+
   function users() {
     const top = desired.slug;
     const all = pairs(current?.users, desired.users, user => user.username);
@@ -181,6 +190,7 @@ export function diff(
   );
   channels(place, desired.slug, current?.channels, desired.channels);
   layouts(place, desired.slug, current?.layouts, desired.layouts);
+  categories();
   users();
   for (const { before, after } of pairs(current?.projects, desired.projects, bySlug)) {
     const path = `${desired.slug}/${(after ?? before)!.slug}`;

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { expressionLimits } from '../expressions.ts';
+import { categoryKinds } from '../preferences.ts';
 import { templateLimits } from '../render/template-limits.ts';
 import { limits, slugPattern } from '../text.ts';
 import { priorities } from '../trigger.ts';
@@ -126,6 +127,50 @@ export const LayoutEntry = Type.Object(
   { ...closed, description: 'What an HTML mail stands in. The one named default is that of messages that name none.' },
 );
 
+const categoryWords = {
+  name: Name,
+  description: Type.Optional(Type.String({ maxLength: 1_000, description: 'Shown to recipients.' })),
+};
+
+export const CategoryEntry = Type.Object(
+  {
+    slug: Slug,
+    ...categoryWords,
+    kind: Type.Optional(
+      Type.Enum([...categoryKinds], {
+        description:
+          'required cannot be switched off, transactional can, promotional carries one-click unsubscribe. Absent: transactional.',
+      }),
+    ),
+    default: Type.Optional(
+      Type.Boolean({ description: 'Whether it is on until the recipient chooses. Absent: true.' }),
+    ),
+    channel_defaults: Type.Optional(
+      Type.Record(Type.String(), Type.Boolean(), {
+        description: 'What differs for a channel type, such as { sms: false }.',
+      }),
+    ),
+    channels: Type.Optional(
+      Type.Array(Type.Enum([...media]), {
+        minItems: 1,
+        maxItems: media.length,
+        description: 'Channel types that the recipient may choose between. Absent: all of them.',
+      }),
+    ),
+    quiet_hours: Type.Optional(
+      Type.Enum(['respect', 'ignore'], {
+        description: 'Whether it waits for the end of quiet hours; only required may ignore them. Absent: respect.',
+      }),
+    ),
+    locales: Type.Optional(
+      Type.Record(Type.String(), Type.Object({ ...categoryWords, name: Type.Optional(Name) }, closed), {
+        description: 'Name and description in other languages, by tag.',
+      }),
+    ),
+  },
+  { ...closed, description: 'Groups events for recipients, who choose what they get by category.' },
+);
+
 const Words = Type.Object({ subject: Type.Optional(Subject), body: Type.Optional(Body) }, closed);
 const locales = Type.Optional(
   Type.Record(Type.String(), Words, {
@@ -180,6 +225,7 @@ export const EventEntry = Type.Object(
     slug: Slug,
     name: Name,
     active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    category: Type.Optional(Type.String({ ...Slug, description: 'Slug of a category. Absent: general.' })),
     notifications: Type.Optional(Type.Array(NotificationEntry, { description: section })),
   },
   closed,
@@ -228,6 +274,7 @@ export const OrganizationDocument = Type.Object(
     ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
     layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
+    categories: Type.Optional(Type.Array(CategoryEntry, { description: section })),
     users: Type.Optional(Type.Array(UserEntry, { description: section })),
     projects: Type.Optional(Type.Array(ProjectEntry, { description: section })),
   },
@@ -239,6 +286,7 @@ export const Document = Type.Object({ organizations: Type.Array(OrganizationDocu
 export type ProviderEntry = Static<typeof ProviderEntry>;
 export type ChannelEntry = Static<typeof ChannelEntry>;
 export type LayoutEntry = Static<typeof LayoutEntry>;
+export type CategoryEntry = Static<typeof CategoryEntry>;
 export type UserEntry = Static<typeof UserEntry>;
 export type NotificationEntry = Static<typeof NotificationEntry>;
 export type EventEntry = Static<typeof EventEntry>;

@@ -1,5 +1,6 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
 import type {
+  CategoryEntry,
   ChannelEntry,
   EventEntry,
   LayoutEntry,
@@ -10,6 +11,7 @@ import type {
 } from './document.ts';
 import { toEntry } from './fields.ts';
 import type {
+  CategoryState,
   ChannelState,
   EventState,
   LayoutState,
@@ -57,7 +59,7 @@ export function toDocument(
     };
   };
   const { retention_days = usualRetention, max_key_lifetime_days = null } = organization;
-  const { slug, name, channels = [], layouts, users = [], projects = [] } = organization;
+  const { slug, name, channels = [], layouts, categories = [], users = [], projects = [] } = organization;
   return {
     slug,
     name,
@@ -65,6 +67,7 @@ export function toDocument(
     ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
+    ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),
     users: users.map(toUserEntry),
     projects: projects.map(project),
   };
@@ -74,14 +77,31 @@ function toLayouts(layouts: LayoutState[] = []): { layouts?: LayoutEntry[] } {
   return layouts.length > 0 ? { layouts: layouts.map(({ name, body }) => ({ name, body })) } : {};
 }
 
+/** Whatever is at its default is left out. */
+export function toCategoryEntry(category: CategoryState): CategoryEntry {
+  const { slug, name, description, kind, channel_defaults, channels, quiet_hours, locales } = category;
+  return {
+    slug,
+    name,
+    ...(description !== '' && { description }),
+    kind,
+    ...(!category.default && { default: false }),
+    ...(Object.keys(channel_defaults).length > 0 && { channel_defaults }),
+    ...(channels !== null && { channels: channels as CategoryEntry['channels'] }),
+    ...(quiet_hours !== 'respect' && { quiet_hours }),
+    ...(Object.keys(locales).length > 0 && { locales }),
+  };
+}
+
 function toUserEntry(user: UserState): UserEntry {
   const { email, first_name = '', last_name = '', locked, locale, custom_fields = {}, addresses = [] } = user;
   const own = { email, first_name, last_name, ...(locked && { locked }), ...(locale && { locale }) };
   return { ...own, custom_fields, addresses };
 }
 
-function toEventEntry({ slug, name, active, notifications = [] }: EventState): EventEntry {
-  return { slug, name, active, notifications: notifications.map(toNotificationEntry) };
+function toEventEntry({ slug, name, active, category, notifications = [] }: EventState): EventEntry {
+  const own = { slug, name, active, ...(category !== null && { category }) };
+  return { ...own, notifications: notifications.map(toNotificationEntry) };
 }
 
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {

@@ -5,6 +5,7 @@
  */
 
 import type { FieldErrors } from '../errors.ts';
+import { generalSlug } from '../preferences.ts';
 import { fold } from '../text.ts';
 import { addError } from './shape.ts';
 import type { NotificationState, OrganizationState, ProjectState } from './state.ts';
@@ -12,7 +13,7 @@ import type { NotificationState, OrganizationState, ProjectState } from './state
 /** A name that the document does not explain itself. */
 export interface Reference {
   at: string;
-  kind: 'channel' | 'list' | 'layout';
+  kind: 'category' | 'channel' | 'list' | 'layout';
   name: string;
   organization: string;
   project: string;
@@ -21,7 +22,7 @@ export interface Reference {
 /** Slugs and types are in lower case, and what is sent looks for them as they are; names are the same in any case. */
 export function identityOf(kind: Reference['kind'], name: string): string {
   if (kind === 'list') return fold(name.trim());
-  return kind === 'channel' ? name : fold(name);
+  return kind === 'layout' ? fold(name) : name;
 }
 
 /** The references that lead nowhere in what is stored either. */
@@ -44,7 +45,11 @@ export function checkReferences(
         channels: inFile?.channels ?? stored?.channels,
         layouts: inFile?.layouts ?? stored?.layouts,
       },
-      { channels: file?.channels ?? stays?.channels, layouts: file?.layouts ?? stays?.layouts },
+      {
+        channels: file?.channels ?? stays?.channels,
+        layouts: file?.layouts ?? stays?.layouts,
+        categories: file?.categories ?? stays?.categories,
+      },
     );
     if (!known.has(identityOf(kind, name))) addError(errors, at, unknownName(kind, name, [...known.values()]));
   }
@@ -63,6 +68,7 @@ export function checkLeftovers(
   const after = {
     channels: merged(current.channels, desired.channels, prune, bySlug),
     layouts: merged(current.layouts, desired.layouts, prune, byName),
+    categories: merged(current.categories, desired.categories, prune, bySlug),
   };
   for (const project of current.projects ?? []) {
     const index = desired.projects?.findIndex(({ slug }) => slug === project.slug) ?? -1;
@@ -73,6 +79,14 @@ export function checkLeftovers(
       layouts: merged(project.layouts, file?.layouts, prune, byName),
       lists: merged(project.lists, file?.lists, prune, byName),
     };
+    for (const { path, category } of unmentionedEvents(project, file, prune)) {
+      if (category === null || namesOf('category', {}, after).has(category)) continue;
+      addError(
+        errors,
+        `${at}/categories`,
+        `takes away category ${category}, which ${current.slug}/${path} still names`,
+      );
+    }
     for (const { path, notification } of unmentioned(project, file, prune)) {
       for (const { kind, name } of namesIn(notification)) {
         const wanted = identityOf(kind, name);
@@ -92,6 +106,7 @@ export function unknownName(kind: Reference['kind'], name: string, known: string
   const choice = names.length > 0 ? `there are ${names.slice(0, 20).join(', ')}` : 'there are none';
   const quoted = JSON.stringify(name);
   if (kind === 'list') return `there is no distribution list ${quoted} in this project (${choice})`;
+  if (kind === 'category') return `there is no category ${quoted} (${choice})`;
   if (kind === 'layout') return `there is no layout ${quoted} (${choice})`;
   return `there is no channel of the slug or type ${quoted} (${choice})`;
 }
@@ -99,7 +114,7 @@ export function unknownName(kind: Reference['kind'], name: string, known: string
 /** Where the document takes it away: in the project, if that has such a section, else in the organization. */
 function sectionOf(kind: Reference['kind'], file: ProjectState | undefined, index: number): string {
   if (kind === 'list') return `projects/${index}/distribution_lists`;
-  const section = `${kind}s` as const;
+  const section = kind === 'layout' ? 'layouts' : 'channels';
   return file?.[section] ? `projects/${index}/${section}` : section;
 }
 
@@ -120,6 +135,18 @@ function* unmentioned(project: ProjectState, file: ProjectState | undefined, pru
   }
 }
 
+/** The events that stay as they are, with the category that each names. */
+function* unmentionedEvents(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+  for (const application of project.applications ?? []) {
+    const newer = file?.applications?.find(({ slug }) => slug === application.slug);
+    if (!newer && file?.applications && prune) continue;
+    for (const { slug, category } of application.events ?? []) {
+      if (newer?.events?.some(event => event.slug === slug) || (newer?.events && prune)) continue;
+      yield { path: [project.slug, application.slug, slug].join('/'), category };
+    }
+  }
+}
+
 function namesIn({ channels, recipients, content }: NotificationState): { kind: Reference['kind']; name: string }[] {
   const names = new Set([...channels, ...Object.keys(content.overrides)]);
   const list = recipients.list === undefined ? [] : [{ kind: 'list' as const, name: recipients.list }];
@@ -131,11 +158,12 @@ function namesIn({ channels, recipients, content }: NotificationState): { kind: 
   ];
 }
 
-type Shared = Pick<OrganizationState, 'channels' | 'layouts'>;
+type Shared = Pick<OrganizationState, 'channels' | 'layouts' | 'categories'>;
 
 function namesOf(kind: Reference['kind'], project: Shared & Pick<ProjectState, 'lists'>, organization: Shared) {
   const both = <T>(own: T[] = [], shared: T[] = []) => [...own, ...shared];
   const named = {
+    category: () => [generalSlug, ...(organization.categories ?? []).map(({ slug }) => slug)],
     list: () => (project.lists ?? []).map(({ name }) => name),
     channel: () => both(project.channels, organization.channels).flatMap(({ slug, type }) => [slug, type]),
     layout: () => both(project.layouts, organization.layouts).map(({ name }) => name),

@@ -4,10 +4,12 @@
  */
 
 import type { JsonObject } from '../json.ts';
+import { type Category, generalSlug } from '../preferences.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Priority } from '../trigger.ts';
 import type {
   ApplicationEntry,
+  CategoryEntry,
   ChannelEntry,
   EventEntry,
   LayoutEntry,
@@ -45,6 +47,8 @@ export interface LayoutState extends Row {
   name: string;
   body: string;
 }
+
+export interface CategoryState extends Row, Category {}
 
 export interface AddressState {
   name: string;
@@ -86,6 +90,8 @@ export interface EventState extends Row {
   slug: string;
   name: string;
   active: boolean;
+  /** Slug; null: general. */
+  category: string | null;
   notifications?: NotificationState[];
 }
 
@@ -117,6 +123,7 @@ export interface OrganizationState extends Row {
   max_key_lifetime_days?: number | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
+  categories?: CategoryState[];
   users?: UserState[];
   /** Members of lists who are no users yet, where the file leaves users alone: they become users. */
   newcomers?: UserState[];
@@ -157,6 +164,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     max_key_lifetime_days: document.max_key_lifetime_days,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
+    categories: document.categories?.map(toCategory),
     users: document.users?.map(toUser),
     projects: document.projects?.map(project),
     memberEmails: new Map(emails.map(email => [fold(email), email])),
@@ -165,6 +173,24 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
 
 function toLayout({ name, body }: LayoutEntry): LayoutState {
   return { name, body };
+}
+
+function toCategory(entry: CategoryEntry): CategoryState {
+  const translated = Object.entries(entry.locales ?? {}).map(([locale, words]) => [
+    normalizeLocale(locale) ?? locale,
+    words,
+  ]);
+  return {
+    slug: entry.slug,
+    name: entry.name,
+    description: entry.description ?? '',
+    kind: entry.kind ?? 'transactional',
+    default: entry.default ?? true,
+    channel_defaults: entry.channel_defaults ?? {},
+    channels: entry.channels ?? null,
+    quiet_hours: entry.quiet_hours ?? 'respect',
+    locales: Object.fromEntries(translated),
+  };
 }
 
 function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserState {
@@ -188,8 +214,9 @@ function toApplication({ slug, name, events }: ApplicationEntry): ApplicationSta
   return { slug, name, events: events?.map(toEvent) };
 }
 
-function toEvent({ slug, name, active = true, notifications }: EventEntry): EventState {
-  return { slug, name, active, notifications: notifications?.map(toNotification) };
+function toEvent({ slug, name, active = true, category = generalSlug, notifications }: EventEntry): EventState {
+  const named = category === generalSlug ? null : category;
+  return { slug, name, active, category: named, notifications: notifications?.map(toNotification) };
 }
 
 function toNotification(entry: NotificationEntry): NotificationState {

@@ -1,0 +1,181 @@
+/** Recipients decide: categories and preferences, from the API to what is sent and why not. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectProblem } from './support/api.ts';
+import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(async () => {
+  await world.checkLedger();
+  await world.close();
+});
+
+const news = { slug: 'news', name: 'Newsletter', kind: 'promotional' };
+const input = (category: Record<string, unknown> = {}) => ({
+  users: ['a@x.test', 'b@x.test'],
+  organization: { categories: [{ ...news, ...category }] },
+  event: { category: 'news' },
+});
+const path = (tenant: Tenant, user = 'a@x.test') => `/api/o/${tenant.slug}/u/${user}/preferences/`;
+
+async function choose(tenant: Tenant, ...preferences: Record<string, unknown>[]) {
+  const answer = await tenant.ask({ method: 'PATCH', path: path(tenant), body: { preferences } });
+  expect(answer.status, answer.text).toBe(200);
+  return answer.body.preferences;
+}
+
+const outcome = async (tenant: Tenant) => tenant.outcomes(await tenant.trigger());
+
+test('who switched it off gets nothing, is told why, and everybody else gets it', async () => {
+  const tenant = await world.tenant(input());
+  await choose(tenant, { category: 'news', channel_type: 'webhook', enabled: false });
+  const occurrence = await tenant.trigger();
+  expect(await tenant.outcomes(occurrence)).toEqual(['a@x.test suppressed: preference.off', 'b@x.test sent']);
+  expect(tenant.received().map(one => one.to)).toEqual(['b@x.test']);
+  const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${occurrence}/why/?user=a@x.test` });
+  expect(why.body.answers[0]).toMatchObject({ outcome: 'suppressed', reason: 'preference.off' });
+  expect(why.body.answers[0].explanation).toMatch(/\(category news by webhook, api on 20\d\d-\d\d-\d\d\)\.$/);
+  const simulated = await tenant.post(`${tenant.event}simulate/`, {});
+  expect(simulated.body.notifications[0]).toMatchObject({ deliveries: 1, suppressed: { 'preference.off': 1 } });
+  expect(simulated.body.deliveries.find((one: { user: string }) => one.user === 'a@x.test')).toMatchObject({
+    reason: 'preference.off',
+    detail: expect.stringContaining('category news by webhook'),
+  });
+});
+
+test('what is chosen between decision and sending counts too', async () => {
+  const tenant = await world.tenant(input());
+  await tenant.post(`/api/o/${tenant.slug}/c/hooks/pause/`);
+  const occurrence = await tenant.trigger();
+  await tenant.until(occurrence, 'pending');
+  await choose(tenant, { enabled: false });
+  await tenant.post(`/api/o/${tenant.slug}/c/hooks/resume/`);
+  expect(await tenant.outcomes(occurrence)).toEqual(['a@x.test suppressed: preference.off', 'b@x.test sent']);
+});
+
+test('required gets through, and the choice holds again when it no longer is', async () => {
+  const tenant = await world.tenant(input({ kind: 'required' }));
+  await choose(tenant, { enabled: false }, { category: 'news', enabled: false });
+  expect(await outcome(tenant)).toEqual(['a@x.test sent', 'b@x.test sent']);
+  const category = `/api/o/${tenant.slug}/categories/news/`;
+  const patched = await tenant.ask({ method: 'PATCH', path: category, body: { kind: 'transactional' } });
+  expect(patched.body).toMatchObject({ slug: 'news', kind: 'transactional', default: true, channels: null });
+  expect(await outcome(tenant)).toEqual(['a@x.test suppressed: preference.off', 'b@x.test sent']);
+});
+
+test('a default that is off waits for a choice, also by channel type', async () => {
+  const tenant = await world.tenant(input({ channel_defaults: { webhook: false } }));
+  await choose(tenant, { category: 'news', enabled: true });
+  expect(await outcome(tenant)).toEqual(['a@x.test sent', 'b@x.test suppressed: preference.off']);
+});
+
+test('a change merges: narrow choices stay, null withdraws, the history has it all', async () => {
+  const tenant = await world.tenant(input());
+  await choose(
+    tenant,
+    { event: 'shop/web/go', enabled: true },
+    { category: 'news', channel_type: 'email', enabled: false },
+  );
+  const all = await choose(tenant, { enabled: false });
+  expect(all).toEqual([
+    { category: null, event: null, channel_type: null, enabled: false, source: 'api', changed_at: expect.any(String) },
+    expect.objectContaining({ category: 'news', channel_type: 'email', enabled: false }),
+    expect.objectContaining({ event: 'shop/web/go', enabled: true }),
+  ]);
+  expect(await outcome(tenant)).toEqual(['a@x.test sent', 'b@x.test sent']);
+  await choose(tenant, { event: 'shop/web/go', enabled: null });
+  expect(await outcome(tenant)).toEqual(['a@x.test suppressed: preference.off', 'b@x.test sent']);
+  const effective = await tenant.ask({ path: `${path(tenant)}effective/?event=shop/web/go` });
+  expect(effective.body).toEqual({
+    event: 'shop/web/go',
+    category: { slug: 'news', name: 'Newsletter', kind: 'promotional' },
+    channels: [
+      { type: 'webhook', enabled: false, decided_by: 'preference', preference: expect.objectContaining(all[0]) },
+    ],
+  });
+  const other = await tenant.ask({ path: `${path(tenant, 'b@x.test')}effective/?category=general` });
+  expect(other.body.channels).toEqual([{ type: 'webhook', enabled: true, decided_by: 'default', preference: null }]);
+  const history = await tenant.ask({ path: `${path(tenant)}history/` });
+  expect(history.body.map((one: { enabled: boolean | null }) => one.enabled)).toEqual([null, false, true, false]);
+  expect(history.body[0]).toMatchObject({ event: 'shop/web/go', source: 'api', changed_by: 'test' });
+});
+
+test('choices made at the same moment are all kept', async () => {
+  const tenant = await world.tenant(input());
+  const types = ['email', 'sms', 'voice', 'whatsapp', 'telegram', 'slack', 'teams', 'discord'];
+  await Promise.all(types.map(channel_type => choose(tenant, { channel_type, enabled: false })));
+  const [row] = await tenant.sql<{ keys: string[] }>(
+    `select array(select jsonb_object_keys(choices) order by 1) as keys from users where organization_id = $1 and email = 'a@x.test'`,
+    tenant.id,
+  );
+  expect(row!.keys).toEqual(types.map(type => `everything ${type}`).sort());
+});
+
+test('what makes no sense is refused by its field', async () => {
+  const tenant = await world.tenant(input());
+  const refused = async (fields: string[], ...preferences: unknown[]) =>
+    expectProblem(
+      await tenant.ask({ method: 'PATCH', path: path(tenant), body: { preferences } }),
+      400,
+      'request.invalid',
+      fields,
+    );
+  await refused(['preferences/0/category'], { category: 'nope', enabled: false });
+  await refused(['preferences/0/event'], { event: 'shop/web/nope', enabled: false });
+  await refused(['preferences/0/event'], { category: 'news', event: 'shop/web/go', enabled: false });
+  await refused(['preferences/0/channel_type'], { channel_type: 'pigeon', enabled: false });
+  await refused(['preferences/1'], { enabled: false }, { enabled: true });
+  await refused(['preferences/0/enabled'], { category: 'news' });
+  expectProblem(await tenant.ask({ path: `${path(tenant)}effective/` }), 400, 'request.invalid', ['event']);
+  expectProblem(await tenant.ask({ path: `${path(tenant)}effective/?event=a/b/c` }), 404, 'event.not_found');
+});
+
+test('a category that events belong to stays, by the API and by a file', async () => {
+  const tenant = await world.tenant(input());
+  const category = `/api/o/${tenant.slug}/categories/news/`;
+  const refused = await tenant.ask({ method: 'DELETE', path: category });
+  expect(refused.body).toMatchObject({ status: 409, code: 'resource.in_use', uses: { events: ['shop/web/go'] } });
+  await expect(tenant.apply({ organization: { categories: [] }, event: { category: 'news' } }, true)).rejects.toThrow(
+    'there is no category "news" (there are general)',
+  );
+  const bare = await tenant.ask({ method: 'PATCH', path: tenant.event, body: { category: null } });
+  expect(bare.body).toMatchObject({ category: 'general' });
+  expect((await tenant.ask({ method: 'DELETE', path: category })).body).toEqual({ deleted: { categories: 1 } });
+});
+
+test('a change of a notification leaves the category of its event alone', async () => {
+  const tenant = await world.tenant(input());
+  const [notification] = (await tenant.ask({ path: `${tenant.event}n/` })).body;
+  await tenant.ask({ method: 'PATCH', path: `${tenant.event}n/${notification.id}/`, body: { priority: 'bulk' } });
+  expect((await tenant.ask({ path: tenant.event })).body).toMatchObject({ category: 'news' });
+});
+
+test('opt-outs of an imported file count before anything is sent', async () => {
+  const tenant = await world.tenant(input());
+  const [list] = (await tenant.ask({ path: `/api/o/${tenant.slug}/p/shop/d/` })).body;
+  const send = (body: string, query = '') =>
+    tenant.ask({
+      method: 'POST',
+      path: `/api/o/${tenant.slug}/p/shop/d/${list.id}/import/${query}`,
+      headers: { 'content-type': 'text/csv' },
+      body,
+    });
+  const answer = await send('email,opt_out\nc@x.test,all\nd@x.test,news general\ne@x.test,no\n');
+  expect(answer.body).toMatchObject({ added: 3, opt_outs: 3 });
+  expect(await outcome(tenant)).toEqual([
+    'a@x.test sent',
+    'b@x.test sent',
+    'c@x.test suppressed: preference.off',
+    'd@x.test suppressed: preference.off',
+    'e@x.test sent',
+  ]);
+  const chosen = await tenant.ask({ path: path(tenant, 'c@x.test') });
+  expect(chosen.body.preferences).toEqual([
+    expect.objectContaining({ category: null, enabled: false, source: 'import' }),
+  ]);
+  expectProblem(await send('email,opt_out\nf@x.test,nope\n'), 400, 'request.invalid', ['row 2/opt_out']);
+  const skipped = await send('email,opt_out\nf@x.test,nope\ng@x.test,\n', '?on_error=skip');
+  expect(skipped.body).toMatchObject({ added: 1, errors_total: 1 });
+});
