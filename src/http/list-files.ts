@@ -13,6 +13,11 @@ const ListImported = Type.Object(
     existing: Type.Integer({ description: 'Members already.' }),
     created_users: Type.Integer(),
     updated_users: Type.Integer({ description: 'Users of whom the file said something new.' }),
+    opt_outs: Type.Optional(
+      Type.Integer({
+        description: 'Where the file has such a column: choices made for people who do not want something.',
+      }),
+    ),
     errors: Type.Array(
       Type.Object({
         row: Type.Integer({ description: 'As spreadsheets number them: the header is row 1.' }),
