@@ -122,6 +122,14 @@ interface Refusal {
   detail?: string;
 }
 
+/**
+ * Whether the trigger itself asked for less. That is no event of anybody's: a trigger that is limited to one of 5,000
+ * people leaves no 4,999 rows behind, and “why not?” finds the reason in its options.
+ */
+export function isLeftOutByTrigger(reason: Reason | undefined): boolean {
+  return reason === 'options.channels' || reason === 'options.limit_to';
+}
+
 /** For one recipient by one channel: where to, or why not. Several addresses only where each is a device of its own. */
 export function decide(
   channel: DecidingChannel,

@@ -38,5 +38,7 @@ export function outcomeOf({ status, reason, due_at, is_held, counts }: OutcomeFa
   if (counts.sent > 0) return 'sent';
   if (counts.cancelled > 0 || reason === 'cancelled') return 'cancelled';
   if (counts.expired > 0 || reason === 'expired') return 'expired';
-  return counts.suppressed > 0 ? 'suppressed' : 'nobody';
+  // It had nobody to go to, or somebody to whom it did not go.
+  const hadNobody = reason === null || reason === 'no_recipients' || reason.startsWith('limit.');
+  return counts.suppressed === 0 && hadNobody ? 'nobody' : 'suppressed';
 }

@@ -14,7 +14,7 @@
  * once: nothing is claimed or read twice. Measured with 100,000 recipients and a provider that does nothing: see
  * bench/fan-out.ts; with one recipient each: bench/everyday.ts.
  */
-import type { Reason } from '../core/decide.ts';
+import { isLeftOutByTrigger, type Reason } from '../core/decide.ts';
 import { roomForDeliveries } from '../core/limits.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { NewDelivery } from '../db/deliveries.ts';
@@ -28,7 +28,7 @@ import {
 } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
 import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
-import { type Decided, decidePage } from '../services/deciding.ts';
+import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
 import { RecipientReader } from '../services/recipients.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
@@ -229,15 +229,12 @@ async function decideOne(
   const mark = () => engine.marker.set(organization_id, id);
   const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit, mark });
   engine.marker.clear();
-  const room = roomForDeliveries(
-    plan.organization.deliveries_per_trigger,
-    occurrence.deliveries,
-    decided.decisions.length,
-  );
-  const isOver = room < decided.decisions.length;
+  const wanted = decided.decisions.filter(({ reason }) => !isLeftOutByTrigger(reason));
+  const room = roomForDeliveries(plan.organization.deliveries_per_trigger, occurrence.deliveries, wanted.length);
+  const isOver = room < wanted.length;
   if (isOver)
     engine.log.warn({ occurrence: id }, 'stopped an occurrence at the limit of deliveries a trigger may have');
-  const decisions = isOver ? decided.decisions.slice(0, room) : decided.decisions;
+  const decisions = isOver ? wanted.slice(0, room) : wanted;
   const cursor = isOver ? null : decided.cursor;
   const fansOut = from !== null || decided.cursor !== null;
   const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
@@ -245,13 +242,18 @@ async function decideOne(
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
-    reason: limitOf(isOver, decided.isOverUserLimit) ?? decided.refused[0]?.reason ?? 'no_recipients',
+    reason: limitOf(isOver, decided.isOverUserLimit) ?? whyNobody(decided),
     deliveries: decisions.map(decision => ({
       ...toDelivery(decision),
       priority: priorityOf(options, decision.notification.priority, fansOut),
       occurrence,
     })),
   };
+}
+
+/** Counts where nothing comes of it: somebody whom the trigger left out, a notification that was for nobody, or no one at all. */
+function whyNobody({ decisions, refused }: DecidedPage): Reason {
+  return decisions.find(({ reason }) => isLeftOutByTrigger(reason))?.reason ?? refused[0]?.reason ?? 'no_recipients';
 }
 
 /** Which limit of the organization left somebody out: kept with the occurrence, also where others were told. */

@@ -2,7 +2,7 @@
  * Why somebody got what they got of an occurrence, or got nothing. What there is explains itself; for the rest the same
  * decisions are made again for this one user, as the event and the user are now.
  */
-import { decide, type Reason, selectChannels } from '../core/decide.ts';
+import { decide, isLeftOutByTrigger, type Reason, selectChannels } from '../core/decide.ts';
 import { explainAbsence, explainDelivery } from '../core/explain.ts';
 import { fold, normalizePhone } from '../core/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
@@ -130,6 +130,10 @@ async function explainOne(
   // Selected, and yet nothing of theirs was found: it may wait in a long queue, or belong to whoever has the same address.
   const channels = selectChannels(notification.channels, usable);
   const decisions = channels.flatMap(channel => decide(channel, selected.person, options, plan.topic));
+  const leftOut = decisions.findLast(({ reason }) => isLeftOutByTrigger(reason))?.reason;
+  if (leftOut && decisions.every(({ reason }) => isLeftOutByTrigger(reason))) {
+    return { deliveries: [], answer: absent(name, leftOut) };
+  }
   const found = await findDeliveriesTo(deps.db, organizationId, occurrence.identifier, {
     notifications: [notification.id],
     channels: channels.map(({ id }) => id),
