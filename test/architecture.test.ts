@@ -163,6 +163,17 @@ describe('the table of routes', () => {
   }
 });
 
+describe('the documents', () => {
+  test.each(['CONTRIBUTING.md', 'docs/architecture.md'])('%s names files that there are', name => {
+    const root = path.join(src, '..');
+    const text = readFileSync(path.join(root, name), 'utf8');
+    const named = [...text.matchAll(/`((?:[\w-]+\/)+[\w.-]+\.tsx?|[\w-]+\/)`/g)].map(([, file]) => file!);
+    const missing = named.filter(file => ![root, src].some(folder => existsSync(path.join(folder, file))));
+    expect(missing.map(file => `${file}: name the file that took its place`)).toEqual([]);
+    expect(named.length).toBeGreaterThan(10);
+  });
+});
+
 describe('what a layer adds', () => {
   test('a service does more than re-export a query', () => {
     const evading = files

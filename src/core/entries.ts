@@ -111,7 +111,7 @@ export function fieldsOf<Entry>($id: string, entry: TSchema, fields: string[]) {
 }
 
 /** Without a union where that is possible: its mistakes are told once. */
-export function orNull(schema: TSchema): TSchema {
+function orNull(schema: TSchema): TSchema {
   const { type, enum: values } = schema as { type?: string; enum?: unknown[] };
   if (values) return { ...schema, ...(type && { type: [type, 'null'] }), enum: [...values, null] } as TSchema;
   return type ? ({ ...schema, type: [type, 'null'] } as unknown as TSchema) : Type.Union([schema, Type.Null()]);

@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import { sha256 } from './tokens.ts';
 
-export const recoveryCodeCount = 10;
+const recoveryCodeCount = 10;
 const alphabet = '23456789abcdefghjkmnpqrstuvwxyz';
 const length = 16;
 

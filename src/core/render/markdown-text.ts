@@ -74,7 +74,7 @@ export function toText(blocks: readonly Block[], values: Values): string {
 }
 
 /** A line's worth of plain text, without addresses: for tables in formats that have none. */
-export function plainInlines(inlines: readonly Inline[], values: Values): string {
+function plainInlines(inlines: readonly Inline[], values: Values): string {
   return writeInlines(inlines, values, { ...textMarks, link: (_url, inner) => inner }).replace(/\s+/g, ' ');
 }
 
