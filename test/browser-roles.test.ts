@@ -107,7 +107,7 @@ describe('an owner', () => {
       host: '127.0.0.1',
       from: 'a@demo.test',
       user: 'bell',
-      password: 'silenceMissing-hush',
+      password: 'hush-hush',
     };
     const channel = { slug: 'server', name: 'Server', type: 'email', providers: [provider] };
     await ask({ method: 'POST', path: '/api/o/demo/c/', body: channel });

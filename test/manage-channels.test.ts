@@ -24,7 +24,7 @@ const smtp = {
   host: 'mail.acme.test',
   from: 'a@acme.test',
   user: 'bell',
-  password: 'silenceMissing-hush',
+  password: 'hush-hush',
 };
 const channel = (slug: string, more: object = {}) => ({ slug, name: slug, type: 'email', providers: [smtp], ...more });
 const make = (slug: string, more: object = {}) =>
@@ -92,11 +92,11 @@ describe('a change', () => {
     // As it was read, with one setting changed.
     const sent = await ask({ method: 'PATCH', path, body: { providers: [{ ...first, from: 'b@acme.test' }] } });
     expect(sent.body.providers, sent.text).toEqual([{ ...first, from: 'b@acme.test' }]);
-    expect(await storedPassword('changed')).toBe('silenceMissing-hush');
+    expect(await storedPassword('changed')).toBe('hush-hush');
     await ask({ method: 'PATCH', path, body: { providers: [{ ...smtp, password: 'new-words' }] } });
     expect(await storedPassword('changed')).toBe('new-words');
     const { text } = await ask({ path: '/api/o/acme/audit/' });
-    expect(text).not.toMatch(/silenceMissing-hush|new-words/);
+    expect(text).not.toMatch(/hush-hush|new-words/);
   });
 
   test('removes a secret by null, together with what needs it', async () => {
@@ -107,7 +107,7 @@ describe('a change', () => {
     expect(half.body.errors, half.text).toEqual({
       'providers/0/password': [expect.stringMatching(/together with user/)],
     });
-    expect(await storedPassword('removed')).toBe('silenceMissing-hush');
+    expect(await storedPassword('removed')).toBe('hush-hush');
     const whole = await ask({ method: 'PATCH', path: at, body: { providers: [open] } });
     expect([whole.status, whole.body.providers[0].secrets_set], whole.text).toEqual([200, []]);
     const { secrets } = await service.runtime.deps.db
@@ -188,7 +188,7 @@ describe('a change', () => {
     expect(swapped.status, swapped.text).toBe(200);
     expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual([
       'of-the-other',
-      'silenceMissing-hush',
+      'hush-hush',
     ]);
   });
 
@@ -206,7 +206,7 @@ describe('a change', () => {
     expect((await swap({ ...other, rate: 25 }, first)).status).toBe(200);
     expect([await storedPassword('accounts', 0), await storedPassword('accounts', 1)]).toEqual([
       'of-the-other',
-      'silenceMissing-hush',
+      'hush-hush',
     ]);
     const given = await swap({ ...first, rate: 1, password: 'p1' }, { ...other, rate: 2, password: 'p2' });
     expect(given.status, given.text).toBe(200);

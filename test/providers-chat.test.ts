@@ -14,7 +14,7 @@ describe('a Teams workflow', () => {
     const { seen, outcome } = await wire.send(teams, { content: { card } });
     expect(seen.method).toBe('POST');
     expect(seen.path).toBe(
-      '/workflows/hushworkflowhush/triggers/manual/paths/invoke?api-version=1&sig=silenceMissing-hush_hush-hush',
+      '/workflows/hushworkflowhush/triggers/manual/paths/invoke?api-version=1&sig=hush-hush_hush-hush',
     );
     expect(seen.headers['content-type']).toBe('application/json; charset=utf-8');
     expect(bodyOf(seen)).toEqual({
@@ -42,7 +42,7 @@ describe('a Discord webhook', () => {
     const { seen } = await wire.send(discord, { content: { markup: 'Hello **Jane** @everyone' } });
     expect([seen.method, seen.path]).toEqual([
       'POST',
-      '/api/v10/webhooks/223704706495545344/silenceMissing-hush_hush-hush?wait=true',
+      '/api/v10/webhooks/223704706495545344/hush-hush_hush-hush?wait=true',
     ]);
     expect(seen.headers['content-type']).toBe('application/json');
     expect(bodyOf(seen)).toEqual({
@@ -80,7 +80,7 @@ describe('a Discord webhook', () => {
 describe('a Telegram bot', () => {
   it('sends HTML to a chat', async () => {
     const { seen } = await wire.send(telegram, { content: { title: 'a < b', markup: 'Hello <b>Jane</b>' } });
-    expect([seen.method, seen.path]).toEqual(['POST', '/bot123456:silenceMissing-hush_hush-hush-hush/sendMessage']);
+    expect([seen.method, seen.path]).toEqual(['POST', '/bot123456:hush-hush_hush-hush-hush/sendMessage']);
     expect(seen.headers['content-type']).toBe('application/json');
     expect(bodyOf(seen)).toEqual({
       chat_id: '987654321',

@@ -135,7 +135,7 @@ describe('TLS', () => {
 });
 
 describe('signing in', () => {
-  const auth = { user: 'acme', password: 'silenceMissing-hush' };
+  const auth = { user: 'acme', password: 'hush-hush' };
 
   it('comes after TLS unless told otherwise', async () => {
     const settings = { ...auth, starttls: undefined, ca: certificate };

@@ -44,7 +44,7 @@ describe('on the wire', () => {
     const { seen } = await send(sendgrid, { changes: { reply_to: 'Help <help@acme.test>' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v3/mail/send']);
     expect(seen.headers).toMatchObject({
-      authorization: 'Bearer SG.silenceMissing.silenceMissing-hush',
+      authorization: 'Bearer SG.hush.hush-hush',
       'content-type': 'application/json',
     });
     expect(JSON.parse(seen.body)).toEqual({
@@ -100,7 +100,7 @@ describe('on the wire', () => {
     const { seen } = await send(mailjet, { changes: { reply_to: 'help@acme.test' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v3.1/send']);
     expect(seen.headers).toMatchObject({
-      authorization: basic('silenceMissing-key-1:silenceMissing-secret'),
+      authorization: basic('hush-key-1:hush-secret'),
       'content-type': 'application/json',
     });
     expect(JSON.parse(seen.body)).toEqual({
@@ -138,7 +138,7 @@ describe('on the wire', () => {
     const { seen } = await send(postmark, { changes });
     expect([seen.method, seen.path]).toEqual(['POST', '/email']);
     expect(seen.headers).toMatchObject({
-      'x-postmark-server-token': 'silenceMissing-token',
+      'x-postmark-server-token': 'hush-token',
       'content-type': 'application/json',
       accept: 'application/json',
     });
@@ -198,7 +198,7 @@ describe('on the wire', () => {
     expect([seen.method, seen.path]).toEqual(['POST', '/v2/email/outbound-emails']);
     expect(seen.headers).toMatchObject({
       'content-type': 'application/json',
-      'x-amz-security-token': 'silenceMissing-session',
+      'x-amz-security-token': 'hush-session',
     });
     expect(JSON.parse(seen.body)).toEqual({
       FromEmailAddress: '"Acme" <no-reply@acme.test>',
@@ -222,7 +222,7 @@ describe('on the wire', () => {
       ConfigurationSetName: 'set-1',
     });
     expect(seen.headers.authorization).toBe(
-      sign(seen, 'AKIAEXAMPLEEXAMPLE', 'silenceMissing/silenceMissing+silenceMissing', 'eu-central-1'),
+      sign(seen, 'AKIAEXAMPLEEXAMPLE', 'hush/hush+hush', 'eu-central-1'),
     );
   });
 
@@ -275,7 +275,7 @@ describe('settings', () => {
   const endpoints = [
     'https://api.test',
     'http://127.0.0.1:80/base/',
-    'https://user:silenceMissing@api.test',
+    'https://user:hush@api.test',
     'ftp://api.test',
   ];
   it.each(Object.entries(emailCases))('%s keeps its keys secret and its endpoint free of them', (_, suite) => {
@@ -309,8 +309,8 @@ describe('an answer’s words', () => {
   });
 
   it('lose their secrets before they are cut, so that no half of one is left', () => {
-    const reason = toReason(`${'x'.repeat(290)} silenceMissing-hush-hush`, ['silenceMissing-hush-hush']);
-    expect(reason).not.toContain('silenceMissing');
+    const reason = toReason(`${'x'.repeat(290)} hush-hush-hush`, ['hush-hush-hush']);
+    expect(reason).not.toContain('hush');
     expect(reason.length).toBeLessThanOrEqual(300);
   });
 });

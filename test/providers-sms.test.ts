@@ -11,7 +11,7 @@ describe('twilio', () => {
   it('gets a form with the number, the sender and the text', async () => {
     const { seen } = await wire.send(twilio, { content: { title: 'not sent', text: 'Paid: 100 % & more + ü' } });
     expect([seen.method, seen.path]).toEqual(['POST', `/2010-04-01/Accounts/${account}/Messages.json`]);
-    expect(seen.headers.authorization).toBe(basic(`${account}:silenceMissing-token`));
+    expect(seen.headers.authorization).toBe(basic(`${account}:hush-token`));
     expect(seen.headers['content-type']).toBe('application/x-www-form-urlencoded');
     expect(Object.fromEntries(new URLSearchParams(seen.body))).toEqual({
       To: '+15555550123',
@@ -25,7 +25,7 @@ describe('twilio', () => {
     const service = `MG${'e'.repeat(32)}`;
     const { seen } = await wire.send(twilio, { settings: { api_key_sid: key, from: service } });
     expect(seen.path).toContain(account);
-    expect(seen.headers.authorization).toBe(basic(`${key}:silenceMissing-token`));
+    expect(seen.headers.authorization).toBe(basic(`${key}:hush-token`));
     const form = new URLSearchParams(seen.body);
     expect([form.get('MessagingServiceSid'), form.has('From')]).toEqual([service, false]);
   });
@@ -65,7 +65,7 @@ describe('vonage', () => {
   it('gets a message of its Messages API, numbers without plus', async () => {
     const { seen } = await wire.send(vonage, { settings: { from: '+447700900001' } });
     expect([seen.method, seen.path]).toEqual(['POST', '/v1/messages']);
-    expect(seen.headers.authorization).toBe(basic('abcd1234:silenceMissing-secret'));
+    expect(seen.headers.authorization).toBe(basic('abcd1234:hush-secret'));
     expect(seen.headers['content-type']).toBe('application/json');
     expect(JSON.parse(seen.body)).toEqual({
       message_type: 'text',

@@ -14,7 +14,7 @@ const cases = { ...emailCases, ...chatCases } as unknown as Record<string, Compl
 
 /** Those that speak no HTTP, with complete settings. */
 const others: Record<string, Record<string, unknown>> = {
-  smtp: { host: '127.0.0.1', user: 'acme', password: 'silenceMissing', from: 'Acme <no-reply@acme.test>' },
+  smtp: { host: '127.0.0.1', user: 'acme', password: 'hush', from: 'Acme <no-reply@acme.test>' },
   inbox: {},
   sandbox: {},
 };
@@ -145,7 +145,7 @@ describe('settings', () => {
   it('refuse addresses with a password in them, which would be shown', () => {
     for (const [name, provider] of all) {
       for (const { field } of fieldsOf(provider).filter(({ field }) => /^(url|endpoint)$/.test(field))) {
-        const entry = { ...settingsOf(name), use: name, [field]: 'https://me:silenceMissing@acme.test/x/y' };
+        const entry = { ...settingsOf(name), use: name, [field]: 'https://me:hush@acme.test/x/y' };
         expect(checkEntry(providers, entry, ''), `${name}.${field}`).toMatchObject([{ field }]);
       }
     }

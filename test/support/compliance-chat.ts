@@ -38,12 +38,12 @@ export const chatCases = {
     provider: twilio,
     settings: url => ({
       account_sid: account,
-      auth_token: 'silenceMissing-token',
+      auth_token: 'hush-token',
       from: '+15555550100',
       endpoint: url,
     }),
     address: '+15555550123',
-    secrets: ['silenceMissing-token', base64(`${account}:silenceMissing-token`)],
+    secrets: ['hush-token', base64(`${account}:hush-token`)],
     answers: {
       accepted: json(201, { sid: 'SM0123456789abcdef', status: 'queued', error_code: null }),
       id: 'SM0123456789abcdef',
@@ -53,9 +53,9 @@ export const chatCases = {
 
   vonage: {
     provider: vonage,
-    settings: url => ({ api_key: 'abcd1234', api_secret: 'silenceMissing-secret', from: 'Acme', endpoint: url }),
+    settings: url => ({ api_key: 'abcd1234', api_secret: 'hush-secret', from: 'Acme', endpoint: url }),
     address: '+447700900000',
-    secrets: ['silenceMissing-secret', base64('abcd1234:silenceMissing-secret')],
+    secrets: ['hush-secret', base64('abcd1234:hush-secret')],
     answers: {
       accepted: json(202, { message_uuid: 'aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab' }),
       id: 'aaaaaaaa-bbbb-4ccc-8ddd-0123456789ab',
@@ -94,10 +94,10 @@ export const chatCases = {
   'teams-workflow': {
     provider: teamsWorkflow,
     settings: url => ({
-      url: `${url}/workflows/hushworkflowhush/triggers/manual/paths/invoke?api-version=1&sig=silenceMissing-hush_hush-hush`,
+      url: `${url}/workflows/hushworkflowhush/triggers/manual/paths/invoke?api-version=1&sig=hush-hush_hush-hush`,
     }),
     address: 'room team',
-    secrets: ['silenceMissing-hush_hush-hush', 'hushworkflowhush'],
+    secrets: ['hush-hush_hush-hush', 'hushworkflowhush'],
     answers: {
       accepted: { status: 202 },
       refused: words => json(400, { error: { code: 'TriggerInputSchemaMismatch', message: words } }),
@@ -106,9 +106,9 @@ export const chatCases = {
 
   'discord-webhook': {
     provider: discordWebhook,
-    settings: url => ({ url: `${url}/api/webhooks/223704706495545344/silenceMissing-hush_hush-hush` }),
+    settings: url => ({ url: `${url}/api/webhooks/223704706495545344/hush-hush_hush-hush` }),
     address: 'room team',
-    secrets: ['silenceMissing-hush_hush-hush'],
+    secrets: ['hush-hush_hush-hush'],
     answers: {
       accepted: json(200, { id: '1234567890', type: 0, content: 'Hello' }),
       id: '1234567890',
@@ -119,9 +119,9 @@ export const chatCases = {
 
   'telegram-bot': {
     provider: telegramBot,
-    settings: url => ({ token: '123456:silenceMissing-hush_hush-hush-hush', endpoint: url }),
+    settings: url => ({ token: '123456:hush-hush_hush-hush-hush', endpoint: url }),
     address: '987654321',
-    secrets: ['123456:silenceMissing-hush_hush-hush-hush', 'silenceMissing-hush_hush-hush-hush'],
+    secrets: ['123456:hush-hush_hush-hush-hush', 'hush-hush_hush-hush-hush'],
     answers: {
       accepted: json(200, { ok: true, result: { message_id: 42, date: 1700000000 } }),
       id: '42',
@@ -132,17 +132,17 @@ export const chatCases = {
 
   'standard-webhooks': {
     provider: standardWebhooks,
-    settings: url => ({ url: `${url}/hook`, secret: `whsec_${base64('silenceMissing-hush-hush-hush-hush')}` }),
+    settings: url => ({ url: `${url}/hook`, secret: `whsec_${base64('hush-hush-hush-hush-hush')}` }),
     address: 'jane@acme.test',
-    secrets: [base64('silenceMissing-hush-hush-hush-hush')],
+    secrets: [base64('hush-hush-hush-hush-hush')],
     answers: { accepted: { status: 204 }, refused: words => ({ status: 422, body: words }) },
   } satisfies ComplianceCase<typeof standardWebhooks.settings>,
 
   vapid: {
     provider: vapid,
     settings: () => ({ subject: 'mailto:ops@acme.test', ...vapidKeys }),
-    address: url => browser.subscribe(`${url}/push/silenceMissing-subscription-hush`),
-    secrets: ['silenceMissing-subscription-hush', vapidKeys.private_key],
+    address: url => browser.subscribe(`${url}/push/hush-subscription-hush`),
+    secrets: ['hush-subscription-hush', vapidKeys.private_key],
     answers: {
       accepted: { status: 201, headers: { location: 'https://push.test/m/message-7' } },
       id: 'message-7',

@@ -18,8 +18,8 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 export const emailCases = {
   sendgrid: {
     provider: sendgrid,
-    settings: url => ({ api_key: 'SG.silenceMissing.silenceMissing-hush', from, endpoint: url }),
-    secrets: ['SG.silenceMissing.silenceMissing-hush'],
+    settings: url => ({ api_key: 'SG.hush.hush-hush', from, endpoint: url }),
+    secrets: ['SG.hush.hush-hush'],
     answers: {
       accepted: { status: 202, headers: { 'x-message-id': '14c5d75ce93.dfd.64b469' } },
       id: '14c5d75ce93.dfd.64b469',
@@ -40,8 +40,8 @@ export const emailCases = {
 
   mailjet: {
     provider: mailjet,
-    settings: url => ({ api_key: 'silenceMissing-key-1', secret_key: 'silenceMissing-secret', from, endpoint: url }),
-    secrets: ['silenceMissing-key-1', 'silenceMissing-secret', base64('silenceMissing-key-1:silenceMissing-secret')],
+    settings: url => ({ api_key: 'hush-key-1', secret_key: 'hush-secret', from, endpoint: url }),
+    secrets: ['hush-key-1', 'hush-secret', base64('hush-key-1:hush-secret')],
     answers: {
       accepted: {
         // Written out: the number has more digits than JavaScript keeps.
@@ -62,8 +62,8 @@ export const emailCases = {
 
   postmark: {
     provider: postmark,
-    settings: url => ({ server_token: 'silenceMissing-token', from, endpoint: url }),
-    secrets: ['silenceMissing-token'],
+    settings: url => ({ server_token: 'hush-token', from, endpoint: url }),
+    secrets: ['hush-token'],
     answers: {
       accepted: json(200, {
         To: 'jane@acme.test',
@@ -93,12 +93,12 @@ export const emailCases = {
     settings: url => ({
       region: 'eu-central-1',
       access_key_id: 'AKIAEXAMPLEEXAMPLE',
-      secret_access_key: 'silenceMissing/silenceMissing+silenceMissing',
-      session_token: 'silenceMissing-session',
+      secret_access_key: 'hush/hush+hush',
+      session_token: 'hush-session',
       from,
       endpoint: url,
     }),
-    secrets: ['silenceMissing/silenceMissing+silenceMissing', 'silenceMissing-session'],
+    secrets: ['hush/hush+hush', 'hush-session'],
     answers: {
       accepted: json(200, { MessageId: '0107018e-f1a2-000000' }),
       id: '0107018e-f1a2-000000',

@@ -26,7 +26,7 @@ export interface Tenant {
   notificationId: number;
   /** Of the event `order-shipped`. */
   otherNotificationId: number;
-  /** `RenderContext` of the organization, of the project `shop`, and of `depot`. */
+  /** `Frame` of the organization, of the project `shop`, and of `depot`. */
   layoutIds: { organization: number; project: number; otherProject: number };
   /** A user's name: jane@<slug>.test. */
   username: string;
@@ -140,7 +140,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     notifications.push(notification_id);
   }
 
-  const frame = { name: 'RenderContext', name_key: 'frame', body: '{{ content }}' };
+  const frame = { name: 'Frame', name_key: 'frame', body: '{{ content }}' };
   const layoutIds = {
     organization: (await insert(db, 'layouts', { ...own, ...frame })).id,
     project: (await insert(db, 'layouts', { ...inShop, ...frame })).id,

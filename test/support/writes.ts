@@ -93,7 +93,7 @@ export const writes: Record<string, Write> = {
   testNotification: { body: () => ({ channel: 'mail', to: 'a@acme.test' }), action: 'test', noun: 'notification' },
   createOrganizationLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
   createProjectLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
-  patchOrganizationLayout: { body: () => ({ name: `RenderContext ${++count}` }), action: 'update', noun: 'layout' },
+  patchOrganizationLayout: { body: () => ({ name: `Frame ${++count}` }), action: 'update', noun: 'layout' },
   patchProjectLayout: { body: () => ({ body: `${++count} {{ content }}` }), action: 'update', noun: 'layout' },
   patchOrganization: { body: () => ({ name: `Acme ${++count}` }), action: 'update', noun: 'organization' },
   deleteNotification: { action: 'delete', noun: 'notification' },
