@@ -2,6 +2,7 @@
 import { checkChart } from './chart.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
+import { checkMetrics } from './metrics.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
@@ -13,6 +14,7 @@ const checks: Record<string, () => Promise<string>> = {
   compose: checkCompose,
   systemd: checkSystemd,
   proxies: checkProxies,
+  metrics: checkMetrics,
 };
 
 const wanted = process.argv.slice(2);

@@ -9,6 +9,7 @@ import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
 import type { RenderSnapshots } from '../services/render-snapshots.ts';
 import type { Limits } from './limits.ts';
+import type { Meters } from './meters.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
 import type { WorkMarker } from './work-marker.ts';
@@ -28,6 +29,7 @@ export interface Engine {
   missingVariables: MissingVariables;
   limits: Limits;
   marker: WorkMarker;
+  meters: Meters;
   log: Log;
   /** For each queue and class of priority, the organization that had the last turn. */
   turns: Record<Queue, number[]>;

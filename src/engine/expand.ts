@@ -53,6 +53,8 @@ export interface Room {
 interface Given extends NewDelivery {
   /** Whether its channel has limits. */
   isLimited: boolean;
+  /** Of its channel. */
+  type: string;
   occurrence: ClaimedOccurrence;
   person: Person;
 }
@@ -88,6 +90,8 @@ export async function expandAccepted(
   );
   const { after, isAll } = nextTurn(turn, claimed);
   engine.turns.accepted[priority] = after;
+  engine.meters.batch('expand', pages.length);
+  engine.meters.expanded(pages);
   if (claimed.length === 0 && turn.after === 0) return undefined;
   return toExpanded(pages, stored, isAll && pages.length === claimed.length);
 }
@@ -107,7 +111,10 @@ export async function expandNextPage(
   if (!occurrence) return turn.after === 0 ? undefined : toExpanded([], [], false);
   const page = await decideSafely(engine, new RecipientReader(readers(engine), true), occurrence, room.page(priority));
   deferOverflow([page], room);
-  return toExpanded([page], await storePageAcrossTenants(engine.hot, owner, page), false);
+  const stored = await storePageAcrossTenants(engine.hot, owner, page);
+  engine.meters.batch('expand', 1);
+  engine.meters.expanded([page]);
+  return toExpanded([page], stored, false);
 }
 
 function afterOf({ turns }: Engine, queue: Queue, priority: number): number {
@@ -259,6 +266,7 @@ function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
     status: reason ? 'suppressed' : 'sending',
     reason: reason ?? null,
     user_version: person.version,
+    type: channel.type,
     isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,
   };
