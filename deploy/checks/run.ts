@@ -8,8 +8,8 @@ import { Skipped } from './support.ts';
 
 /** Each returns what it saw, in a line. */
 const checks: Record<string, () => Promise<string>> = {
-  package: checkPackage,
   image: checkImage,
+  package: checkPackage,
   chart: checkChart,
   compose: checkCompose,
   systemd: checkSystemd,
