@@ -26,7 +26,7 @@ function packedFile(): Promise<string> {
   return packing;
 }
 
-export function usePacked(file: string): void {
+export function rememberPacked(file: string): void {
   packing ??= Promise.resolve(file);
 }
 
