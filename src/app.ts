@@ -183,6 +183,7 @@ export async function startService(
   const metrics = createMetrics({
     deps,
     engineCounts,
+    ...(engine && { readEngine: () => engine.readMetrics() }),
     pool: () => ({
       total: database.pool.totalCount,
       idle: database.pool.idleCount,

@@ -230,6 +230,7 @@ const acrossTenants: Record<string, string> = {
   listLiveWorkersAcrossTenants: 'workers are no tenant’s',
   noteRoundAcrossTenants: 'workers are no tenant’s',
   deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
+  countDueAcrossTenants: 'the backlog of the whole installation',
   listOverdueAcrossTenants: 'workers serve everybody; one row of each organization is read',
   listRetentionsAcrossTenants: 'maintenance: what each organization keeps',
   listSealedChannelsAcrossTenants: 'the key that encrypts is the whole installation’s',

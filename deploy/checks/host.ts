@@ -64,7 +64,11 @@ export async function checkProxies(): Promise<string> {
     const example = await readFile(path.join(root, 'deploy/nginx/belfry.conf'), 'utf8');
     const local = example.replace(/\/etc\/\S+fullchain\.pem/, certificate).replace(/\/etc\/\S+privkey\.pem/, key);
     await writeFile(path.join(folder, 'belfry.conf'), local);
-    const main = `error_log stderr; pid ${folder}/pid; events {} http { access_log off; include ${folder}/belfry.conf; }`;
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
+      name => `${name}_temp_path ${folder}/${name};`,
+    );
+    const http = `access_log off; ${paths.join(' ')} include ${folder}/belfry.conf;`;
+    const main = `error_log stderr; pid ${folder}/pid; events {} http { ${http} }`;
     await writeFile(path.join(folder, 'nginx.conf'), main);
     await run('nginx', ['-t', '-q', '-p', folder, '-c', path.join(folder, 'nginx.conf')]);
     done.push('nginx takes its example');

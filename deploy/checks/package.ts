@@ -20,10 +20,14 @@ interface Manifest {
 
 let packing: Promise<string> | undefined;
 
-/** The packed file; packed once for all checks. */
-export function packedFile(): Promise<string> {
+/** The packed file; the image's, where that was built before. */
+function packedFile(): Promise<string> {
   packing ??= pack();
   return packing;
+}
+
+export function rememberPacked(file: string): void {
+  packing ??= Promise.resolve(file);
 }
 
 async function pack(): Promise<string> {

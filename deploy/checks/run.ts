@@ -2,17 +2,19 @@
 import { checkChart } from './chart.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
+import { checkMetrics } from './metrics.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
 /** Each returns what it saw, in a line. */
 const checks: Record<string, () => Promise<string>> = {
-  package: checkPackage,
   image: checkImage,
+  package: checkPackage,
   chart: checkChart,
   compose: checkCompose,
   systemd: checkSystemd,
   proxies: checkProxies,
+  metrics: checkMetrics,
 };
 
 const wanted = process.argv.slice(2);

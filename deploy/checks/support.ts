@@ -11,7 +11,8 @@ export const root: string = fileURLToPath(new URL('../../', import.meta.url));
 /** What cannot be checked on this machine; the message says why. */
 export class Skipped extends Error {}
 
-const timeoutMs = 60_000;
+/** Generous: on a quiet machine nothing takes a tenth of it. */
+const timeoutMs = 300_000;
 
 /** Without settings of Belfry that the shell happens to have. */
 export function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {

@@ -1,5 +1,6 @@
 /** Facts about the database itself, whoever's data it holds. */
 import { type RawBuilder, sql } from 'kysely';
+import { priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
 import { type Queue, queues } from './turns.ts';
 
@@ -13,6 +14,31 @@ export async function describeServerAcrossTenants(db: Db): Promise<{ version: st
 export interface Overdue {
   priority: number;
   ms: number;
+}
+
+/** What is due of each class, counted no further than `most` for each queue: a backlog of millions costs no more. */
+export async function countDueAcrossTenants(db: Db, most: number): Promise<{ priority: number; count: number }[]> {
+  const counts = Object.values(queues).flatMap(({ table, waiting }) =>
+    [...priorities.keys()].map(
+      priority => sql`
+        select ${priority}::int as priority, count(*)::int as count from (
+          select due_at from ${sql.table(table)} where ${sql.raw(waiting)} and priority = ${priority} limit ${most}
+        ) waiting where due_at <= now()`,
+    ),
+  );
+  return db.transaction().execute(async trx => {
+    await forceIndexes(trx);
+    const { rows } = await sql<{ priority: number; count: number }>`
+      select priority, sum(count)::int as count from (${sql.join(counts, sql` union all `)}) counted
+      group by priority order by priority`.execute(trx);
+    return rows;
+  });
+}
+
+async function forceIndexes(trx: Db): Promise<void> {
+  await sql`
+    select set_config(name, 'off', true)
+    from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashagg']) as name`.execute(trx);
 }
 
 /**
@@ -33,9 +59,7 @@ export async function listOverdueAcrossTenants(db: Db): Promise<Overdue[]> {
       select priority, due_at from walked where due_at <= now()`;
   };
   return db.transaction().execute(async trx => {
-    await sql`
-      select set_config(name, 'off', true)
-      from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashagg']) as name`.execute(trx);
+    await forceIndexes(trx);
     const { rows } = await sql<Overdue>`
       select priority, (extract(epoch from now() - min(due_at)) * 1000)::float8 as ms from (
         (${heads('accepted')}) union all (${heads('expanding')}) union all (${heads('deliveries')})

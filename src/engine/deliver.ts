@@ -32,6 +32,7 @@ export async function claimSome(
   const { claims, turns } = engine;
   const turn = { priority, after: turns.deliveries[priority] ?? 0, most, owner, shares };
   const claimed = await claimDeliveriesAcrossTenants(claims, turn);
+  engine.meters.batch('claim', claimed.length);
   turns.deliveries[priority] = nextTurn(turn, claimed).after;
   return claimed.length === 0 && turn.after === 0 ? undefined : claimed;
 }
@@ -83,7 +84,10 @@ async function deliverOne(
     engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
     return whenBroken(delivery, error);
   });
-  if (settlement) await engine.outcomes.settle(statisticsOf(settlement, occurrence));
+  if (settlement) {
+    engine.meters.settled(delivery, settlement, occurrence);
+    await engine.outcomes.settle(statisticsOf(settlement, occurrence));
+  }
   return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
 }
 
@@ -97,6 +101,7 @@ async function deliver(
   const { organization_id: organizationId } = delivery;
   const channels = await engine.plans.listChannels(organizationId);
   const channel = channels.find(one => one.id === delivery.channel_id);
+  if (channel) engine.meters.seen(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   const now = Date.now();
   const refused = recheck(delivery, occurrence, person, channel, plan, now);
@@ -145,11 +150,13 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
     return settlementOf(delivery, { ...rests, due_at: new Date(now), provider_index: index + 1, provider_attempts: 0 });
   }
   noteMissing(engine, delivery, outgoing);
-  const inApp = channel.providers[index]!.provider.name === 'inbox';
+  const { name } = channel.providers[index]!.provider;
+  const inApp = name === 'inbox';
   const beganAt = Date.now();
   const outcome = await (inApp
     ? storeInApp(engine, delivery, outgoing)
     : engine.senders.send(channel, index, outgoing));
+  engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
     await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>

@@ -10,6 +10,7 @@ import type { RenderSnapshots } from '../services/render-snapshots.ts';
 import type { UsageMeter } from '../services/usage-meter.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
+import type { Meters } from './meters.ts';
 import type { Outcomes } from './outcomes.ts';
 import type { Senders } from './senders.ts';
 import type { WorkMarker } from './work-marker.ts';
@@ -30,6 +31,7 @@ export interface Engine {
   usage: UsageMeter;
   limits: Limits;
   marker: WorkMarker;
+  meters: Meters;
   log: Log;
   /** For each queue and class of priority, the organization that had the last turn. */
   turns: Record<Queue, number[]>;

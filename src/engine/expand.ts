@@ -54,6 +54,8 @@ export interface Room {
 interface Given extends NewDelivery {
   /** Whether its channel has limits. */
   isLimited: boolean;
+  /** Of its channel. */
+  type: string;
   occurrence: ClaimedOccurrence;
   person: Person;
 }
@@ -89,6 +91,8 @@ export async function expandAccepted(
   );
   const { after, isAll } = nextTurn(turn, claimed);
   engine.turns.accepted[priority] = after;
+  engine.meters.batch('expand', pages.length);
+  engine.meters.expanded(pages);
   if (claimed.length === 0 && turn.after === 0) return undefined;
   return toExpanded(pages, stored, isAll && pages.length === claimed.length);
 }
@@ -113,7 +117,10 @@ export async function expandNextPage(
     room.page(priority),
   );
   deferOverflow([page], room);
-  return toExpanded([page], await storePageAcrossTenants(engine.hot, owner, page), false);
+  const stored = await storePageAcrossTenants(engine.hot, owner, page);
+  engine.meters.batch('expand', 1);
+  engine.meters.expanded([page]);
+  return toExpanded([page], stored, false);
 }
 
 function afterOf({ turns }: Engine, queue: Queue, priority: number): number {
@@ -274,6 +281,7 @@ function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
     reason: reason ?? null,
     detail: detail ?? null,
     user_version: person.version,
+    type: channel.type,
     isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,
   };

@@ -47,6 +47,11 @@ export class InFlight {
     return this.#deliveries.size;
   }
 
+  /** By class. */
+  counts(): number[] {
+    return this.#counts.map(({ total }) => total);
+  }
+
   ids(): number[] {
     return [...this.#deliveries.keys()];
   }

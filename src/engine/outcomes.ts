@@ -11,9 +11,10 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
 
-  constructor(pool: pg.Pool, log: Log) {
+  constructor(pool: pg.Pool, log: Log, onBatch: (size: number) => void = () => {}) {
     this.#batcher = new Batcher(
       async settlements => {
+        onBatch(settlements.length);
         await retryWhileUnavailable(log, 'writing outcomes', () => settleDeliveriesAcrossTenants(pool, settlements));
         return settlements.map(() => undefined);
       },

@@ -18,9 +18,10 @@ import { TenantCache } from '../services/tenant-cache.ts';
 import { UsageMeter } from '../services/usage-meter.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
+import { Meters } from './meters.ts';
 import { Outcomes } from './outcomes.ts';
 import { Senders } from './senders.ts';
-import type { ThreadData, ThreadReport } from './supervisor.ts';
+import type { ThreadData, ThreadReport, ThreadRequest } from './supervisor.ts';
 import { WorkMarker } from './work-marker.ts';
 import { Worker } from './worker.ts';
 
@@ -53,7 +54,12 @@ const { db, pool } = plain;
 const tenantCache = new TenantCache(db);
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
 const senders = new Senders({ outbound });
-const outcomes = new Outcomes(hot.pool, log);
+const meters: Meters = new Meters({
+  inFlight: () => worker.inFlight(),
+  circuits: now => senders.circuits(now),
+  pools: { plain: plain.pool, claims: claims.pool, hot: hot.pool },
+});
+const outcomes = new Outcomes(hot.pool, log, size => meters.batch('settle', size));
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
@@ -63,7 +69,7 @@ const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
 const cipher = createCipher(await openKeyring(settings.keys));
-const worker = new Worker(
+const worker: Worker = new Worker(
   {
     db,
     pool,
@@ -78,6 +84,7 @@ const worker = new Worker(
     usage: new UsageMeter(db),
     limits,
     marker,
+    meters,
     log,
     turns: { accepted: [], expanding: [], deliveries: [] },
   },
@@ -123,7 +130,7 @@ async function noteMissing(): Promise<void> {
 
 const timers = [setInterval(() => marker.beat(), beatEveryMs), setInterval(noteMissing, missingVariablesEveryMs)];
 
-port.once('message', async () => {
+async function stop(): Promise<void> {
   // The beat goes on: what is in flight may take its time.
   await worker.stop();
   for (const timer of timers) clearInterval(timer);
@@ -135,6 +142,11 @@ port.once('message', async () => {
   await rendering.close();
   await Promise.all([plain.close(), claims.close(), hot.close()]);
   port.close();
+}
+
+port.on('message', (request: ThreadRequest) => {
+  if (request === 'stop') void stop();
+  else void meters.read().then(metrics => tell({ kind: 'metrics', metrics }));
 });
 
 await listener.start();

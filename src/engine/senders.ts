@@ -6,12 +6,15 @@ import { canonicalJson } from '../core/json.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
 import type { Outcome, Outgoing, Sender, Tools } from '../providers/sending.ts';
 import type { PlannedChannel, PlannedProvider } from '../services/plans.ts';
+import type { Circuit } from './meters.ts';
 
 const failuresBeforeRest = 10;
 const restMs = 30_000;
 const trialMs = 1_000;
 
 interface Open {
+  type: string;
+  provider: string;
   fingerprint: string;
   sender: Sender;
   line: PrioritySemaphore | undefined;
@@ -63,6 +66,14 @@ export class Senders {
     }
   }
 
+  /** Of every provider that something was sent to. */
+  circuits(now: number): Circuit[] {
+    return [...this.#open.values()].map(({ type, provider, restingUntil }) => {
+      const state = restingUntil === 0 ? 'closed' : restingUntil > now ? 'open' : 'half_open';
+      return { type, provider, state };
+    });
+  }
+
   async close(): Promise<void> {
     const senders = [...this.#open.values()];
     this.#open.clear();
@@ -78,7 +89,8 @@ export class Senders {
     known?.sender.close().catch(() => {});
     const sender = planned.provider.open(planned.settings as never, this.#tools);
     const line = sender.atOnce === undefined ? undefined : new PrioritySemaphore(sender.atOnce);
-    const opened: Open = { fingerprint, sender, line, underWay: 0, failures: 0, restingUntil: 0 };
+    const names = { type: channel.type, provider: planned.provider.name };
+    const opened: Open = { ...names, fingerprint, sender, line, underWay: 0, failures: 0, restingUntil: 0 };
     this.#open.set(name, opened);
     return opened;
   }

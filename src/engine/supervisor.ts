@@ -13,6 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { KeySource } from '../lib/keyring.ts';
+import type { MetricValues } from './meters.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {
@@ -27,13 +28,17 @@ export interface ThreadData {
   marker: SharedArrayBuffer;
 }
 
+/** What the thread is asked for. */
+export type ThreadRequest = 'stop' | 'metrics';
+
 /** What the thread tells. */
 export type ThreadReport =
   | { kind: 'started' }
   | { kind: 'log'; level: 'info' | 'warn' | 'error'; fields: object; message: string }
   /** The worker finished a round under this identity. */
   | { kind: 'round'; worker: number }
-  | { kind: 'missing-variables'; total: number };
+  | { kind: 'missing-variables'; total: number }
+  | { kind: 'metrics'; metrics: MetricValues };
 
 interface SupervisorLog {
   info(fields: object, message: string): void;
@@ -55,6 +60,8 @@ export interface SupervisorOptions {
   onReport(report: ThreadReport): void;
 }
 
+/** Whoever reads metrics does not wait for longer: an engine that stands still has nothing to tell. */
+const metricsMs = 2_000;
 const restartMs = { first: 500, longest: 30_000 };
 /** A thread that ran for so long starts at once when it ends. */
 const soundAfterMs = 60_000;
@@ -81,10 +88,30 @@ export class Supervisor {
     const thread = this.#thread;
     if (!thread) return;
     const ended = new Promise<void>(resolve => thread.once('exit', () => resolve()));
-    thread.postMessage('stop');
+    thread.postMessage('stop' satisfies ThreadRequest);
     await Promise.race([ended, sleep(withinMs, undefined, { ref: false })]);
     await thread.terminate();
     await this.#restarting;
+  }
+
+  /** What the engine counts about itself; undefined when it is not there, or does not answer. */
+  async readMetrics(): Promise<MetricValues | undefined> {
+    const thread = this.#thread;
+    if (!thread) return undefined;
+    const timer = new AbortController();
+    const { promise, resolve } = Promise.withResolvers<MetricValues | undefined>();
+    const hear = (report: ThreadReport) => {
+      if (report.kind === 'metrics') resolve(report.metrics);
+    };
+    const gone = () => resolve(undefined);
+    thread.on('message', hear).once('exit', gone);
+    thread.postMessage('metrics' satisfies ThreadRequest);
+    try {
+      return await Promise.race([promise, sleep(metricsMs, undefined, { ref: false, signal: timer.signal })]);
+    } finally {
+      thread.off('message', hear).off('exit', gone);
+      timer.abort();
+    }
   }
 
   async #launch(): Promise<void> {

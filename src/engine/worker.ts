@@ -62,6 +62,11 @@ export class Worker {
     engine.limits.onRoom = () => this.#wake();
   }
 
+  /** Messages in flight, by class. */
+  inFlight(): number[] {
+    return this.#inFlight.counts();
+  }
+
   async start(): Promise<void> {
     await this.#acquireLease();
     this.#running = Promise.all([this.#work(), this.#recover()]);

@@ -1,19 +1,32 @@
 /**
- * What Prometheus reads: requests by route and status, their time, the connection pool, the event loop. Beside the API or
+ * What Prometheus reads: requests by route and status, their time, the connection pool, the event loop, the backlog, and
+ * what the engine of this process counts (engine/meters.ts). Beside the API or
  * on a port of their own, and behind a token if there is one. No caller can add to the labels: routes are those of the
  * table, and what is none of them, or comes with a method that no route takes, is counted under one name.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
+import { registerBacklog } from './metrics-backlog.ts';
 
 export interface MetricsSources {
   deps: Deps;
   /** What the engine of this process has told. */
   engineCounts: { missingVariables: number };
+  /** What the engine's thread counts about itself; undefined when it does not answer. Absent: this process has none. */
+  readEngine?: () => Promise<MetricObjectWithValues<MetricValue<string>>[] | undefined>;
   /** Gauges of the connection pool, read when somebody looks. */
   pool: () => { total: number; idle: number; waiting: number };
 }
@@ -26,7 +39,7 @@ export interface Metrics {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Metrics {
+export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsSources): Metrics {
   const registry = new Registry();
   // From the first time on that somebody reads them: it takes a clock that wakes the process, which should sleep when idle.
   let startDefaults = () => {
@@ -77,6 +90,15 @@ export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Met
     },
   });
 
+  registerBacklog(registry, deps.db);
+  const engineUp =
+    readEngine &&
+    new Gauge({
+      name: 'belfry_engine_up',
+      help: "Whether this process's engine answers.",
+      registers: [registry],
+    });
+
   return {
     observe(given, route = 'none', status, elapsed) {
       const method = methods.has(given) ? given : 'other';
@@ -85,7 +107,11 @@ export function createMetrics({ deps, engineCounts, pool }: MetricsSources): Met
     },
     async read() {
       startDefaults();
-      return { type: registry.contentType, text: await registry.metrics() };
+      const engine = await readEngine?.();
+      engineUp?.set(engine ? 1 : 0);
+      const parts = [await registry.metrics()];
+      if (engine) parts.push(await AggregatorRegistry.aggregate([engine]).metrics());
+      return { type: registry.contentType, text: parts.join('\n') };
     },
   };
 }

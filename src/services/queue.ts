@@ -3,7 +3,7 @@
  * of its work. A worker that lives but fails in every round looks well from outside; only this tells.
  */
 import { type Priority, priorities } from '../core/trigger.ts';
-import { listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
+import { countDueAcrossTenants, listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
 import type { Db } from '../db/pool.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
 
@@ -39,6 +39,30 @@ export class WorkerRounds {
     this.#notedAt = now;
     noteRoundAcrossTenants(this.#db, workerId).catch(this.#onError);
   }
+}
+
+/** Counted no further for each class and queue. */
+const mostCounted = 100_000;
+
+export interface Backlog {
+  /** Workers that are running, wherever. */
+  workers: number;
+  /** What is due and not yet being worked on. */
+  classes: { name: Priority; size: number; ageMs: number }[];
+}
+
+/** For metrics. */
+export async function readBacklog(db: Db): Promise<Backlog> {
+  const overdue = await listOverdueAcrossTenants(db);
+  // Mostly nothing is due, and then there is nothing to count.
+  const due = overdue.length === 0 ? [] : await countDueAcrossTenants(db, mostCounted);
+  const workers = await listLiveWorkersAcrossTenants(db);
+  const classes = [...priorities.entries()].map(([priority, name]) => ({
+    name,
+    size: due.find(one => one.priority === priority)?.count ?? 0,
+    ageMs: overdue.find(one => one.priority === priority)?.ms ?? 0,
+  }));
+  return { workers: workers.length, classes };
 }
 
 /** For `belfry doctor`: of all workers, wherever they run. Throws what is wrong. */

@@ -79,7 +79,7 @@ spec:
       serviceAccountName: {{ include "belfry.name" .root }}
       automountServiceAccountToken: false
       enableServiceLinks: false
-      # A stop takes ten seconds at most, after the endpoint has had time to leave the load balancer.
+      # Five seconds to leave the load balancers, and ten at most to stop.
       terminationGracePeriodSeconds: 30
       securityContext: {{- include "belfry.podSecurity" .root | nindent 8 }}
       {{- with .root.Values.imagePullSecrets }}
@@ -106,6 +106,12 @@ spec:
           ports:
             - { name: http, containerPort: 8000 }
             - { name: metrics, containerPort: {{ .root.Values.metrics.port }} }
+          {{- if eq .component "api" }}
+          # Answers go on while the endpoint leaves the load balancers. The image has no shell, and no sleep.
+          lifecycle:
+            preStop:
+              exec: { command: [/nodejs/bin/node, -e, "setTimeout(() => {}, 5000)"] }
+          {{- end }}
           # A first start may wait half a minute for the database, and migrate it.
           startupProbe:
             httpGet: { path: /healthz, port: http }

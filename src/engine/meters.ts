@@ -1,0 +1,169 @@
+/**
+ * What the engine counts about itself, for Prometheus. It lives in the engine's thread and is asked when somebody reads
+ * /metrics: see supervisor.ts. A message costs a handful of additions; gauges are read only when asked for. Labels come
+ * from the code and from channel types and provider names, never from a tenant.
+ */
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import type pg from 'pg';
+import { Counter, Gauge, Histogram, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import { priorities } from '../core/trigger.ts';
+import type { Delivery, Settlement } from '../db/deliveries.ts';
+import type { OccurrenceFacts } from '../db/occurrences.ts';
+import type { Outcome } from '../providers/sending.ts';
+import type { PlannedChannel } from '../services/plans.ts';
+
+export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
+/** `open`: nothing is sent to it; `half_open`: its rest is over, and one message tries. */
+export type CircuitState = 'closed' | 'open' | 'half_open';
+export interface Circuit {
+  type: string;
+  provider: string;
+  state: CircuitState;
+}
+
+/** What is read only when somebody looks. */
+export interface Gauges {
+  inFlight: () => number[];
+  circuits: (now: number) => Circuit[];
+  pools: Record<string, pg.Pool>;
+}
+
+const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600];
+const sizes = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
+const unsettled = new Set<string>(['pending', 'retrying']);
+/** The timer that measures wakes an idle thread so often. */
+const loopResolutionMs = 200;
+
+export class Meters {
+  readonly #registry = new Registry();
+  /** Of the channels that messages went to, by id. */
+  readonly #types = new Map<number, string>();
+  readonly #outcomes = this.#counter('belfry_deliveries_total', 'Deliveries by their outcome.', [
+    'status',
+    'type',
+    'provider',
+  ]);
+  readonly #attempts = this.#counter('belfry_attempts_total', 'Calls of providers by what came of them.', [
+    'type',
+    'provider',
+    'result',
+  ]);
+  readonly #retries = this.#counter('belfry_retries_total', 'Deliveries that were put off to be tried again.', [
+    'type',
+    'provider',
+  ]);
+  readonly #firstAttempt = this.#histogram(
+    'belfry_time_to_first_attempt_seconds',
+    'Time from when a trigger was due to the end of the first attempt.',
+    'class',
+    seconds,
+  );
+  readonly #outcomeTime = this.#histogram(
+    'belfry_time_to_outcome_seconds',
+    'Time from when a trigger was due to the outcome of a delivery.',
+    'class',
+    seconds,
+  );
+  readonly #batches = this.#histogram('belfry_batch_size', 'Rows that were handled together.', 'operation', sizes);
+  readonly #occurrences = this.#counter('belfry_expanded_pages_total', 'Pages of recipients that were decided.', [
+    'class',
+  ]);
+  readonly #expanded = this.#counter('belfry_expanded_deliveries_total', 'Deliveries that were decided.', ['class']);
+
+  constructor({ inFlight, circuits, pools }: Gauges) {
+    this.#gauge('belfry_in_flight', 'Deliveries that this worker is sending.', ['class'], gauge => {
+      for (const [i, count] of inFlight().entries()) gauge.set({ class: priorities[i]! }, count);
+    });
+    this.#gauge('belfry_circuit_breakers', 'Providers of channels by state.', ['type', 'provider', 'state'], gauge => {
+      gauge.reset();
+      for (const { type, provider, state } of circuits(Date.now())) gauge.inc({ type, provider, state });
+    });
+    const connections = 'Connections of the engine, and callers waiting for one.';
+    this.#gauge('belfry_engine_database_connections', connections, ['pool', 'state'], gauge => {
+      for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
+        gauge.set({ pool, state: 'busy' }, totalCount - idleCount);
+        gauge.set({ pool, state: 'idle' }, idleCount);
+        gauge.set({ pool, state: 'waiting' }, waitingCount);
+      }
+    });
+    const delay = monitorEventLoopDelay({ resolution: loopResolutionMs });
+    delay.enable();
+    let before = performance.eventLoopUtilization();
+    const late = "How late the engine's event loop was since this was last read.";
+    this.#gauge('belfry_engine_loop_delay_seconds', late, ['quantile'], gauge => {
+      // It reports the whole interval of its timer.
+      const over = (ns: number) => Math.max(0, ns / 1e9 - loopResolutionMs / 1e3);
+      gauge.set({ quantile: '0.5' }, over(delay.percentile(50)));
+      gauge.set({ quantile: '0.99' }, over(delay.percentile(99)));
+      gauge.set({ quantile: '1' }, over(delay.max));
+      delay.reset();
+    });
+    this.#gauge('belfry_engine_loop_utilization', 'Share of time the engine was busy since last read.', [], gauge => {
+      const now = performance.eventLoopUtilization();
+      gauge.set(performance.eventLoopUtilization(now, before).utilization);
+      before = now;
+    });
+  }
+
+  read(): Promise<MetricValues> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  /** A message is about to go by it. */
+  seen({ id, type }: PlannedChannel): void {
+    if (!this.#types.has(id)) this.#types.set(id, type);
+  }
+
+  attempted(type: string, provider: string, outcome: Outcome): void {
+    const result = outcome.ok ? 'sent' : outcome.unknown ? 'unknown' : outcome.retry ? 'retry' : 'refused';
+    this.#attempts.inc({ type, provider, result });
+  }
+
+  settled(delivery: Delivery, settlement: Settlement, occurrence: OccurrenceFacts | undefined): void {
+    const { status, provider, tried, attempts } = settlement;
+    const type = this.#types.get(delivery.channel_id) ?? 'none';
+    const labels = { type, provider: provider ?? 'none' };
+    const cls = { class: priorities[delivery.priority]! };
+    const elapsed = occurrence ? Math.max(0, Date.now() - occurrence.due_at.getTime()) / 1_000 : undefined;
+    if (tried && attempts === 1 && elapsed !== undefined) this.#firstAttempt.observe(cls, elapsed);
+    if (status === 'retrying' && tried) this.#retries.inc(labels);
+    if (unsettled.has(status)) return;
+    this.#outcomes.inc({ status, ...labels });
+    if (elapsed !== undefined) this.#outcomeTime.observe(cls, elapsed);
+  }
+
+  expanded(pages: readonly { priority: number; deliveries: readonly { status: string; type: string }[] }[]): void {
+    for (const { priority, deliveries } of pages) {
+      const cls = { class: priorities[priority]! };
+      this.#occurrences.inc(cls);
+      this.#expanded.inc(cls, deliveries.length);
+      for (const { status, type } of deliveries) {
+        if (status === 'suppressed') this.#outcomes.inc({ status, type, provider: 'none' });
+      }
+    }
+  }
+
+  batch(operation: 'claim' | 'expand' | 'settle', size: number): void {
+    if (size > 0) this.#batches.observe({ operation }, size);
+  }
+
+  #counter(name: string, help: string, labelNames: string[]): Counter {
+    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+  }
+
+  #histogram(name: string, help: string, label: string, buckets: number[]): Histogram {
+    return new Histogram({ name, help, labelNames: [label], buckets, registers: [this.#registry] });
+  }
+
+  #gauge(name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void): void {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.#registry],
+      collect() {
+        collect(this);
+      },
+    });
+  }
+}

@@ -1,0 +1,128 @@
+/** What the guides say to run, run. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Service } from '../src/app.ts';
+import { testService } from './support/database.ts';
+import { belfry, cleanEnv, root, waitFor } from './support/process.ts';
+
+const run = promisify(execFile);
+const secret = 'a secret of at least 32 characters';
+
+let service: Service;
+let folder: string;
+const guide = (name: string) => readFile(path.join(root, 'docs/guides', name), 'utf8');
+const blocks = (text: string, language: string) =>
+  [...text.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, 'gms'))].map(([, block]) => block!);
+
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'belfry-guides-'));
+  service = await testService({});
+});
+afterAll(async () => {
+  await service.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const commandEnv = (one: Service) => ({ DATABASE_URL: one.runtime.url, BELFRY_SECRET_KEY: secret });
+
+async function apply(one: Service, text: string): Promise<void> {
+  const file = path.join(folder, 'applied.yaml');
+  await writeFile(file, text);
+  const { code, stderr } = await belfry(['apply', file], commandEnv(one));
+  expect([code, stderr]).toEqual([0, '']);
+}
+
+async function createKey(one: Service, ...permissions: string[]): Promise<string> {
+  const granted = permissions.flatMap(name => ['--permission', name]);
+  const args = ['key', 'create', '--org', 'acme', '--name', `k${Math.random()}`, ...granted];
+  return (await belfry(args, commandEnv(one))).stdout.trim();
+}
+
+test('the first message, by curl, TypeScript and Python', { timeout: 180_000 }, async () => {
+  const text = await guide('first-message.md');
+  await apply(service, blocks(text, 'yaml')[0]!);
+  const key = await createKey(service, 'event:trigger', 'occurrence:read');
+  const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
+  const inShell = blocks(text, 'sh').filter(block => block.startsWith('curl'));
+  const byCurl = (await run('bash', ['-c', inShell[0]!], { env })).stdout;
+  expect(JSON.parse(byCurl)).toEqual({ occurrence: expect.any(String) });
+
+  const client = path.join(root, 'sdk/client/src/index.ts');
+  const program = path.join(folder, 'first.ts');
+  await writeFile(program, blocks(text, 'ts')[0]!.replace("'@belfry/client'", JSON.stringify(client)));
+  const byClient = (await run(process.execPath, [program], { env })).stdout.trim();
+  const hasPython = await run('python3', ['--version']).then(
+    () => true,
+    () => false,
+  );
+  const byPython = hasPython && (await run('python3', ['-c', blocks(text, 'python')[0]!], { env })).stdout.trim();
+
+  for (const occurrence of [JSON.parse(byCurl).occurrence, byClient, byPython].filter(Boolean)) {
+    await waitFor(`the outcome of ${occurrence}`, async () => {
+      const answer = await fetch(`${service.address}/api/o/acme/occurrence/${occurrence}/`, {
+        headers: { authorization: `Key ${key}` },
+      });
+      return ((await answer.json()) as { counts: { sent: number } }).counts.sent === 1;
+    });
+  }
+  const last = JSON.parse((await run('bash', ['-c', inShell[1]!], { env })).stdout);
+  expect(last).toHaveLength(1);
+});
+
+test('people are copied from another service, and copied again without harm', { timeout: 180_000 }, async () => {
+  const source = await testService({ BELFRY_ROLE: 'api' });
+  try {
+    const place = `
+    projects:
+      - slug: shop
+        name: Shop`;
+    const people = `
+organizations:
+  - slug: acme
+    name: Acme
+    users:
+      - { email: jane@acme.test, first_name: Jane, addresses: [{ name: phone, value: "+15555550100" }] }
+      - { email: joe@acme.test, last_name: Doe }${place}
+        distribution_lists:
+          - { name: Customers, members: [jane@acme.test, joe@acme.test] }
+          - { name: Nobody, members: [] }`;
+    await apply(source, people);
+    await apply(service, `organizations:\n  - slug: acme\n    name: Acme${place}`);
+    const readOnly = await createKey(source, 'user:read', 'organization:read', 'distributionlist:read');
+    const target = await createKey(service, '*');
+    await fetch(`${source.address}/api/o/acme/u/joe@acme.test/`, {
+      method: 'PATCH',
+      headers: { authorization: `Key ${await createKey(source, '*')}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ locked: true }),
+    });
+    const env = cleanEnv({
+      SOURCE_URL: source.address,
+      SOURCE_KEY: readOnly,
+      TARGET_URL: service.address,
+      TARGET_KEY: target,
+    });
+    const copy = () => run(process.execPath, [path.join(root, 'docs/examples/copy-people.mjs'), 'acme'], { env });
+    for (const { stdout } of [await copy(), await copy()]) expect(stdout).toContain('shop: Customers, 2 members');
+
+    const read = async (at: string) => {
+      const answer = await fetch(`${service.address}/api/o/acme/${at}`, {
+        headers: { authorization: `Key ${target}` },
+      });
+      return answer.json();
+    };
+    expect(await read('u/joe@acme.test/')).toMatchObject({ last_name: 'Doe', locked: true });
+    expect(await read('u/jane@acme.test/address/')).toEqual([
+      { name: 'email', value: 'jane@acme.test' },
+      { name: 'phone', value: '+15555550100' },
+    ]);
+    const lists = (await read('p/shop/d/')) as { name: string; id: number }[];
+    expect(lists.map(({ name }) => name)).toEqual(['Customers', 'Nobody']);
+    expect(await read(`p/shop/d/${lists[0]!.id}/m/`)).toHaveLength(2);
+  } finally {
+    await source.stop();
+  }
+});
