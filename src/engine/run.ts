@@ -7,10 +7,12 @@ import { createCipher } from '../lib/cipher.ts';
 import { describeError } from '../lib/describe-error.ts';
 import { openKeyring } from '../lib/keyring.ts';
 import { createOutbound } from '../lib/outbound.ts';
+import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
+import { createLinks } from '../services/recipient-links.ts';
 import { RenderSnapshots } from '../services/render-snapshots.ts';
 import { Rendering } from '../services/rendering.ts';
 import { TenantCache } from '../services/tenant-cache.ts';
@@ -60,14 +62,16 @@ const slots = new Slots(settings.url, error => {
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
-const cipher = createCipher(await openKeyring(settings.keys));
+const keyring = await openKeyring(settings.keys);
+const cipher = createCipher(keyring);
+const linksFor = createLinks(createSigner(keyring), settings.baseUrl);
 const worker = new Worker(
   {
     db,
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, tenantCache, cipher, providers, rendering }),
+    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),

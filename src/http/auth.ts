@@ -7,6 +7,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
 import { allows, type Permission } from '../core/permissions.ts';
+import { recipientTokenPrefix } from '../core/recipient-links.ts';
+import { fold } from '../core/text.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import { findMember } from '../services/accounts.ts';
 import { findCategory } from '../services/categories.ts';
@@ -20,6 +22,7 @@ import { authenticate, type Key } from '../services/keys.ts';
 import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
 import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
+import { authenticateRecipient } from '../services/recipient-links.ts';
 import {
   findSession,
   instancePermissionsOf,
@@ -85,7 +88,9 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
       requireCsrfToken(deps, request, session);
       return admitPerson(deps, session, permission, params);
     }
-    const authenticated = authenticate(deps, presentedKey(request), request.ip, now);
+    const text = presentedKey(request);
+    if (text.startsWith(recipientTokenPrefix)) return admitRecipient(deps, text, permission, params, now);
+    const authenticated = authenticate(deps, text, request.ip, now);
     const key = authenticated instanceof Promise ? await authenticated : authenticated;
     limit(key, reply, now);
     if (!allows(key.permissions, permission)) {
@@ -137,6 +142,28 @@ async function admitPerson(
   }
   const caller = callerWith(permissionsIn(session, role), place.organization.id);
   return { session, caller, found: await find(deps, caller.reach as Reach, params) };
+}
+
+/** What a recipient's browser may do with the token that the application gave it. */
+const ofRecipients: readonly Permission[] = ['inbox:read', 'inbox:write', 'preference:read', 'preference:write'];
+
+/** Their own preferences and inbox; everybody else does not exist for it. */
+async function admitRecipient(
+  deps: Deps,
+  token: string,
+  permission: Permission,
+  params: Params,
+  now: number,
+): Promise<Admission> {
+  const person = await authenticateRecipient(deps, token, now);
+  if (!ofRecipients.includes(permission) || params.username === undefined) {
+    throw new AppError('key.permission', `a recipient's token lacks the permission ${permission}`);
+  }
+  const reach = { organization_id: person.organization_id, project_id: null, application_id: null };
+  if (fold(params.username) !== person.username) throw notFound('user.not_found', 'user', params.username);
+  const found = await find(deps, reach, params);
+  const { id, username: name } = person;
+  return { caller: { kind: 'recipient', id: String(id), name, permissions: ofRecipients, reach }, found };
 }
 
 function presentedKey(request: FastifyRequest): string {

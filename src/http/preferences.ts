@@ -61,6 +61,8 @@ async function show({ deps, organization, user }: Call & { organization: { id: n
   return { preferences: await preferences.listPreferences(deps, organization.id, user.id) };
 }
 
+const sources = { key: 'api', account: 'console', recipient: 'inbox' } as const;
+
 export const preferenceRoutes: Route[] = [
   plain({
     method: 'GET',
@@ -86,8 +88,7 @@ export const preferenceRoutes: Route[] = [
     answer: Preferences,
     handle: async call => {
       const { deps, caller, organization, user, body } = call;
-      const way = caller.kind === 'account' ? 'console' : 'api';
-      await preferences.changePreferences(deps, organization.id, user, body.preferences ?? [], way);
+      await preferences.changePreferences(deps, organization.id, user, body.preferences ?? [], sources[caller.kind]);
       return show(call);
     },
   }),

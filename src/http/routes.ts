@@ -26,6 +26,7 @@ import { pingRoutes } from './ping.ts';
 import { placeRoutes } from './places.ts';
 import { preferenceRoutes } from './preferences.ts';
 import { previewRoutes } from './preview.ts';
+import { recipientTokenRoutes } from './recipient-tokens.ts';
 import type { Route } from './route.ts';
 import { sessionRoutes } from './sessions.ts';
 import { simulationRoutes } from './simulation.ts';
@@ -50,6 +51,7 @@ export const routes: readonly Route[] = [
   ...inboxRoutes,
   ...categoryRoutes,
   ...preferenceRoutes,
+  ...recipientTokenRoutes,
   ...eventRoutes,
   ...notificationRoutes,
   ...previewRoutes,

@@ -24,6 +24,7 @@ import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
+import { registerPreferencePage } from './preference-page.ts';
 import type { Call, Caller, Found, ListRoute, Route } from './route.ts';
 import { routes } from './routes.ts';
 import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
@@ -135,6 +136,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (options.describe) await options.describe(app);
     registerOpenApi(app);
     registerPages(app);
+    await registerPreferencePage(app, deps);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
@@ -171,7 +173,13 @@ function addRoute(
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Found => {
     const { caller = nobody, session, found } = request.admission!;
     const { kind, id, name } = caller;
-    const actor = { kind, id, name, origin: request.ip, requestId: request.id };
+    const actor = {
+      kind: kind === 'recipient' ? ('visitor' as const) : kind,
+      id,
+      name,
+      origin: request.ip,
+      requestId: request.id,
+    };
     return { ...found, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
   };
   app.route({

@@ -44,7 +44,7 @@ export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
 
 export async function readOrganization(
   db: Db,
-  { id, slug, name, retention_days, max_key_lifetime_days }: Organization,
+  { id, ...own }: Organization,
   wanted: Wanted,
   openSecrets: OpenSecrets = () => [],
 ): Promise<OrganizationState> {
@@ -52,10 +52,7 @@ export async function readOrganization(
   const layouts = await readLayouts(db, id, wanted);
   return {
     id,
-    slug,
-    name,
-    retention_days,
-    max_key_lifetime_days,
+    ...own,
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
     categories: await listAllCategories(db, id),

@@ -28,6 +28,7 @@ import {
 import type { Provider } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
+import type { LinksFor } from './recipient-links.ts';
 import type { Rendering } from './rendering.ts';
 import type { Entries } from './tenant-cache.ts';
 
@@ -90,15 +91,18 @@ export interface StoredMessage {
 export class Plans {
   /** What writes their messages. */
   readonly rendering: Rendering;
+  /** Where they lead their recipients to. */
+  readonly linksFor: LinksFor;
   readonly #deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers'>;
   readonly #events: Entries<EventPlan> = new Map();
   readonly #channels: Entries<PlannedChannel[]> = new Map();
   readonly #messages: Entries<PlannedMessage> = new Map();
   readonly #layouts: Entries<PlannedLayout[]> = new Map();
 
-  constructor(deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers' | 'rendering'>) {
+  constructor(deps: Pick<Deps, 'db' | 'tenantCache' | 'cipher' | 'providers' | 'rendering'> & { linksFor?: LinksFor }) {
     this.#deps = deps;
     this.rendering = deps.rendering;
+    this.linksFor = deps.linksFor ?? (() => undefined);
   }
 
   /** Undefined when the event has been deleted. */
