@@ -16,6 +16,8 @@ CREATE TABLE organizations (
   users_limit integer DEFAULT 5000000,
   stored_messages_limit bigint DEFAULT 200000000,
   max_key_lifetime_days integer,
+  brand_color text,
+  logo_url text,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
@@ -107,6 +109,7 @@ CREATE TABLE users (
   first_key text COLLATE "C" NOT NULL DEFAULT '',
   last_key text COLLATE "C" NOT NULL DEFAULT '',
   choices jsonb,
+  link_generation integer NOT NULL DEFAULT 0,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

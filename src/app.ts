@@ -28,6 +28,7 @@ import { runMaintenance } from './services/maintenance.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
 import { Plans } from './services/plans.ts';
 import { WorkerRounds } from './services/queue.ts';
+import { createSampleLinks } from './services/recipient-links.ts';
 import { Rendering } from './services/rendering.ts';
 import { createSignIn } from './services/sign-in-state.ts';
 import { TenantCache } from './services/tenant-cache.ts';
@@ -97,18 +98,20 @@ export async function openRuntime(
     const tenantCache = new TenantCache(db);
     const keyring = await openKeyring(config);
     const cipher = createCipher(keyring);
+    const signer = createSigner(keyring);
     const deps: Deps = {
       db,
       tenantCache,
       cipher,
       keyring,
+      signer,
       providers,
       occurrences: createOccurrenceBatcher(database.writer),
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
-      signIn: createSignIn(createSigner(keyring), config.oidc && new Oidc(config.oidc)),
+      signIn: createSignIn(signer, config.oidc && new Oidc(config.oidc)),
       mailer,
-      plans: new Plans({ db, tenantCache, cipher, providers, rendering }),
+      plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor: createSampleLinks(config.baseUrl) }),
       rendering,
       pool: database.pool,
       outbound,
@@ -145,7 +148,7 @@ export async function startService(
           Date.now(),
         );
   const engineCounts = { missingVariables: 0 };
-  const { secretKey, previousSecretKeys, dataDir, outboundAllow } = config;
+  const { secretKey, previousSecretKeys, dataDir, outboundAllow, baseUrl } = config;
   const engine =
     config.role === 'api'
       ? undefined
@@ -153,7 +156,7 @@ export async function startService(
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
-          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, outboundAllow },
+          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, outboundAllow, baseUrl },
           log,
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {

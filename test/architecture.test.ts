@@ -221,6 +221,7 @@ const acrossTenants: Record<string, string> = {
   findDueAcrossTenants: 'where anybody has work waiting',
   findRecipientsByNameAcrossTenants: 'whom a batch of anybody’s occurrences names',
   claimTheseAcrossTenants: 'a worker fetches back what it put aside for limits of anybody’s channels',
+  countPromotionalEventsAcrossTenants: 'the public address is the whole installation’s',
   deleteOldStatisticsAcrossTenants: 'maintenance',
   findOccurrencesAcrossTenants: 'what a claimed batch of deliveries belongs to',
   findOrganizationsAcrossTenants: 'a declarative file may hold several organizations',

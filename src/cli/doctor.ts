@@ -33,7 +33,7 @@ async function findings(terminal: Terminal): Promise<Check[]> {
   if (remote)
     return examineServer(terminal.config.url!, () => remote.request<{ token: string }>('GET', '/api/system/ping/'));
   try {
-    return await terminal.withDeps(deps => examine(deps, Date.now()));
+    return await terminal.withDeps(deps => examine(deps, Date.now(), terminal.config.baseUrl));
   } catch (error) {
     return [{ name: 'database', ok: false, detail: (error as Error).message }];
   }

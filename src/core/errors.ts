@@ -37,6 +37,9 @@ const catalogue = {
   'key.ended': ['conflict', 'The API key works no longer'],
   'key.name_taken': ['invalid', 'A key of that name exists'],
 
+  'token.invalid': ['unauthorized', 'The token is not valid'],
+  'token.expired': ['unauthorized', 'The token has expired'],
+
   'session.missing': ['unauthorized', 'Nobody is signed in'],
   'session.refused': ['unauthorized', 'The email or the password is wrong'],
   'session.locked': ['rate_limited', 'Too many wrong attempts'],

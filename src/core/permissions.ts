@@ -31,6 +31,7 @@ export const permissions = [
   'system:ping',
   'template:read',
   'template:write',
+  'token:write',
   'user:read',
   'user:write',
 ] as const;

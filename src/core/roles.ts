@@ -31,6 +31,7 @@ const editor: KeyPermission[] = [
   'occurrence:write',
   'preference:write',
   'template:write',
+  'token:write',
   'user:write',
 ];
 

@@ -98,3 +98,11 @@ export async function hasUncategorizedEvents(db: Db, organizationId: number): Pr
     .executeTakeFirst();
   return row !== undefined;
 }
+
+export async function countPromotionalEventsAcrossTenants(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from events e
+    join categories c on c.organization_id = e.organization_id and c.id = e.category_id
+    where c.kind = 'promotional'`.execute(db);
+  return rows[0]!.count;
+}

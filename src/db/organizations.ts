@@ -57,9 +57,11 @@ export interface Organization extends Named {
   retention_days: number;
   /** Null: keys may live for ever. */
   max_key_lifetime_days: number | null;
+  brand_color: string | null;
+  logo_url: string | null;
 }
 
-const columns = ['id', 'slug', 'name', 'retention_days', 'max_key_lifetime_days'] as const;
+const columns = ['id', 'slug', 'name', 'retention_days', 'max_key_lifetime_days', 'brand_color', 'logo_url'] as const;
 
 export async function listOrganizationsAcrossTenants(db: Db): Promise<Organization[]> {
   return db.selectFrom('organizations').select(columns).orderBy('id').execute();
@@ -78,6 +80,8 @@ export interface OrganizationFields {
   /** Absent: as it is, or the usual ones. */
   retention_days?: number;
   max_key_lifetime_days?: number | null;
+  brand_color?: string | null;
+  logo_url?: string | null;
 }
 
 export async function createOrganizationAcrossTenants(

@@ -16,6 +16,7 @@ export interface Person extends Recipient {
   last_name: string;
   locale: string | null;
   custom_fields: JsonObject;
+  link_generation: number;
   /** Of the user: goes up whenever something changes that a message may say of them. */
   version: number;
 }
@@ -33,7 +34,7 @@ interface Flat extends Omit<Person, 'addresses' | 'member'> {
 
 const person = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.version, u.choices`;
+  u.version, u.choices, u.link_generation`;
 
 const member = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 
@@ -89,6 +90,7 @@ function toPerson(row: Flat): Person {
     custom_fields: row.custom_fields,
     version: row.version,
     choices: row.choices,
+    link_generation: row.link_generation,
     addresses: [],
   };
   const { member_active: active, member_name: name, member_value: value } = row;

@@ -377,6 +377,8 @@ export interface Organizations {
   users_limit: Generated<number | null>;
   stored_messages_limit: Generated<number | null>;
   max_key_lifetime_days: number | null;
+  brand_color: string | null;
+  logo_url: string | null;
 }
 
 export interface Passkeys {
@@ -509,6 +511,7 @@ export interface Users {
   first_key: Generated<string>;
   last_key: Generated<string>;
   choices: NullableJson;
+  link_generation: Generated<number>;
 }
 
 export interface Wordings {

@@ -232,7 +232,7 @@ async function write(engine: Engine, context: SendContext): Promise<[Outgoing, w
   const { delivery, channel, plan } = context;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
   const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
-  const { content, message, renderContext } = await writeMessage(engine.plans, { ...context, mark }, html);
+  const { content, message, renderContext, links } = await writeMessage(engine.plans, { ...context, mark }, html);
   engine.marker.clear();
   const wording = await engine.snapshots.keep(message, plan, channel, renderContext);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
@@ -241,6 +241,7 @@ async function write(engine: Engine, context: SendContext): Promise<[Outgoing, w
     address: delivery.address ?? '',
     content,
     createdAt: delivery.created_at,
+    ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
     tags: {
       organization: plan.organization.slug,
       event: `${plan.project.slug}/${plan.application.slug}/${plan.slug}`,

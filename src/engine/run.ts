@@ -8,10 +8,12 @@ import { describeError } from '../lib/describe-error.ts';
 import { openKeyring } from '../lib/keyring.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
+import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
+import { createLinks } from '../services/recipient-links.ts';
 import { RenderSnapshots } from '../services/render-snapshots.ts';
 import { Rendering } from '../services/rendering.ts';
 import { TenantCache } from '../services/tenant-cache.ts';
@@ -68,14 +70,16 @@ const slots = new Slots(settings.url, error => {
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
-const cipher = createCipher(await openKeyring(settings.keys));
+const keyring = await openKeyring(settings.keys);
+const cipher = createCipher(keyring);
+const linksFor = createLinks(createSigner(keyring), settings.baseUrl);
 const worker: Worker = new Worker(
   {
     db,
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, tenantCache, cipher, providers, rendering }),
+    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),

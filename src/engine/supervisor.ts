@@ -20,6 +20,8 @@ export interface ThreadSettings {
   url: string;
   keys: KeySource;
   outboundAllow: readonly string[];
+  /** The public address, for the links in messages. */
+  baseUrl?: string | undefined;
 }
 
 /** What the thread is started with. */

@@ -6,9 +6,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../core/errors.ts';
 import { allows, type Permission } from '../core/permissions.ts';
+import { recipientTokenPrefix } from '../core/recipient-links.ts';
+import { fold } from '../core/text.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 import type { Deps } from '../services/deps.ts';
 import { authenticate, type Key } from '../services/keys.ts';
+import { authenticateRecipient } from '../services/recipient-links.ts';
 import {
   findSession,
   instancePermissionsOf,
@@ -46,7 +49,9 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
       requireCsrfToken(deps, request, session);
       return admitPerson(deps, session, permission, params);
     }
-    const authenticated = authenticate(deps, presentedKey(request), request.ip, now);
+    const text = presentedKey(request);
+    if (text.startsWith(recipientTokenPrefix)) return admitRecipient(deps, text, permission, params, now);
+    const authenticated = authenticate(deps, text, request.ip, now);
     const key = authenticated instanceof Promise ? await authenticated : authenticated;
     limit(key, reply, now);
     if (!allows(key.permissions, permission)) {
@@ -101,6 +106,28 @@ async function admitPerson(
   const scope = { organization_id: place.organization.id, project_id: null, application_id: null };
   const caller = callerWith(permissionsIn(session, role), scope);
   return { session, caller, resources: await resolve(deps, scope, params) };
+}
+
+/** What a recipient's browser may do with the token that the application gave it. */
+const ofRecipients: readonly Permission[] = ['inbox:read', 'inbox:write', 'preference:read', 'preference:write'];
+
+/** Their own preferences and inbox; everybody else does not exist for it. */
+async function admitRecipient(
+  deps: Deps,
+  token: string,
+  permission: Permission | 'account',
+  params: Params,
+  now: number,
+): Promise<Admission> {
+  const person = await authenticateRecipient(deps, token, now);
+  if (permission === 'account' || !ofRecipients.includes(permission) || params.username === undefined) {
+    throw new AppError('key.permission', `a recipient's token lacks the permission ${permission}`);
+  }
+  const scope = { organization_id: person.organization_id, project_id: null, application_id: null };
+  if (fold(params.username) !== person.username) throw notFound('user.not_found', 'user', params.username);
+  const { id, username: name } = person;
+  const caller: Caller = { kind: 'recipient', id: String(id), name, permissions: ofRecipients, scope };
+  return { caller, resources: await resolve(deps, scope, params) };
 }
 
 function presentedKey(request: FastifyRequest): string {

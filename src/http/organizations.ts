@@ -14,14 +14,16 @@ const OrganizationSettings = Type.Object(
     max_key_lifetime_days: Type.Union([Type.Integer(), Type.Null()], {
       description: 'How long a key that is created from now on may live. Null: for ever.',
     }),
+    brand_color: Type.Union([Type.String(), Type.Null()], { description: 'Of the pages that recipients see.' }),
+    logo_url: Type.Union([Type.String(), Type.Null()], { description: 'The same: a picture instead of the name.' }),
     two_factor_required: Type.Boolean({ description: 'Of everybody who signs in; keys are not asked for it.' }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'OrganizationSettings' },
 );
-const { name, retention_days, max_key_lifetime_days } = OrganizationDocument.properties;
+const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = OrganizationDocument.properties;
 const OrganizationChanges = Type.Object(
-  { name: Type.Optional(name), retention_days, max_key_lifetime_days },
+  { name: Type.Optional(name), retention_days, max_key_lifetime_days, brand_color, logo_url },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 

@@ -18,7 +18,7 @@ interface Document {
 const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' };
 type Extension = keyof typeof types;
 
-const assets = ['belfry.svg', 'docs.css', 'docs.js', 'page.css'];
+const assets = ['belfry.svg', 'docs.css', 'docs.js', 'page.css', 'preferences.css'];
 
 const policy = {
   'default-src': "'none'",

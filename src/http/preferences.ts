@@ -60,6 +60,8 @@ async function show({ deps, organization, user }: Call & { organization: { id: n
   return { preferences: await preferences.listPreferences(deps, organization.id, user.id) };
 }
 
+const sources = { key: 'api', account: 'console', recipient: 'inbox' } as const;
+
 export const retrievePreferences = plain(['org', 'username'], {
   id: 'retrievePreferences',
   summary: 'Retrieve preferences',
@@ -79,8 +81,7 @@ export const patchPreferences = plain(['org', 'username'], {
   answer: Preferences,
   handle: async call => {
     const { deps, caller, organization, user, body } = call;
-    const way = caller.kind === 'account' ? 'console' : 'api';
-    await preferences.changePreferences(deps, organization.id, user, body.preferences ?? [], way);
+    await preferences.changePreferences(deps, organization.id, user, body.preferences ?? [], sources[caller.kind]);
     return show(call);
   },
 });

@@ -14,11 +14,11 @@ export function pathOf({ project, application, event, channel }: SomeResources):
   return [project, application, event, channel].flatMap(place => place?.slug ?? []).join('/');
 }
 
-/** Who calls: a program with its key, or a person who is signed in. */
+/** Who calls: a program with its key, a person who is signed in, or a recipient with a token of their own. */
 export interface Caller {
-  kind: 'key' | 'account';
+  kind: 'key' | 'account' | 'recipient';
   id: string;
-  /** Of the key, or the email of the account. */
+  /** Of the key, the email of the account, or the recipient's username. */
   name: string;
   /** In the organization that the path names; of a person where it names none, on the instance. */
   permissions: readonly string[];

@@ -28,6 +28,7 @@ import * as ping from './ping.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
+import * as recipientTokens from './recipient-tokens.ts';
 import { del, get, patch, post, put, type Route } from './route.ts';
 import * as sessions from './sessions.ts';
 import * as stats from './stats.ts';
@@ -157,6 +158,8 @@ export const routes: readonly Route[] = [
   patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
+  post('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.createRecipientToken),
+  del('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.revokeRecipientTokens),
 
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),

@@ -24,6 +24,7 @@ import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
 import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
 import { registerPages } from './pages.ts';
+import { registerPreferencePage } from './preference-page.ts';
 import type { Resources } from './resolve.ts';
 import type { Call, Caller, ListEndpoint, Route } from './route.ts';
 import { routes } from './routes.ts';
@@ -136,6 +137,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (options.describe) await options.describe(app);
     registerOpenApi(app);
     registerPages(app);
+    await registerPreferencePage(app, deps);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;
@@ -172,7 +174,13 @@ function addRoute(
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Resources => {
     const { caller = nobody, session, resources } = request.admission!;
     const { kind, id, name } = caller;
-    const actor = { kind, id, name, origin: request.ip, requestId: request.id };
+    const actor = {
+      kind: kind === 'recipient' ? ('visitor' as const) : kind,
+      id,
+      name,
+      origin: request.ip,
+      requestId: request.id,
+    };
     return { ...resources, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
   };
   app.route({

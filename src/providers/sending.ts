@@ -14,6 +14,8 @@ export interface Outgoing {
   content: Content;
   /** When the delivery was decided; the same at every attempt. */
   createdAt: Date;
+  /** Of a mail that its recipient can unsubscribe from by one click (RFC 8058). */
+  unsubscribeUrl?: string;
   /** For providers that can carry it: how messages are told apart in their own console. */
   tags: { organization: string; event: string; notification: string };
 }

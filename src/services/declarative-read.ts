@@ -43,7 +43,7 @@ export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
 
 export async function readOrganization(
   db: Db,
-  { id, slug, name, retention_days, max_key_lifetime_days }: Organization,
+  { id, ...own }: Organization,
   wanted: Wanted,
   openSecrets: OpenSecrets = () => [],
 ): Promise<OrganizationState> {
@@ -51,10 +51,7 @@ export async function readOrganization(
   const layouts = await readLayouts(db, id, wanted);
   return {
     id,
-    slug,
-    name,
-    retention_days,
-    max_key_lifetime_days,
+    ...own,
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
     categories: await listAllCategories(db, id),

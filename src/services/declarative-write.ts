@@ -1,5 +1,5 @@
 /** Carries out the steps of a plan, in their order. Neighbours of one kind go together where a file may hold many. */
-import { type Noun, type Step, type StepOf, saysOtherwise } from '../core/configuration/diff.ts';
+import { type Noun, organizationFields, type Step, type StepOf, saysOtherwise } from '../core/configuration/diff.ts';
 import { toEntry } from '../core/configuration/fields.ts';
 import type { NotificationState, ProviderState } from '../core/configuration/state.ts';
 import type { Json, JsonObject } from '../core/json.ts';
@@ -160,9 +160,8 @@ const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: numbe
 };
 
 async function writeOrganization(db: Db, { action, place, state }: StepOf<'organization'>): Promise<void> {
-  const { slug, name, retention_days, max_key_lifetime_days } = state;
-  const fields = { name, retention_days, max_key_lifetime_days };
-  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug, ...fields });
+  const fields = organizationFields(state);
+  if (action === 'create') place.id = await createOrganizationAcrossTenants(db, { slug: state.slug, ...fields });
   else await updateOrganization(db, place.id!, fields);
 }
 

@@ -8,6 +8,7 @@ import type { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
+import type { Signer } from '../lib/signer.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Mailer } from './mail.ts';
@@ -23,6 +24,8 @@ export interface Deps {
   cipher: Cipher;
   /** What the cipher and the signatures are made with. */
   keyring: Keyring;
+  /** For the links that recipients follow without an account. */
+  signer: Signer;
   providers: Providers;
   occurrences: Batcher<NewOccurrence, StoredOccurrence>;
   keyUse: KeyUse;

@@ -1,4 +1,5 @@
 /** A thorough look at everything that can be wrong, with what to do about it. */
+import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
@@ -7,7 +8,7 @@ import { examineQueue } from './queue.ts';
 
 const clockToleranceMs = 5_000;
 
-export async function examine(deps: Deps, now: number): Promise<Check[]> {
+export async function examine(deps: Deps, now: number, baseUrl?: string): Promise<Check[]> {
   const { db } = deps;
   const server = await describeServerAcrossTenants(db);
   return [
@@ -15,6 +16,7 @@ export async function examine(deps: Deps, now: number): Promise<Check[]> {
     await checkMigrations(deps),
     await check('queue', () => examineQueue(db)),
     ...(await checkChannels(deps).catch(unreadable)),
+    ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;
       if (Math.abs(offMs) > clockToleranceMs) {
@@ -23,6 +25,18 @@ export async function examine(deps: Deps, now: number): Promise<Check[]> {
       return 'agrees with the database';
     }),
   ];
+}
+
+/** Mail services want promotional mail to carry one-click unsubscribe, which takes an address that they reach by https. */
+async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Promise<Check[]> {
+  const events = await countPromotionalEventsAcrossTenants(db);
+  if (events === 0) return [];
+  const ok = baseUrl?.startsWith('https:') === true;
+  const many = `${events} promotional ${events === 1 ? 'event' : 'events'}`;
+  const detail = ok
+    ? `${many}, with one-click unsubscribe at ${baseUrl}`
+    : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, so that mail carries one-click unsubscribe`;
+  return [{ name: 'unsubscribe', ok, detail }];
 }
 
 /** A database whose migrations are behind has been named as such; the other checks still run. */

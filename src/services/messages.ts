@@ -3,6 +3,8 @@
  * later. Its template can speak of the people and things around a delivery, the context's own keys, and extra context.
  */
 import { AppError } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { RenderedLinks } from '../core/render/footer.ts';
 import {
   type Content,
   compileLayout,
@@ -42,6 +44,8 @@ export interface Written {
   /** What it was written with. */
   message: PlannedMessage;
   renderContext: RenderContext;
+  /** Undefined where the recipient has nothing to decide. */
+  links: RenderedLinks | undefined;
 }
 
 /**
@@ -54,7 +58,8 @@ export async function writeMessage(plans: Plans, context: MessageContext, html =
   const message = await plans.findMessage(plan.organization.id, notification_id, version);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const renderContext = renderContextOf(plan, channel, notification_id);
-  const options = optionsFor(renderContext, occurrence, person, address);
+  const links = plans.linksFor(person, plan.topic.category, channel.type);
+  const options = optionsFor(renderContext, occurrence, person, address, links);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -66,7 +71,7 @@ export async function writeMessage(plans: Plans, context: MessageContext, html =
     { ...options, layout: message.compiledLayout, html },
     context.mark,
   );
-  return { content, message, renderContext };
+  return { content, message, renderContext, links };
 }
 
 /**
@@ -94,11 +99,17 @@ export async function viewMessage(
   if (!wording) throw gone('message');
   const content = contentOf(wording.message as unknown as StoredMessage);
   const layout = wording.layout ?? undefined;
+  const renderContext = wording.renderContext as unknown as RenderContext;
+  const { category, channel } = renderContext;
+  const links = category && deps.plans.linksFor(nobody, category, channel.type);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(wording.renderContext as unknown as RenderContext, occurrence, person, delivery.address),
+    ...optionsFor(renderContext, occurrence, person, delivery.address, links),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
 }
+
+/** Whoever reads a message again gets links that lead nowhere: it is not theirs. */
+const nobody = { organization_id: 0, user_id: 0, link_generation: 0 };
 
 function contentOf({ message, overrides }: StoredMessage): MessageContent {
   return { ...message, overrides };
@@ -133,6 +144,7 @@ export function optionsFor(
   occurrence: Trigger,
   person: UserFacts,
   address: string | null,
+  links: RenderedLinks | undefined,
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
@@ -143,6 +155,8 @@ export function optionsFor(
     scope: {
       ...extra_context,
       ...occurrence.context,
+      // Empty, so that a template may ask; a context that has its own keeps it.
+      ...(links ?? { unsubscribe_url: '', preferences_url: '', ...ownLinks(occurrence.context) }),
       context: occurrence.context,
       user: describeUser(person),
       event,
@@ -154,5 +168,12 @@ export function optionsFor(
       address,
       now: createdAt,
     },
+  };
+}
+
+function ownLinks({ unsubscribe_url, preferences_url }: JsonObject) {
+  return {
+    ...(unsubscribe_url !== undefined && { unsubscribe_url }),
+    ...(preferences_url !== undefined && { preferences_url }),
   };
 }

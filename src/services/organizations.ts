@@ -52,6 +52,8 @@ export interface OrganizationSettings {
   name: string;
   retention_days: number;
   max_key_lifetime_days: number | null;
+  brand_color: string | null;
+  logo_url: string | null;
   two_factor_required: boolean;
   created_at: string;
 }
@@ -63,7 +65,7 @@ export async function getSettings({ db }: Deps, organizationId: number): Promise
 export async function updateOrganization(
   deps: Deps,
   { org }: Slugs,
-  changes: { name?: string; retention_days?: number; max_key_lifetime_days?: number | null },
+  changes: Partial<Omit<OrganizationSettings, 'slug' | 'two_factor_required' | 'created_at'>>,
   check: Check<OrganizationSettings>,
 ): Promise<OrganizationSettings> {
   return change(deps, { org }, async trx => {
@@ -125,11 +127,14 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
   const row = await organizations.getOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
   const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
+  const { brand_color, logo_url } = row;
   return {
     slug,
     name,
     retention_days,
     max_key_lifetime_days,
+    brand_color,
+    logo_url,
     two_factor_required,
     created_at: created_at.toISOString(),
   };

@@ -29,6 +29,7 @@ import type { Db } from '../db/pool.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
+import type { LinksFor } from './recipient-links.ts';
 import type { Rendering } from './rendering.ts';
 import type { Entries, TenantCache } from './tenant-cache.ts';
 
@@ -99,15 +100,18 @@ interface PlanDeps {
 export class Plans {
   /** What writes their messages. */
   readonly rendering: Rendering;
+  /** Where they lead their recipients to. */
+  readonly linksFor: LinksFor;
   readonly #deps: PlanDeps;
   readonly #events: Entries<EventPlan> = new Map();
   readonly #channels: Entries<PlannedChannel[]> = new Map();
   readonly #messages: Entries<PlannedMessage> = new Map();
   readonly #layouts: Entries<PlannedLayout[]> = new Map();
 
-  constructor(deps: PlanDeps & { rendering: Rendering }) {
+  constructor(deps: PlanDeps & { rendering: Rendering; linksFor?: LinksFor }) {
     this.#deps = deps;
     this.rendering = deps.rendering;
+    this.linksFor = deps.linksFor ?? (() => undefined);
   }
 
   /** Undefined when the event has been deleted. */

@@ -161,7 +161,7 @@ interface Scene {
 }
 
 async function write(
-  { rendering }: Deps,
+  { rendering, plans }: Deps,
   draft: Draft,
   errors: DraftMistake[],
   { plan, person, channel, layout, compiledLayout }: Scene,
@@ -180,10 +180,11 @@ async function write(
   const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
   try {
     const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {});
+    const links = plans.linksFor(person, plan.topic.category, type);
     const words = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: words, layout });
     const content = await rendering.render(plan.organization.id, compileMessage(words, 'checked'), sources, {
-      ...optionsFor(renderContext, occurrence, person, address),
+      ...optionsFor(renderContext, occurrence, person, address, links),
       layout: compiledLayout,
     });
     return { ...preview, content, missing: content.missing };

@@ -216,6 +216,7 @@ export function strangerOf({ username, email }: { username: string; email: strin
     custom_fields: {},
     version: 0,
     choices: null,
+    link_generation: 0,
     addresses: [{ name: 'email', value: email, disabled: false }],
   };
 }

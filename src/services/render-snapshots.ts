@@ -7,6 +7,7 @@
 import { hash } from 'node:crypto';
 import { toUuid } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
+import type { CategoryKind } from '../core/preferences.ts';
 import type { Db } from '../db/pool.ts';
 import { keepRenderSnapshots, type SnapshotPart } from '../db/render-snapshots.ts';
 import type { EventPlan, PlannedChannel, PlannedMessage } from './plans.ts';
@@ -23,6 +24,8 @@ export interface RenderContext {
   project: Named;
   organization: Named;
   channel: { slug: string; type: string };
+  /** What the links in the message are about; absent in what was written before there were any. */
+  category?: { slug: string; kind: CategoryKind };
 }
 
 const named = ({ slug, name }: Named): Named => ({ slug, name });
@@ -44,6 +47,7 @@ export function renderContextFor(
     project: named(plan.project),
     organization: named(plan.organization),
     channel: { slug: channel.slug, type: channel.type },
+    category: { slug: plan.topic.category.slug, kind: plan.topic.category.kind },
   };
 }
 

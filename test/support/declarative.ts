@@ -32,6 +32,8 @@ export function everything(slug: string): OrganizationDocument {
     slug,
     name: 'Everything',
     retention_days: 365,
+    brand_color: '#ffcc00',
+    logo_url: 'https://acme.test/logo.png',
     channels: [
       {
         slug: 'mail',

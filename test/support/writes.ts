@@ -23,6 +23,7 @@ export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
   patchLimits: 'no key can: organization-limits.test.ts',
   simulateEvent: 'changes nothing',
+  createRecipientToken: 'changes nothing: the token is signed, not kept',
   previewMessage: 'changes nothing',
   planConfiguration: 'changes nothing',
   readInbox: 'a user reading: the message keeps its own times',
@@ -123,6 +124,7 @@ export const writes: Record<string, Write> = {
     action: 'update',
     noun: 'preference',
   },
+  revokeRecipientTokens: { action: 'revoke', noun: 'token' },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
   importMembers: {

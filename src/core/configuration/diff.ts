@@ -221,8 +221,10 @@ export function saysOtherwise(before: NotificationState | undefined, after: Noti
   return !before || canonicalJson(before.content) !== canonicalJson(after.content);
 }
 
-function organizationFields({ name, retention_days, max_key_lifetime_days }: OrganizationState) {
-  return { name, retention_days, max_key_lifetime_days };
+/** Its own fields, without what is in it. */
+export function organizationFields(organization: OrganizationState) {
+  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = organization;
+  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url };
 }
 
 function userFields({ first_name, last_name, locked, locale, custom_fields }: UserState) {

@@ -272,6 +272,23 @@ export const OrganizationDocument = Type.Object(
         description: `How long a key that is created from now on may live. ${section} Null, and at first: for ever.`,
       }),
     ),
+    brand_color: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        pattern: '^#[0-9a-fA-F]{6}$',
+        patternHint: 'must be a colour such as #1f5fbf',
+        description: `Of the pages that recipients see. ${section} Null: the usual one.`,
+      }),
+    ),
+    logo_url: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        maxLength: 2_048,
+        pattern: '^https://[^\\s"<>\';,]+$',
+        patternHint: 'must be an https address',
+        description: `Of a picture, on the pages that recipients see. ${section} Null: the name instead.`,
+      }),
+    ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
     layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
     categories: Type.Optional(Type.Array(CategoryEntry, { description: section })),

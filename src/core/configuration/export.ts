@@ -58,13 +58,15 @@ export function toDocument(
       })),
     };
   };
-  const { retention_days = usualRetention, max_key_lifetime_days = null } = organization;
+  const { retention_days = usualRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
   const { slug, name, channels = [], layouts, categories = [], users = [], projects = [] } = organization;
   return {
     slug,
     name,
     ...(retention_days !== usualRetention && { retention_days }),
     ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
+    ...(brand_color && { brand_color }),
+    ...(logo_url && { logo_url }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
     ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),

@@ -121,6 +121,8 @@ export interface OrganizationState extends Row {
   name: string;
   retention_days?: number;
   max_key_lifetime_days?: number | null;
+  brand_color?: string | null;
+  logo_url?: string | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
@@ -162,6 +164,8 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     name: document.name,
     retention_days: document.retention_days,
     max_key_lifetime_days: document.max_key_lifetime_days,
+    brand_color: document.brand_color,
+    logo_url: document.logo_url,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     categories: document.categories?.map(toCategory),

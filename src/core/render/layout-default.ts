@@ -14,6 +14,7 @@ const dark = {
   '.sheet .code': 'background:#262c36 !important;color:#e6edf3 !important',
   '.sheet .rule, .sheet .cell': 'border-color:#30363d !important',
   '.sheet th.cell': 'color:#9da7b3 !important',
+  '.footer, .footer a': 'color:#9da7b3 !important',
 };
 
 const rules = Object.entries(dark).map(([selector, style]) => `${selector}{${style}}`);
@@ -59,6 +60,13 @@ ${outlook.join('')}
 {{ content }}
 </td>
 </tr>
+{%- if unsubscribe_url != '' and preferences_url != '' %}
+<tr>
+<td class="footer" align="center" style="padding:20px 12px 0;${font};font-size:13px;line-height:1.6;color:#5b6673">
+<a href="{{ unsubscribe_url }}" style="color:#5b6673">{{ unsubscribe_label }}</a> &nbsp;·&nbsp; <a href="{{ preferences_url }}" style="color:#5b6673">{{ preferences_label }}</a>
+</td>
+</tr>
+{%- endif %}
 </table>
 <!--[if mso]></td></tr></table><![endif]-->
 </td>

@@ -3,6 +3,7 @@
  * `{{ lang }}`, `{{ dir }}` and the variables of the message. Its HTML is the author's own; values are escaped, also in
  * attributes, and as an address (href, src) only allowed ones get through.
  */
+import { footerLabels } from './footer.ts';
 import { defaultLayout } from './layout-default.ts';
 import { allowedUrl } from './links.ts';
 import { escapeHtml } from './markdown-html.ts';
@@ -41,7 +42,20 @@ export function fillLayout(
   options: RunOptions,
 ): string {
   const dir = leftward.has(lang.split('-')[0]!) ? 'rtl' : 'ltr';
-  const scope = { ...options.scope, content: new PreparedText('html', content), title, preheader, lang, dir };
+  const labels = footerLabels(lang);
+  const scope = {
+    // What stands in no mail of a trial or of Belfry's own is not missing.
+    unsubscribe_url: '',
+    preferences_url: '',
+    unsubscribe_label: labels.unsubscribe,
+    preferences_label: labels.preferences,
+    ...options.scope,
+    content: new PreparedText('html', content),
+    title,
+    preheader,
+    lang,
+    dir,
+  };
   const { skeleton, values }: TemplateOutput = runTemplate(layout.template(options.inline), {
     ...options,
     scope,

@@ -12,6 +12,7 @@ import { AppError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { countSegments } from '../sms.ts';
 import { type CompiledMessage, type CompiledTemplate, choose, readMarkdown } from './compile.ts';
+import { addTextFooter } from './footer.ts';
 import { writeJson } from './json.ts';
 import { type CompiledLayout, fillLayout, usualLayout } from './layout.ts';
 import type { Block } from './markdown.ts';
@@ -95,6 +96,7 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
     return toBody(medium, given, blocks, run.values);
   });
   const content: Content = { ...written.content, missing: [] };
+  if (medium === 'email') content.text = addTextFooter(content.text, scope, locale);
   if (medium === 'email' && html) {
     const { blocks = [], values = [] } = written;
     const preheader = toPreview(blocks, values, 140);

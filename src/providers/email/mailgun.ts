@@ -43,6 +43,7 @@ export const mailgun: Provider<typeof Settings> = {
       if (html) form.set('html', html);
       if (reply_to) form.set('h:Reply-To', reply_to);
       form.set('h:Message-Id', `<${email.messageId(outgoing, sender)}>`);
+      for (const [name, value] of Object.entries(email.unsubscribeHeaders(outgoing))) form.set(`h:${name}`, value);
       form.set('v:belfry_id', outgoing.id);
       // At most three, of ASCII.
       for (const tag of Object.values(outgoing.tags)) form.append('o:tag', email.toLabel(tag).slice(0, 128));

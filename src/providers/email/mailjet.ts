@@ -38,6 +38,7 @@ export const mailjet: Provider<typeof Settings> = {
               Subject: outgoing.content.title,
               ...(text && { TextPart: text }),
               ...(html && { HTMLPart: html }),
+              ...(outgoing.unsubscribeUrl !== undefined && { Headers: email.unsubscribeHeaders(outgoing) }),
               CustomID: outgoing.id,
               EventPayload: JSON.stringify(outgoing.tags),
             },

@@ -65,6 +65,12 @@ export function messageId(outgoing: Outgoing, from: Mailbox): string {
   return `${outgoing.id}@${from.address.slice(from.address.lastIndexOf('@') + 1)}`;
 }
 
+/** RFC 8058: mail clients show a button, and a POST to the address unsubscribes. */
+export function unsubscribeHeaders({ unsubscribeUrl }: Outgoing): Record<string, string> {
+  if (unsubscribeUrl === undefined) return {};
+  return { 'List-Unsubscribe': `<${unsubscribeUrl}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' };
+}
+
 /** For providers whose labels may hold only letters, digits, dashes and underscores. */
 export function toLabel(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 256) || '_';

@@ -54,6 +54,7 @@ export const postmark: Provider<typeof Settings> = {
             { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
             // Else Postmark puts its own in its place.
             { Name: 'X-PM-KeepID', Value: 'true' },
+            ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
           ],
           ...(message_stream && { MessageStream: message_stream }),
         }),

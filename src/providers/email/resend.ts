@@ -36,6 +36,7 @@ export const resend: Provider<typeof Settings> = {
           ...(reply_to && { reply_to }),
           subject: outgoing.content.title,
           ...email.bodies(outgoing),
+          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
           tags: Object.entries(outgoing.tags).map(([name, value]) => ({ name, value: email.toLabel(value) })),
         }),
         timeoutMs: timeout_ms,

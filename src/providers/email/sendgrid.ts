@@ -41,7 +41,10 @@ export const sendgrid: Provider<typeof Settings> = {
           ],
           // Each once, or the request is refused.
           categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
-          headers: { 'Message-ID': `<${email.messageId(outgoing, sender)}>` },
+          headers: {
+            'Message-ID': `<${email.messageId(outgoing, sender)}>`,
+            ...email.unsubscribeHeaders(outgoing),
+          },
         }),
         timeoutMs: timeout_ms,
         secrets: [api_key],

@@ -66,6 +66,9 @@ export const ses: Provider<typeof Settings> = {
         Content: {
           Simple: {
             Subject: utf8(outgoing.content.title),
+            ...(outgoing.unsubscribeUrl !== undefined && {
+              Headers: Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
+            }),
             Body: { ...(text && { Text: utf8(text) }), ...(html && { Html: utf8(html) }) },
           },
         },

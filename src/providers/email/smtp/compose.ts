@@ -9,7 +9,7 @@ import { foldLines } from 'nodemailer/lib/mime-funcs';
 import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as toQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import type { Outgoing } from '../../sending.ts';
-import { bodies, messageId, toMailbox } from '../message.ts';
+import { bodies, messageId, toMailbox, unsubscribeHeaders } from '../message.ts';
 
 export interface Composed {
   /** The Message-ID, the same at every attempt. */
@@ -52,6 +52,8 @@ export function createComposer({ from, reply_to, headers = {} }: ComposeOptions)
       subjectOf(outgoing.content.title),
       `Message-ID: ${id}`,
       `Date: ${outgoing.createdAt.toUTCString().replace('GMT', '+0000')}`,
+      // As they are: an address of ours is ASCII without spaces, and a fold inside it would break it.
+      ...Object.entries(unsubscribeHeaders(outgoing)).map(([name, value]) => `${name}: ${value}`),
       'MIME-Version: 1.0',
     ].filter(Boolean);
     const raw = `${head.join('\r\n')}\r\n${parts.length === 1 ? parts[0] : toAlternatives(parts)}\r\n`;

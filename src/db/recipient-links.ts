@@ -1,0 +1,29 @@
+import { sql } from 'kysely';
+import type { Db } from './pool.ts';
+
+export interface LinkedUser {
+  organization_id: number;
+  id: number;
+  username: string;
+  email: string;
+  locale: string | null;
+  link_generation: number;
+  organization: { slug: string; name: string; brand_color: string | null; logo_url: string | null };
+}
+
+/** Who a link is of, with how the pages of the organization look. */
+export async function findLinkedUser(db: Db, organizationId: number, userId: number): Promise<LinkedUser | undefined> {
+  const { rows } = await sql<LinkedUser>`
+    select u.organization_id, u.id, u.username, u.email, u.locale, u.link_generation,
+      jsonb_build_object('slug', o.slug, 'name', o.name, 'brand_color', o.brand_color, 'logo_url', o.logo_url)
+        as organization
+    from users u join organizations o on o.id = u.organization_id
+    where u.organization_id = ${organizationId} and u.id = ${userId}`.execute(db);
+  return rows[0];
+}
+
+export async function raiseLinkGeneration(db: Db, organizationId: number, userId: number): Promise<void> {
+  await sql`
+    update users set link_generation = link_generation + 1
+    where organization_id = ${organizationId} and id = ${userId}`.execute(db);
+}

@@ -1,0 +1,127 @@
+/**
+ * Where the links in messages lead: the hosted preference page and one-click unsubscribe (RFC 8058). No account, no cookie,
+ * no script; the token in the address is all there is. Only a POST changes anything: scanners follow every link.
+ */
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { anonymous } from '../core/actor.ts';
+import type { Deps } from '../services/deps.ts';
+import {
+  findLinkHolder,
+  findUnsubscribing,
+  type LinkedUser,
+  nameCategory,
+  type PageChoice,
+  preferencesPath,
+  readPage,
+  sampleToken,
+  savePage,
+  switchAllOff,
+  unsubscribe,
+} from '../services/preference-page.ts';
+import { brokenPage, type Frame, preferencePage, unsubscribedPage, unsubscribePage } from './preference-html.ts';
+import { chooseLanguage, wordsIn } from './preference-words.ts';
+
+/** A hundred categories by a dozen channel types, each with what it was. */
+const bodyLimit = 256 * 1024;
+
+type Linked = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string } }>;
+
+export async function registerPreferencePage(app: FastifyInstance, deps: Deps): Promise<void> {
+  await app.register(async scope => {
+    // Mail providers send forms, plain or in parts; what they send is nowhere asked for.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit }, (_request, text, done) => done(null, text));
+    const hidden = { schema: { hide: true }, bodyLimit };
+    scope.get('/preferences/:token', hidden, async (request: Linked, reply) => {
+      const person = await findLinkHolder(deps, request.params.token);
+      if (!person) return sendBroken(request, reply);
+      const frame = frameOf(request, person);
+      const shown = await readPage(deps, person, person.locale ?? frame.language);
+      return send(reply, frame, preferencePage(frame, shown, { saved: request.query.saved === '1' }));
+    });
+    scope.post('/preferences/:token', hidden, async (request: Linked, reply) => {
+      const person = await findLinkHolder(deps, request.params.token);
+      if (!person) return sendBroken(request, reply);
+      const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
+      const own = forVisitor(deps, request);
+      if (form.get('action') === 'off') await switchAllOff(own, person);
+      else await savePage(own, person, readChoices(form));
+      // So that reloading the page sends nothing again.
+      return reply
+        .code(303)
+        .header('location', `${preferencesPath(deps, person)}?saved=1`)
+        .send();
+    });
+    scope.get('/unsubscribe/:token', hidden, async (request: Linked, reply) => {
+      const link = await findUnsubscribing(deps, request.params.token);
+      if (!link) return sendBroken(request, reply);
+      const frame = frameOf(request, link.person);
+      const { name, isRequired } = await nameCategory(deps, link, link.person.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person) };
+      if (isRequired) return send(reply, frame, unsubscribedPage(frame, { ...about, done: false }));
+      return send(reply, frame, unsubscribePage(frame, about));
+    });
+    scope.post('/unsubscribe/:token', hidden, async (request: Linked, reply) => {
+      const link = await findUnsubscribing(deps, request.params.token);
+      if (!link) return sendBroken(request, reply);
+      const done = await unsubscribe(forVisitor(deps, request), link);
+      const frame = frameOf(request, link.person);
+      const { name } = await nameCategory(deps, link, link.person.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person), done };
+      return send(reply, frame, unsubscribedPage(frame, about));
+    });
+  });
+}
+
+/** In the audit log it is the recipient's own doing, from where the request came. */
+function forVisitor(deps: Deps, request: FastifyRequest): Deps {
+  return { ...deps, actor: { ...anonymous, origin: request.ip, requestId: request.id } };
+}
+
+function frameOf(request: FastifyRequest, person: LinkedUser | undefined): Frame {
+  const language = chooseLanguage(person?.locale, request.headers['accept-language']);
+  return {
+    language,
+    words: wordsIn(language),
+    nonce: randomBytes(16).toString('base64'),
+    organization: person?.organization,
+  };
+}
+
+function sendBroken(request: Linked, reply: FastifyReply) {
+  const frame = frameOf(request, undefined);
+  const isSample = request.params.token === sampleToken;
+  return send(reply.code(isSample ? 200 : 404), frame, brokenPage(frame, isSample));
+}
+
+/** Kept nowhere, told to nobody: the address of the page is what opens it. */
+function send(reply: FastifyReply, { nonce, organization }: Frame, page: string) {
+  const logo = organization?.logo_url ? ` ${new URL(organization.logo_url).origin}` : '';
+  const policy = [
+    "default-src 'none'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    `img-src 'self'${logo}`,
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return reply
+    .headers({
+      'content-security-policy': policy.join('; '),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      'x-robots-tag': 'noindex',
+    })
+    .type('text/html; charset=utf-8')
+    .send(page);
+}
+
+/** Each cell says what it was; those that are on now are named once more. */
+function readChoices(form: URLSearchParams): PageChoice[] {
+  const on = new Set(form.getAll('on'));
+  return form.getAll('was').flatMap(cell => {
+    const [category = '', type = '', was] = cell.split(':');
+    return was === '0' || was === '1' ? [{ category, type, was: was === '1', is: on.has(`${category}:${type}`) }] : [];
+  });
+}

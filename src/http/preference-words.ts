@@ -1,0 +1,209 @@
+/** The words of the pages that recipients see, by language. */
+export interface PageWords {
+  title: string;
+  intro: string;
+  categories: string;
+  category: string;
+  required: string;
+  notOffered: string;
+  save: string;
+  saved: string;
+  allOff: string;
+  allOffHint: string;
+  addresses: string;
+  noAddresses: string;
+  lastChange: string;
+  sources: Record<string, string>;
+  noCategories: string;
+  unsubscribeTitle: string;
+  unsubscribeQuestion: string;
+  unsubscribe: string;
+  unsubscribed: string;
+  stillRequired: string;
+  manage: string;
+  broken: string;
+  brokenHint: string;
+  sample: string;
+  sampleHint: string;
+  types: Record<string, string>;
+}
+
+const types = {
+  email: 'Email',
+  sms: 'SMS',
+  voice: 'Phone call',
+  whatsapp: 'WhatsApp',
+  telegram: 'Telegram',
+  slack: 'Slack',
+  teams: 'Teams',
+  discord: 'Discord',
+  webpush: 'Browser',
+  push: 'Push',
+  inbox: 'Inbox',
+};
+
+const en: PageWords = {
+  title: 'Notification settings',
+  intro: 'Choose what {name} sends you, and how.',
+  categories: 'What you get',
+  category: 'Category',
+  required: 'Always on, because it is necessary',
+  notOffered: 'Not available',
+  save: 'Save',
+  saved: 'Your settings were saved.',
+  allOff: 'Turn everything off',
+  allOffHint: 'You will still get what is always on.',
+  addresses: 'Where it goes',
+  noAddresses: 'No addresses yet.',
+  lastChange: 'Last changed on {date} ({source}).',
+  sources: {
+    page: 'on this page',
+    'one-click': 'by unsubscribing in a message',
+    api: 'by {name}',
+    console: 'by {name}',
+    import: 'imported by {name}',
+    inbox: 'in your inbox',
+  },
+  noCategories: 'There is nothing to choose yet.',
+  unsubscribeTitle: 'Unsubscribe',
+  unsubscribeQuestion: 'Do you want to stop getting “{category}” from {name} by {type}?',
+  unsubscribe: 'Unsubscribe',
+  unsubscribed: 'You will no longer get “{category}” by {type}.',
+  stillRequired: '“{category}” cannot be turned off, because it is necessary.',
+  manage: 'All notification settings',
+  broken: 'This link does not work',
+  brokenHint: 'It may be incomplete, or it was replaced. Use the link in a newer message.',
+  sample: 'This is a preview',
+  sampleHint: 'In a message that was sent, this link leads to the settings of its recipient.',
+  types,
+};
+
+const de: PageWords = {
+  title: 'Benachrichtigungen',
+  intro: 'Wählen Sie, was {name} Ihnen schickt und auf welchem Weg.',
+  categories: 'Was Sie bekommen',
+  category: 'Kategorie',
+  required: 'Immer an, weil es notwendig ist',
+  notOffered: 'Nicht verfügbar',
+  save: 'Speichern',
+  saved: 'Ihre Einstellungen wurden gespeichert.',
+  allOff: 'Alles ausschalten',
+  allOffHint: 'Was immer an ist, bekommen Sie weiterhin.',
+  addresses: 'Wohin es geht',
+  noAddresses: 'Noch keine Adressen.',
+  lastChange: 'Zuletzt geändert am {date} ({source}).',
+  sources: {
+    page: 'auf dieser Seite',
+    'one-click': 'durch Abbestellen in einer Nachricht',
+    api: 'von {name}',
+    console: 'von {name}',
+    import: 'importiert von {name}',
+    inbox: 'in Ihrem Posteingang',
+  },
+  noCategories: 'Es gibt noch nichts zu wählen.',
+  unsubscribeTitle: 'Abbestellen',
+  unsubscribeQuestion: 'Möchten Sie „{category}“ von {name} nicht mehr über {type} bekommen?',
+  unsubscribe: 'Abbestellen',
+  unsubscribed: 'Sie bekommen „{category}“ nicht mehr über {type}.',
+  stillRequired: '„{category}“ lässt sich nicht ausschalten, weil es notwendig ist.',
+  manage: 'Alle Benachrichtigungen einstellen',
+  broken: 'Dieser Link funktioniert nicht',
+  brokenHint: 'Er ist unvollständig oder wurde ersetzt. Nutzen Sie den Link in einer neueren Nachricht.',
+  sample: 'Das ist eine Vorschau',
+  sampleHint: 'In einer verschickten Nachricht führt dieser Link zu den Einstellungen des Empfängers.',
+  types: { ...types, email: 'E-Mail', voice: 'Anruf', inbox: 'Posteingang' },
+};
+
+const es: PageWords = {
+  title: 'Preferencias de notificación',
+  intro: 'Elige qué te envía {name} y por qué medio.',
+  categories: 'Qué recibes',
+  category: 'Categoría',
+  required: 'Siempre activo, porque es necesario',
+  notOffered: 'No disponible',
+  save: 'Guardar',
+  saved: 'Tus preferencias se han guardado.',
+  allOff: 'Desactivar todo',
+  allOffHint: 'Seguirás recibiendo lo que está siempre activo.',
+  addresses: 'A dónde llega',
+  noAddresses: 'Aún no hay direcciones.',
+  lastChange: 'Último cambio el {date} ({source}).',
+  sources: {
+    page: 'en esta página',
+    'one-click': 'al cancelar la suscripción en un mensaje',
+    api: 'por {name}',
+    console: 'por {name}',
+    import: 'importado por {name}',
+    inbox: 'en tu bandeja de entrada',
+  },
+  noCategories: 'Aún no hay nada que elegir.',
+  unsubscribeTitle: 'Cancelar suscripción',
+  unsubscribeQuestion: '¿Quieres dejar de recibir «{category}» de {name} por {type}?',
+  unsubscribe: 'Cancelar suscripción',
+  unsubscribed: 'Ya no recibirás «{category}» por {type}.',
+  stillRequired: '«{category}» no se puede desactivar, porque es necesario.',
+  manage: 'Todas las preferencias de notificación',
+  broken: 'Este enlace no funciona',
+  brokenHint: 'Puede estar incompleto o haber sido sustituido. Usa el enlace de un mensaje más reciente.',
+  sample: 'Esto es una vista previa',
+  sampleHint: 'En un mensaje enviado, este enlace lleva a las preferencias del destinatario.',
+  types: { ...types, email: 'Correo', voice: 'Llamada', webpush: 'Navegador', inbox: 'Bandeja de entrada' },
+};
+
+const fr: PageWords = {
+  title: 'Préférences de notification',
+  intro: 'Choisissez ce que {name} vous envoie, et comment.',
+  categories: 'Ce que vous recevez',
+  category: 'Catégorie',
+  required: 'Toujours activé, car nécessaire',
+  notOffered: 'Non disponible',
+  save: 'Enregistrer',
+  saved: 'Vos préférences ont été enregistrées.',
+  allOff: 'Tout désactiver',
+  allOffHint: 'Vous recevrez encore ce qui est toujours activé.',
+  addresses: 'Où cela arrive',
+  noAddresses: 'Pas encore d’adresse.',
+  lastChange: 'Dernière modification le {date} ({source}).',
+  sources: {
+    page: 'sur cette page',
+    'one-click': 'en vous désabonnant dans un message',
+    api: 'par {name}',
+    console: 'par {name}',
+    import: 'importé par {name}',
+    inbox: 'dans votre boîte de réception',
+  },
+  noCategories: 'Il n’y a encore rien à choisir.',
+  unsubscribeTitle: 'Se désabonner',
+  unsubscribeQuestion: 'Voulez-vous ne plus recevoir « {category} » de {name} par {type} ?',
+  unsubscribe: 'Se désabonner',
+  unsubscribed: 'Vous ne recevrez plus « {category} » par {type}.',
+  stillRequired: '« {category} » ne peut pas être désactivé, car nécessaire.',
+  manage: 'Toutes les préférences de notification',
+  broken: 'Ce lien ne fonctionne pas',
+  brokenHint: 'Il est peut-être incomplet ou a été remplacé. Utilisez le lien d’un message plus récent.',
+  sample: 'Ceci est un aperçu',
+  sampleHint: 'Dans un message envoyé, ce lien mène aux préférences de son destinataire.',
+  types: { ...types, email: 'E-mail', voice: 'Appel', webpush: 'Navigateur', inbox: 'Boîte de réception' },
+};
+
+const all: Record<string, PageWords> = { en, de, es, fr };
+
+/** The recipient's own language, else the first of the browser's that there are words in, else English. */
+export function chooseLanguage(own: string | null | undefined, accepted: string | undefined): string {
+  const wanted = [
+    own ?? '',
+    ...(accepted ?? '')
+      .slice(0, 200)
+      .split(',')
+      .map(part => part.split(';')[0]!.trim()),
+  ];
+  return wanted.map(tag => tag.split('-')[0]!.toLowerCase()).find(language => Object.hasOwn(all, language)) ?? 'en';
+}
+
+export function wordsIn(language: string): PageWords {
+  return all[language] ?? en;
+}
+
+export function fill(text: string, values: Record<string, string>): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => values[name] ?? whole);
+}

@@ -1,0 +1,144 @@
+/** What the hosted page shows a recipient of their own, and what it lets them change. */
+import type { PreferenceSource } from '../core/preferences.ts';
+import {
+  categoryScope,
+  everything,
+  generalCategory,
+  generalSlug,
+  localizeCategory,
+  ruleOn,
+} from '../core/preferences.ts';
+import { maskAddress } from '../core/recipient-links.ts';
+import { addressKind } from '../core/text.ts';
+import { listWholeAddresses } from '../db/addresses.ts';
+import { type CategoryRow, findCategory, hasUncategorizedEvents, listAllCategories } from '../db/categories.ts';
+import type { Db } from '../db/pool.ts';
+import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../db/preferences.ts';
+import type { LinkedUser } from '../db/recipient-links.ts';
+import type { Deps } from './deps.ts';
+import { listChannelTypes, toChoices, writeChoices } from './preferences.ts';
+
+export type { LinkedUser } from '../db/recipient-links.ts';
+export { findLinkHolder, findUnsubscribing, preferencesPath, sampleToken } from './recipient-links.ts';
+
+export interface PageCategory {
+  slug: string;
+  name: string;
+  description: string;
+  isRequired: boolean;
+  /** By channel type; one that is absent is not offered. */
+  channels: Record<string, boolean>;
+}
+
+export interface PreferencePage {
+  types: string[];
+  categories: PageCategory[];
+  /** Masked: whoever holds the link recognises their own. */
+  addresses: { type: string; value: string }[];
+  lastChange: { at: Date; source: PreferenceSource } | undefined;
+}
+
+const mostAddresses = 50;
+
+export async function readPage(deps: Deps, person: LinkedUser, locale: string): Promise<PreferencePage> {
+  const { db } = deps;
+  const organizationId = person.organization_id;
+  const [categories, preferences, channelTypes, addresses, [last]] = await Promise.all([
+    listShownCategories(db, organizationId),
+    listPreferences(db, organizationId, person.id),
+    listChannelTypes(deps, organizationId),
+    listWholeAddresses(db, organizationId, person.id, { after: 0, limit: mostAddresses }),
+    listPreferenceHistory(db, organizationId, person.id, { after: 0, limit: 1 }),
+  ]);
+  // A webhook is a program's, and no person sees what it gets.
+  const types = channelTypes.filter(type => type !== 'webhook');
+  const choices = toChoices(preferences);
+  return {
+    types,
+    categories: categories.map(category => {
+      const offered = types.filter(type => category.channels === null || category.channels.includes(type));
+      const topic = { category, event: undefined };
+      return {
+        slug: category.slug,
+        ...localizeCategory(category, locale),
+        isRequired: category.kind === 'required',
+        channels: Object.fromEntries(offered.map(type => [type, ruleOn(topic, type, choices).enabled])),
+      };
+    }),
+    addresses: addresses
+      .filter(({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush'].includes(addressKind(name)))
+      .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
+    lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
+  };
+}
+
+async function listShownCategories(db: Db, organizationId: number) {
+  const categories: (CategoryRow | typeof generalCategory)[] = await listAllCategories(db, organizationId);
+  if (categories.some(({ slug }) => slug === generalSlug)) return categories;
+  return (await hasUncategorizedEvents(db, organizationId)) ? [...categories, generalCategory] : categories;
+}
+
+/** What the recipient sees, and what they made of it: only what differs was chosen. */
+export interface PageChoice {
+  category: string;
+  type: string;
+  was: boolean;
+  is: boolean;
+}
+
+export async function savePage(deps: Deps, person: LinkedUser, choices: PageChoice[]): Promise<void> {
+  const page = await readPage(deps, person, 'en');
+  const offered = new Map(page.categories.filter(one => !one.isRequired).map(one => [one.slug, one.channels]));
+  const writes = choices
+    .filter(({ category, type, was, is }) => was !== is && Object.hasOwn(offered.get(category) ?? {}, type))
+    .map(({ category, type, is }) => ({ scope: categoryScope(category), channel_type: type, enabled: is }));
+  await write(deps, person, writes, 'page');
+}
+
+/** Everything but what is required; also what was switched on by itself before, which a broad choice alone would leave on. */
+export async function switchAllOff(deps: Deps, person: LinkedUser): Promise<void> {
+  const chosen = await listPreferences(deps.db, person.organization_id, person.id);
+  const on = chosen.filter(({ enabled }) => enabled).map(({ scope, channel_type }) => ({ scope, channel_type }));
+  const all = [
+    { scope: everything, channel_type: '' },
+    ...on.filter(({ scope, channel_type }) => scope !== everything || channel_type !== ''),
+  ];
+  await write(
+    deps,
+    person,
+    all.map(one => ({ ...one, enabled: false })),
+    'page',
+  );
+}
+
+export interface Unsubscribing {
+  person: LinkedUser;
+  category: string;
+  channelType: string;
+}
+
+/** From one category by one channel type. False when it is required, and nothing was changed. */
+export async function unsubscribe(deps: Deps, { person, category, channelType }: Unsubscribing): Promise<boolean> {
+  const found = await findCategory(deps.db, person.organization_id, category);
+  if (found?.kind === 'required') return false;
+  const choice = { scope: categoryScope(category), channel_type: channelType, enabled: false };
+  await write(deps, person, [choice], 'one-click');
+  return true;
+}
+
+/** As the recipient reads it; a category that is gone is shown by its slug. */
+export async function nameCategory({ db }: Deps, { person, category }: Unsubscribing, locale: string) {
+  const found = await findCategory(db, person.organization_id, category);
+  const known = found ?? (category === generalSlug ? generalCategory : undefined);
+  return {
+    name: known ? localizeCategory(known, locale).name : category,
+    isRequired: known?.kind === 'required',
+  };
+}
+
+async function write(deps: Deps, person: LinkedUser, writes: PreferenceWrite[], source: PreferenceSource) {
+  const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: person.username };
+  await deps.db
+    .transaction()
+    .execute(trx => writeChoices({ actor }, trx, person.organization_id, person, writes, source));
+}
