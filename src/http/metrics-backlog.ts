@@ -8,14 +8,14 @@ import { type Backlog, readBacklog } from '../services/queue.ts';
 
 const freshMs = 5_000;
 
-export function registerBacklog(registry: Registry, db: Deps['db']): void {
+export function registerBacklog(registry: Registry, deps: Deps): void {
   let reading: Promise<Backlog | undefined> | undefined;
   let readAt = 0;
   const read = () => {
     if (!reading || Date.now() - readAt > freshMs) {
       readAt = Date.now();
       // A database that is away is told of by other means; here the gauges are missing then.
-      reading = readBacklog(db).catch(() => undefined);
+      reading = readBacklog(deps).catch(() => undefined);
     }
     return reading;
   };

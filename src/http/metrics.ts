@@ -90,7 +90,7 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
     },
   });
 
-  registerBacklog(registry, deps.db);
+  registerBacklog(registry, deps);
   const engineUp =
     readEngine &&
     new Gauge({

@@ -29,7 +29,7 @@ import type { Db } from '../db/pool.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
-import type { LinksFor } from './recipient-links.ts';
+import type { LinksFor } from './message-links.ts';
 import type { Rendering } from './rendering.ts';
 import type { Entries, TenantCache } from './tenant-cache.ts';
 

@@ -19,7 +19,8 @@ import type { Deps } from './deps.ts';
 import { listChannelTypes, toChoices, writeChoices } from './preferences.ts';
 
 export type { LinkedUser } from '../db/recipient-links.ts';
-export { findLinkHolder, findUnsubscribing, preferencesPath, sampleToken } from './recipient-links.ts';
+export { sampleToken } from './message-links.ts';
+export { findLinkHolder, findUnsubscribing, preferencesPath } from './recipient-links.ts';
 
 export interface PageCategory {
   slug: string;

@@ -52,7 +52,7 @@ export interface Backlog {
 }
 
 /** For metrics. */
-export async function readBacklog(db: Db): Promise<Backlog> {
+export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
   const overdue = await listOverdueAcrossTenants(db);
   // Mostly nothing is due, and then there is nothing to count.
   const due = overdue.length === 0 ? [] : await countDueAcrossTenants(db, mostCounted);
