@@ -469,7 +469,7 @@ export interface Users {
   last_key: Generated<string>;
 }
 
-export interface RenderSnapshots {
+export interface Wordings {
   organization_id: number;
   id: string;
   content: JsonColumn;
@@ -522,6 +522,6 @@ export interface Tables {
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
-  wordings: RenderSnapshots;
+  wordings: Wordings;
   worker_rounds: WorkerRounds;
 }
