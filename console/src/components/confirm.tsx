@@ -14,17 +14,13 @@ interface Question {
 export function confirm({ title, children, action, danger = false }: Question): Promise<boolean> {
   return new Promise(resolve => {
     modals.openConfirmModal({
-      title: (
-        <Text component="span" fw={600}>
-          {title}
-        </Text>
-      ),
+      title,
       children: (
         <Text component="div" size="sm">
           {children}
         </Text>
       ),
-      labels: { confirm: action, cancel: 'Go back' },
+      labels: { confirm: action, cancel: 'Cancel' },
       confirmProps: danger ? { color: 'red.8' } : {},
       onConfirm: () => resolve(true),
       onCancel: () => resolve(false),

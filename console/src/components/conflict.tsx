@@ -11,20 +11,20 @@ interface ConflictProps {
 
 export function Conflict({ noun, opened, close, reload, overwrite }: ConflictProps) {
   return (
-    <Modal opened={opened} onClose={close} title="Somebody else was faster">
+    <Modal opened={opened} onClose={close} title="Someone else saved changes">
       <Text size="sm" mb="md">
-        The {noun} was changed after you opened it, so nothing was saved. Take theirs and lose what you typed, or save
-        yours over it. Older versions of a message stay in its history either way.
+        This {noun} changed after you opened it. Load the latest version and lose your changes, or overwrite it with
+        yours. Earlier versions stay in the history either way.
       </Text>
       <Group justify="flex-end">
         <Button variant="subtle" color="gray" onClick={close}>
           Keep editing
         </Button>
         <Button variant="default" onClick={reload}>
-          Take theirs
+          Load latest
         </Button>
         <Button color="red.8" onClick={overwrite}>
-          Save mine over it
+          Overwrite
         </Button>
       </Group>
     </Modal>

@@ -29,15 +29,7 @@ interface DeletionProps {
 
 export function Deletion(props: DeletionProps) {
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title={
-        <Text component="span" fw={600}>
-          Delete {props.what}?
-        </Text>
-      }
-    >
+    <Modal opened={props.opened} onClose={props.onClose} title={`Delete ${props.what}?`}>
       {props.opened && <Question {...props} />}
     </Modal>
   );
@@ -83,7 +75,7 @@ function Question({
   });
   const typed = typeof toType === 'function' ? toType(trial.data?.deleted ?? {}) : toType;
   const uses = usesOf(trial.error) ?? usesOf(removal.error);
-  if (trial.isPending) return <Waiting label="Looking what goes with it" />;
+  if (trial.isPending) return <Waiting label="Checking what will be deleted" />;
   if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;
   if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
   return (
@@ -94,7 +86,7 @@ function Question({
       }}
     >
       <Stack gap="sm">
-        <Text size="sm">This cannot be taken back. Gone will be:</Text>
+        <Text size="sm">This cannot be undone. It deletes:</Text>
         <List size="sm">
           {Object.entries(trial.data?.deleted ?? {})
             .filter(([, count]) => count > 0)
@@ -121,7 +113,7 @@ function Question({
         <FormFailure error={removal.error} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Go back
+            Cancel
           </Button>
           <Button
             type="submit"
@@ -141,9 +133,9 @@ function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: 
   const org = useOrg();
   return (
     <Stack gap="sm">
-      <Alert color="yellow" title="It is still in use">
+      <Alert color="yellow" title="Still in use">
         <Text size="sm">
-          {what.charAt(0).toUpperCase() + what.slice(1)} cannot be deleted while these refer to it. Change them first.
+          {what.charAt(0).toUpperCase() + what.slice(1)} cannot be deleted while it is used here. Change these first.
         </Text>
       </Alert>
       {Object.entries(uses).map(([noun, those]) => (

@@ -63,7 +63,7 @@ export function History<Version>(props: HistoryProps<Version>) {
                   </Text>
                   {row.current && (
                     <Badge variant="default" tt="none" size="sm">
-                      current
+                      Current
                     </Badge>
                   )}
                 </Group>
@@ -76,7 +76,7 @@ export function History<Version>(props: HistoryProps<Version>) {
           ))}
           {list.hasMore && (
             <Button variant="subtle" loading={list.loadingMore} onClick={list.loadMore}>
-              Older ones
+              Load older versions
             </Button>
           )}
         </Stack>
@@ -86,7 +86,7 @@ export function History<Version>(props: HistoryProps<Version>) {
             <Stack gap="sm">
               <Group justify="space-between">
                 <Text size="sm" c="dimmed">
-                  Version {number}, compared with what is in the editor
+                  Version {number} compared with the editor
                 </Text>
                 <GuardedButton
                   permission="template:write"
@@ -96,18 +96,18 @@ export function History<Version>(props: HistoryProps<Version>) {
                     close();
                   }}
                 >
-                  Bring back version {number}
+                  Restore version {number}
                 </GuardedButton>
               </Group>
               {text === draft ? (
-                <Empty title="No difference">The editor holds exactly this.</Empty>
+                <Empty title="No differences">The editor has the same content.</Empty>
               ) : (
                 <Suspense fallback={<Skeleton height={240} />}>
                   <Diff
                     before={text}
                     after={draft}
                     beforeLabel={`Version ${number}`}
-                    afterLabel="The draft"
+                    afterLabel="Draft"
                     sideBySide={roomy}
                   />
                 </Suspense>

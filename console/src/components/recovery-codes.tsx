@@ -8,11 +8,7 @@ import { useState } from 'react';
 export function showRecoveryCodes(codes: string[]): Promise<void> {
   return new Promise(resolve => {
     const id = modals.open({
-      title: (
-        <Text component="span" fw={600}>
-          Save your recovery codes
-        </Text>
-      ),
+      title: 'Save your recovery codes',
       withCloseButton: false,
       closeOnClickOutside: false,
       closeOnEscape: false,

@@ -1,5 +1,6 @@
 /** The second step of signing in: a passkey, a code from the app, or a recovery code. */
 import { Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -31,14 +32,15 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
   const { token, methods } = challenge;
   const passkey = methods.passkey && supportsPasskeys() ? challenge.passkey : null;
   const [isRecovery, setRecovery] = useState(!methods.totp && !passkey);
-  const [code, setCode] = useState('');
+  const form = useForm({ initialValues: { code: '' } });
+  const { code } = form.values;
   const finish = useMutation({
     mutationFn: async (given: { code: string } | { passkey: object }) => {
       const proof = 'code' in given ? given : { passkey: (await askPasskey(given.passkey)) as never };
       return take(api.POST('/api/session/second-factor/', { body: { token, ...proof } }));
     },
     onSuccess: onDone,
-    onError: () => setCode(''),
+    onError: () => form.reset(),
   });
   const expired = finish.error instanceof ApiError && finish.error.code === 'session.expired';
   const withCode = methods.totp || isRecovery;
@@ -63,20 +65,13 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
       )}
       {passkey && methods.totp && !isRecovery && <Divider label="or" />}
       {withCode && (
-        <form
-          aria-label="Two-factor authentication"
-          onSubmit={event => {
-            event.preventDefault();
-            finish.mutate({ code });
-          }}
-        >
+        <form aria-label="Two-factor authentication" onSubmit={form.onSubmit(values => finish.mutate(values))}>
           <Stack gap="sm">
             <TextInput
               key={String(isRecovery)}
               label={isRecovery ? 'Recovery code' : 'Authentication code'}
               description={isRecovery ? 'One of the ten you saved.' : 'Six digits from your authenticator app.'}
-              value={code}
-              onChange={event => setCode(event.currentTarget.value)}
+              {...form.getInputProps('code')}
               autoComplete={isRecovery ? 'off' : 'one-time-code'}
               inputMode={isRecovery ? 'text' : 'numeric'}
               className={isRecovery ? undefined : 'code-input'}
@@ -96,7 +91,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
             inherit
             onClick={() => {
               setRecovery(!isRecovery);
-              setCode('');
+              form.reset();
               finish.reset();
             }}
           >

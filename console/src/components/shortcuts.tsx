@@ -62,11 +62,7 @@ function Line({ keys, does }: { keys: string[]; does: string }) {
 
 export function openShortcutHelp(): void {
   modals.open({
-    title: (
-      <Text component="span" fw={600}>
-        Keyboard shortcuts
-      </Text>
-    ),
+    title: 'Keyboard shortcuts',
     size: 'sm',
     children: (
       <Stack gap={8}>

@@ -1,4 +1,4 @@
-/** When it is sent at all: a filter over the context, tried on the sample while it is typed. */
+/** A filter over the context, tried on the sample while it is typed. */
 import { Stack, Text, Textarea } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
@@ -19,11 +19,11 @@ interface ConditionProps {
 export function Condition({ path, sample, draft, change, errors, result }: ConditionProps) {
   const failed = result && 'error' in result ? result.error : undefined;
   return (
-    <Section title="When" aside={<TakeRecent path={path} sample={sample} />}>
+    <Section title="Filter" aside={<TakeRecent path={path} sample={sample} />}>
       <Stack gap="sm">
         <Textarea
-          label="Filter"
-          description="JMESPath over the context of the trigger. Empty: always."
+          label="Condition"
+          description="JMESPath over the trigger's context. Leave empty to always send."
           classNames={{ input: 'mono' }}
           autosize
           minRows={1}
@@ -35,7 +35,7 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
         />
         {result && 'matches' in result && (
           <Text size="sm" role="status">
-            On the sample below it gives <span className="mono">{short(result.value)}</span>:{' '}
+            Result for the sample: <span className="mono">{short(result.value)}</span> →{' '}
             <b>{result.matches ? 'sent' : 'not sent'}</b>
           </Text>
         )}
@@ -44,7 +44,7 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
             Sample context
           </Text>
           <Text size="xs" c="dimmed" mb={4}>
-            What the filter is tried on and the previews are written with. Nothing of it is saved.
+            Used for the condition and the previews. Not saved.
           </Text>
           <SampleEditor sample={sample} />
         </div>

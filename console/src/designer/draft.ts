@@ -1,5 +1,6 @@
 /** A notification while it is being written, and what of it is sent to the service. */
 import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
+import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 
 export type Words = { subject?: string; body?: string };
@@ -36,12 +37,12 @@ export function toDraft(stored: Notification): Draft {
   };
 }
 
-export function newDraft(channels: string[]): Draft {
+export function newDraft(): Draft {
   return {
     name: '',
     active: true,
     recipients: {},
-    channels,
+    channels: [],
     priority: null,
     filter: '',
     environs: [],
@@ -49,10 +50,6 @@ export function newDraft(channels: string[]): Draft {
     message: { subject: '', body: 'Hello {{ user.first_name }},\n\n' },
     overrides: {},
   };
-}
-
-export function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** Everything but the words, as the service takes it. */
@@ -73,7 +70,7 @@ function settingsOf(draft: Draft): NotificationChanges {
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */
 export function settingsChanges(draft: Draft, base: Draft): NotificationChanges {
   const before = settingsOf(base) as Record<string, unknown>;
-  const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !same(value, before[field]));
+  const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !isSame(value, before[field]));
   return Object.fromEntries(changes);
 }
 

@@ -16,7 +16,8 @@ import {
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Section } from '../components/page.tsx';
-import { CodeField, type Mistake } from '../editor/code.tsx';
+import { CodeField } from '../editor/code.tsx';
+import type { Mistake } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
 import {
   type Draft,
@@ -29,6 +30,7 @@ import {
   wordsAt,
 } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { canonicalLocale, languageName } from './languages.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface MessageProps {
@@ -65,7 +67,7 @@ export function Message(props: MessageProps) {
 
   return (
     <Section
-      title="What it says"
+      title="Message"
       aside={
         <Switch
           label="Strict"
@@ -85,8 +87,8 @@ export function Message(props: MessageProps) {
         keepMounted={false}
       >
         <Group gap={4} wrap="nowrap" mb="sm" align="flex-end">
-          <Tabs.List aria-label="Channels with words of their own" flex={1} miw={0}>
-            <Tab value={everyChannel} label="Every channel" wrong={wrong({ channel: '', locale: '' })} />
+          <Tabs.List aria-label="Channels with their own message" flex={1} miw={0}>
+            <Tab value={everyChannel} label="All channels" wrong={wrong({ channel: '', locale: '' })} />
             {Object.keys(draft.overrides).map(name => (
               <Tab key={name} value={name} label={name} wrong={wrong({ channel: name, locale: '' })} />
             ))}
@@ -112,7 +114,7 @@ export function Message(props: MessageProps) {
                     aria-pressed={tag === locale}
                     onClick={() => setVariant({ channel, locale: tag })}
                   >
-                    {tag || 'Every language'}
+                    {tag || 'Default language'}
                   </Button>
                 ))}
               </Group>
@@ -123,13 +125,17 @@ export function Message(props: MessageProps) {
                 }}
               />
               {differs && (
-                <Tooltip label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}>
+                <Tooltip
+                  label={locale ? `Remove the ${languageName(locale)} version` : `Remove the override for ${channel}`}
+                >
                   <ActionIcon
                     variant="subtle"
                     color="gray"
                     size="sm"
                     ml="auto"
-                    aria-label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}
+                    aria-label={
+                      locale ? `Remove the ${languageName(locale)} version` : `Remove the override for ${channel}`
+                    }
                     onClick={() => remove(variant)}
                   >
                     <IconTrash size={14} stroke={1.6} />
@@ -154,8 +160,8 @@ export function Message(props: MessageProps) {
               label="Body"
               description={
                 differs
-                  ? 'Empty: the words of every channel and language.'
-                  : 'Markdown with Liquid: {{ order }}, {% if amount > 100 %} … {% endif %}. Ctrl-Space offers what there is.'
+                  ? 'Leave empty to use the default message.'
+                  : 'Markdown with Liquid: {{ order }}, {% if amount > 100 %} … {% endif %}. Press Ctrl-Space for suggestions.'
               }
               language="liquid"
               value={words.body ?? ''}
@@ -168,19 +174,19 @@ export function Message(props: MessageProps) {
               maxHeight={560}
             />
             <Select
-              label="Layout of emails"
+              label="Email layout"
               data={layouts}
               value={draft.message.layout ?? null}
               onChange={layout =>
                 change(current => ({ ...current, message: { ...current.message, layout: layout ?? undefined } }))
               }
               clearable
-              clearButtonProps={{ 'aria-label': 'No layout of its own' }}
-              placeholder="The one named default, else Belfry's own"
+              clearButtonProps={{ 'aria-label': 'Use the default layout' }}
+              placeholder="Default layout"
               error={mistakes['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
             />
             <Text size="xs" c="dimmed" id="strict-hint">
-              Strict: a variable that the context lacks fails the message instead of leaving a gap.
+              Strict: a message with a missing variable fails instead of being sent with a gap.
             </Text>
           </Stack>
         </Tabs.Panel>
@@ -217,13 +223,13 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
         </Button>
       </Menu.Target>
       <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
-        <Menu.Label>Other words on one channel, or one kind</Menu.Label>
+        <Menu.Label>Override for one channel or type</Menu.Label>
         {names.map(name => (
           <Menu.Item key={name} onClick={() => add(name)}>
             {name}
           </Menu.Item>
         ))}
-        {names.length === 0 && <Menu.Item disabled>Every channel has its own already</Menu.Item>}
+        {names.length === 0 && <Menu.Item disabled>All channels have an override</Menu.Item>}
       </Menu.Dropdown>
     </Menu>
   );
@@ -232,7 +238,7 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
 function AddLocale({ add }: { add: (locale: string) => void }) {
   const [opened, setOpened] = useState(false);
   const [tag, setTag] = useState('');
-  const locale = canonical(tag);
+  const locale = canonicalLocale(tag);
   return (
     <Popover opened={opened} onChange={setOpened} trapFocus shadow="md" width={230} keepMounted={false}>
       <Popover.Target>
@@ -258,10 +264,10 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
         >
           <TextInput
             label="Language"
-            description="Such as de or pt-BR: for users of this locale."
+            description="For people with this language, such as de or pt-BR."
             value={tag}
             onChange={event => setTag(event.currentTarget.value)}
-            error={tag !== '' && !locale ? 'Not a language' : undefined}
+            error={tag !== '' && !locale ? 'Enter a language tag, such as de or pt-BR' : undefined}
             data-autofocus
           />
           <Button type="submit" mt="xs" fullWidth disabled={!locale}>
@@ -271,18 +277,4 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
       </Popover.Dropdown>
     </Popover>
   );
-}
-
-const languageNames = new Intl.DisplayNames('en', { type: 'language' });
-
-function languageName(locale: string): string {
-  return languageNames.of(locale) ?? locale;
-}
-
-function canonical(tag: string): string | undefined {
-  try {
-    return Intl.getCanonicalLocales(tag.trim())[0];
-  } catch {
-    return undefined;
-  }
 }

@@ -7,10 +7,10 @@ import { TimeAgo } from '../components/time.tsx';
 export function MissingVariables({ missing }: { missing: Notification['missing_variables'] }) {
   if (missing.length === 0) return null;
   return (
-    <Alert color="yellow" variant="light" p="xs" title="Messages were sent without variables they ask for">
+    <Alert color="yellow" variant="light" p="xs" title="Recent messages were missing variables">
       {missing.map(({ name, count: messages, last_at }) => (
         <Text key={name} size="sm" c="var(--mantine-color-text)">
-          <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}, the last{' '}
+          <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}, last{' '}
           <TimeAgo at={last_at} />
         </Text>
       ))}

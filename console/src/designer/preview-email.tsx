@@ -20,17 +20,17 @@ export function EmailPreview({ content }: { content: Message }) {
     <Stack gap="sm">
       <Group justify="space-between" gap="xs">
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {content.title || 'Without a subject'}
+          {content.title || 'No subject'}
         </Text>
         <SegmentedControl
           size="xs"
           value={form}
           onChange={setForm}
-          aria-label="Form of the email"
+          aria-label="Email view"
           data={[
             { value: 'both', label: 'Both' },
-            { value: 'wide', label: 'Wide' },
-            { value: 'narrow', label: 'Narrow' },
+            { value: 'wide', label: 'Desktop' },
+            { value: 'narrow', label: 'Mobile' },
             { value: 'text', label: 'Text' },
           ]}
         />
@@ -51,7 +51,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'narrow' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on a wide screen"
+                label="Email on desktop"
                 width={wide}
                 scale={form === 'both' ? both : Math.min(1, room / wide)}
               />
@@ -59,7 +59,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'wide' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on a narrow screen"
+                label="Email on mobile"
                 width={narrow}
                 scale={form === 'both' ? both : Math.min(1, room / narrow)}
               />

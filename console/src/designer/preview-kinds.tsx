@@ -1,50 +1,13 @@
 /** How each medium shows a message. */
 import { Box, Group, Text } from '@mantine/core';
-import {
-  type Icon,
-  IconBell,
-  IconBrandDiscord,
-  IconBrandSlack,
-  IconBrandTeams,
-  IconBrandTelegram,
-  IconBrandWhatsapp,
-  IconDeviceMobile,
-  IconInbox,
-  IconMail,
-  IconMessage,
-  IconPhone,
-  IconSend,
-  IconWebhook,
-} from '@tabler/icons-react';
 import type { Message } from '../api-types.ts';
 import { JsonView } from '../components/json-view.tsx';
 import { SlackBlocks } from './preview-slack.tsx';
 import { TeamsCard } from './preview-teams.tsx';
 
-interface Kind {
-  icon: Icon;
-  name: string;
-  /** What is worth knowing besides the words. */
-  note?: (content: Message) => string;
-}
-
-const kinds: Record<string, Kind> = {
-  email: { icon: IconMail, name: 'email' },
-  sms: { icon: IconMessage, name: 'SMS', note: content => segments(content) },
-  voice: { icon: IconPhone, name: 'voice call' },
-  whatsapp: { icon: IconBrandWhatsapp, name: 'WhatsApp' },
-  telegram: { icon: IconBrandTelegram, name: 'Telegram' },
-  slack: { icon: IconBrandSlack, name: 'Slack' },
-  teams: { icon: IconBrandTeams, name: 'Teams' },
-  discord: { icon: IconBrandDiscord, name: 'Discord' },
-  webhook: { icon: IconWebhook, name: 'webhook' },
-  webpush: { icon: IconBell, name: 'web push' },
-  push: { icon: IconDeviceMobile, name: 'push' },
-  inbox: { icon: IconInbox, name: 'inbox' },
-};
-
-export function channelKind(type: string): Kind {
-  return kinds[type] ?? { icon: IconSend, name: type };
+/** What is worth knowing besides the words. */
+export function noteOf(type: string, content: Message): string | undefined {
+  return type === 'sms' ? segments(content) : undefined;
 }
 
 function segments({ text, segments = 1 }: Message): string {
@@ -88,7 +51,7 @@ function Banner({ content: { title, text } }: { content: Message }) {
       <img src="/belfry.svg" alt="" width={22} height={22} />
       <Box miw={0}>
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {title || 'Without a title'}
+          {title || 'No title'}
         </Text>
         <Text size="sm" lineClamp={4} style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}>
           {text}

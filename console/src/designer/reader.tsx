@@ -38,7 +38,7 @@ export function Reader({ value, onChange, usual }: ReaderProps) {
     <Select
       size="xs"
       w={210}
-      aria-label="Written to"
+      aria-label="Preview as"
       data={value && !names.includes(value) ? [value, ...names] : names}
       value={value ?? null}
       onChange={next => onChange(next ?? undefined)}
@@ -47,9 +47,9 @@ export function Reader({ value, onChange, usual }: ReaderProps) {
       // What was asked for is filtered already.
       filter={({ options }) => options}
       clearable
-      clearButtonProps={{ 'aria-label': 'The usual reader' }}
-      placeholder={usual ? `to ${usual}` : 'to the first user'}
-      nothingFoundMessage="Nobody of that name"
+      clearButtonProps={{ 'aria-label': 'Clear' }}
+      placeholder={usual ? `Preview as ${usual}` : 'Preview as first person'}
+      nothingFoundMessage="No matches"
     />
   );
 }

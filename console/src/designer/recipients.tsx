@@ -1,4 +1,4 @@
-/** Who is told: a list, users that an expression picks, whom the trigger names, or all of these together. */
+/** Recipients: a list, people that an expression matches, those named in the trigger, or all of these together. */
 import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
@@ -32,11 +32,11 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
   const nobody = Object.keys(recipients).length === 0;
 
   return (
-    <Section title="Who is told">
+    <Section title="Recipients">
       <Stack gap="sm">
         <Checkbox
-          label="A distribution list"
-          description="Its active members, as they are when the event is triggered."
+          label="Distribution list"
+          description="Active members at the time of the trigger."
           checked={listOn}
           onChange={event => set({ list: event.currentTarget.checked ? (names[0] ?? '') : undefined })}
         />
@@ -49,21 +49,21 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
             onChange={list => list && set({ list })}
             searchable
             allowDeselect={false}
-            nothingFoundMessage="No list of that name"
-            placeholder={names.length === 0 ? 'This project has no list yet' : 'Choose a list'}
+            nothingFoundMessage="No matching list"
+            placeholder={names.length === 0 ? 'This project has no lists yet' : 'Choose a list'}
             error={errorAt(errors, 'recipients/list')}
           />
         )}
         <Checkbox
-          label="Users that match an expression"
-          description="Looked up among all users of the organization each time."
+          label="People matching an expression"
+          description="Everyone in the organization who matches at the time of the trigger."
           checked={usersOn}
           onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}
         />
         {usersOn && (
           <Textarea
             ml={28}
-            aria-label="Expression over users"
+            aria-label="Expression"
             classNames={{ input: 'mono' }}
             autosize
             minRows={1}
@@ -82,15 +82,15 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
         )}
         {usersOn && matches && 'matches' in matches && (
           <Text ml={28} size="sm" role="status">
-            Picks <b className="numbers">{count(matches.matches)}</b> of{' '}
-            {matches.of >= 1_000 ? `the first ${count(matches.of)}` : count(matches.of)} users
+            Matches <b className="numbers">{count(matches.matches)}</b> of{' '}
+            {matches.of >= 1_000 ? `the first ${count(matches.of)}` : count(matches.of)} people
           </Text>
         )}
         <Checkbox
-          label="Whom the trigger names"
+          label="Recipients named in the trigger"
           description={
             <>
-              In <span className="mono">options.recipients</span> of the trigger.
+              Passed as <span className="mono">options.recipients</span>.
             </>
           }
           checked={recipients.trigger === true}
@@ -98,7 +98,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
         />
         {nobody && (
           <Text size="sm" c={errors.recipients ? 'var(--mantine-color-error)' : 'dimmed'}>
-            Choose at least one. Somebody who is in several is told once.
+            Choose at least one. People who match more than once get one message.
           </Text>
         )}
       </Stack>

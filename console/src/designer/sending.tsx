@@ -14,14 +14,17 @@ import {
 } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
+import { Link } from 'react-router';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { parseObject } from '../events/sample.ts';
+import { to } from '../places.ts';
 import type { Draft, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendingProps {
+  org: string;
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
   errors: Record<string, string[]>;
@@ -29,12 +32,12 @@ interface SendingProps {
 }
 
 const priorities = [
-  { value: 'urgent', label: 'Urgent: before everything else' },
+  { value: 'urgent', label: 'Urgent: sent first' },
   { value: 'normal', label: 'Normal' },
-  { value: 'bulk', label: 'Bulk: after everything else' },
+  { value: 'bulk', label: 'Bulk: sent last' },
 ];
 
-export function Sending({ draft, change, errors, channels }: SendingProps) {
+export function Sending({ org, draft, change, errors, channels }: SendingProps) {
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);
   const kinds = [...new Set(channels.map(({ type }) => type))].filter(type => !slugs.includes(type));
@@ -47,7 +50,7 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
   const problem = errorAt(errors, 'channels', true);
   return (
     <Section
-      title="How it is sent"
+      title="Delivery"
       aside={
         <Switch
           label="Active"
@@ -72,32 +75,36 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
               ))}
               {types.map(type => (
                 <Chip key={type} value={type} size="xs" variant="outline">
-                  every {type} channel
+                  All {type} channels
                 </Chip>
               ))}
               {unknown.map(name => (
                 <Chip key={name} value={name} size="xs" variant="outline" color="red">
-                  {name}: does not exist
+                  {name} (not found)
                 </Chip>
               ))}
             </Group>
           </Chip.Group>
           {channels.length === 0 && (
             <Text size="sm" c="dimmed">
-              There is no channel yet: create one under Channels.
+              No channels yet.{' '}
+              <Anchor component={Link} to={to.newChannel(org)} inherit underline="always">
+                Create a channel
+              </Anchor>
+              . This draft is kept.
             </Text>
           )}
           {problem && <Input.Error mt={6}>{problem}</Input.Error>}
         </fieldset>
         <Select
           label="Priority"
-          description="A trigger's own wins."
+          description="A trigger's own priority overrides this."
           data={priorities}
           value={draft.priority}
           onChange={value => change({ priority: value as Priority | null })}
           clearable
-          clearButtonProps={{ 'aria-label': 'No priority of its own' }}
-          placeholder="Normal, and bulk for many recipients"
+          clearButtonProps={{ 'aria-label': 'Clear priority' }}
+          placeholder="Automatic: bulk for large audiences, otherwise normal"
           error={errorAt(errors, 'priority')}
         />
         <div>
@@ -118,7 +125,7 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
             <Stack gap="sm">
               <TagsInput
                 label="Environments"
-                description="Only when the trigger names one of these, or none. Empty: always."
+                description="Only for triggers in one of these environments. Leave empty for all."
                 value={draft.environs}
                 onChange={environs => change({ environs })}
                 placeholder={draft.environs.length === 0 ? 'production' : ''}
@@ -126,7 +133,7 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
               />
               <CodeField
                 label="Extra context"
-                description="Variables that the templates have besides those of the trigger, which win."
+                description="Default variables for the message. The trigger's own context overrides them."
                 language="json"
                 value={draft.extraContext}
                 onChange={extraContext => change({ extraContext })}

@@ -24,7 +24,7 @@ export function Versions({ path, notification, draft, restore, close }: Versions
   });
   return (
     <History
-      title="History of the message"
+      title="Message history"
       list={list}
       versionKey={[path.org, 'version', notification]}
       fetch={(version, signal) =>

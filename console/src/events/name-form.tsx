@@ -1,8 +1,7 @@
 /** Creating or renaming a project, an application or an event. */
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
-import { useAction } from '../components/actions.tsx';
-import { FormFailure, fieldErrors, slugFrom } from '../components/form.tsx';
+import { Text, TextInput } from '@mantine/core';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
+import { slugFrom } from '../components/form.tsx';
 import { changePlace, createPlace, type Noun, type Place } from './places.ts';
 
 export interface NameFormProps {
@@ -17,79 +16,71 @@ export interface NameFormProps {
 
 const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   project: {
-    name: 'A product or a team; it has its own lists and channels.',
+    name: 'A product or team with its own lists and channels.',
     example: 'Shop',
-    slug: 'Part of every address below it. It cannot be changed later.',
+    slug: 'Part of every URL below it. Cannot be changed later.',
   },
   application: {
     name: 'What triggers events: a web shop, a billing job, a monitor.',
     example: 'Web shop',
-    slug: 'Part of the address that is triggered. It cannot be changed later.',
+    slug: 'Part of the trigger URL. Cannot be changed later.',
   },
   event: {
-    name: 'Something that happens and that somebody wants to hear of.',
+    name: 'Something that happens and that people should hear about.',
     example: 'Order paid',
-    slug: 'What your application calls. It cannot be changed later.',
+    slug: 'What your application calls. Cannot be changed later.',
   },
 };
 
 export function NameForm({ noun, place, current, close, onCreated }: NameFormProps) {
   const creates = current === undefined;
-  const form = useForm({ initialValues: { name: current ?? '', slug: '' } });
-  const slug = form.values.slug || slugFrom(form.values.name);
-  const save = useAction({
-    run: ({ name }: { name: string }) =>
-      creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }),
+  const hint = hints[noun];
+  const naming = useApiForm({
+    initialValues: { name: current ?? '', slug: '' },
+    run: async ({ name, slug: given }) => {
+      const slug = given || slugFrom(name);
+      await (creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }));
+      return slug;
+    },
     done: creates ? `Created the ${noun}.` : `Renamed the ${noun}.`,
     refresh: [[place.org]],
-    quiet: true,
-    onDone: () => {
+    onDone: slug => {
       close();
       if (creates) onCreated?.(slug);
     },
   });
-  const submit = (values: { name: string }) =>
-    save.mutate(values, {
-      onError: error => form.setErrors(fieldErrors(error)),
-    });
+  const { form } = naming;
   return (
-    <Modal opened onClose={close} title={creates ? `New ${noun}` : `Rename ${noun}`}>
-      <form onSubmit={form.onSubmit(submit)} noValidate>
-        <Stack>
-          <TextInput
-            label="Name"
-            description={hints[noun].name}
-            placeholder={creates ? `Such as ${hints[noun].example}` : undefined}
-            maxLength={255}
-            data-autofocus
-            {...form.getInputProps('name')}
-          />
-          {creates ? (
-            <TextInput
-              label="Slug"
-              description={hints[noun].slug}
-              maxLength={100}
-              classNames={{ input: 'mono' }}
-              placeholder={slugFrom(hints[noun].example)}
-              {...form.getInputProps('slug')}
-              value={slug}
-            />
-          ) : (
-            <Text size="xs" c="dimmed">
-              The slug and every address stay as they are.
-            </Text>
-          )}
-          <FormFailure error={save.error} shown={['name', 'slug']} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={save.isPending} disabled={form.values.name.trim() === ''}>
-              {creates ? `Create ${noun}` : 'Rename'}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormModal
+      of={naming}
+      title={creates ? `New ${noun}` : `Rename ${noun}`}
+      submit={creates ? `Create ${noun}` : 'Rename'}
+      isDisabled={form.values.name.trim() === ''}
+      close={close}
+    >
+      <TextInput
+        label="Name"
+        description={hint.name}
+        placeholder={creates ? hint.example : undefined}
+        maxLength={255}
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      {creates ? (
+        <TextInput
+          label="Slug"
+          description={hint.slug}
+          maxLength={100}
+          classNames={{ input: 'mono' }}
+          placeholder={slugFrom(hint.example)}
+          {...form.getInputProps('slug')}
+          value={form.values.slug || slugFrom(form.values.name)}
+        />
+      ) : (
+        <Text size="xs" c="dimmed">
+          The slug and all URLs stay the same.
+        </Text>
+      )}
+    </FormModal>
   );
 }

@@ -26,7 +26,7 @@ export function LayoutHistory({ org, prj, layout, body, restore, close }: Layout
   });
   return (
     <History
-      title="History of the layout"
+      title="Layout history"
       list={list}
       versionKey={[org, 'layout-version', prj ?? '', layout]}
       fetch={(version, signal) =>

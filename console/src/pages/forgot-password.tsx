@@ -1,13 +1,15 @@
 /** Asks for a link to choose a new password. */
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../api.ts';
 import { FormError, Front } from '../components/front.tsx';
 
 export default function ForgotPassword() {
-  const [email, setEmail] = useState('');
+  const form = useForm({ initialValues: { email: '' } });
+  const { email } = form.values;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const request = useMutation({
@@ -34,13 +36,7 @@ export default function ForgotPassword() {
   }
   return (
     <Front title="Reset your password" lead="We’ll email you a link to choose a new one.">
-      <form
-        aria-label="Reset password"
-        onSubmit={event => {
-          event.preventDefault();
-          request.mutate();
-        }}
-      >
+      <form aria-label="Reset password" onSubmit={form.onSubmit(() => request.mutate())}>
         <Stack gap="sm">
           <FormError error={request.error} />
           <TextInput
@@ -50,8 +46,7 @@ export default function ForgotPassword() {
             required
             withAsterisk={false}
             ref={field}
-            value={email}
-            onChange={event => setEmail(event.currentTarget.value)}
+            {...form.getInputProps('email')}
           />
           <Button type="submit" fullWidth loading={request.isPending}>
             Send link

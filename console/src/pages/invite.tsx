@@ -3,7 +3,8 @@ import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
-import { ApiError, api, setCsrfToken, take } from '../api.ts';
+import { api, setCsrfToken, take } from '../api.ts';
+import { fieldErrors } from '../components/form.tsx';
 import { FormError, Front } from '../components/front.tsx';
 import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
@@ -31,15 +32,15 @@ export default function AcceptInvite() {
       if (invite.data) navigate(to.overview(invite.data.organization.slug), { replace: true });
     },
     onError: error => {
-      if (error instanceof ApiError) form.setErrors(mapFirst(error.errors));
+      form.setErrors(fieldErrors(error));
     },
   });
 
   const challenge = challengeOf(accept.error);
-  if (invite.isPending || session.isPending) return <Waiting label="Opening the invitation" />;
+  if (invite.isPending || session.isPending) return <Waiting label="Loading the invite" />;
   if (invite.error) {
     return (
-      <Front title="Invitation">
+      <Front title="Invite">
         <Failure error={invite.error} retry={() => void invite.refetch()} />
       </Front>
     );
@@ -63,7 +64,7 @@ export default function AcceptInvite() {
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
   const lead = (
     <>
-      You are invited as <strong>{role}</strong>, as {email}. The invitation ends <TimeAgo at={expires_at} />.
+      {email} is invited as <strong>{role}</strong>. The invite expires <TimeAgo at={expires_at} />.
     </>
   );
   return (
@@ -85,7 +86,7 @@ export default function AcceptInvite() {
             <TextInput
               label="Your name"
               autoComplete="name"
-              description="Leave it empty if you already have an account here."
+              description="Leave empty if you already have an account."
               {...form.getInputProps('name')}
             />
             <PasswordInput
@@ -97,7 +98,7 @@ export default function AcceptInvite() {
               {...form.getInputProps('password')}
             />
             <Text size="xs" c="dimmed">
-              With an account of this email already: its password.
+              Already have an account? Enter its password.
             </Text>
             <Button type="submit" size="sm" loading={accept.isPending}>
               Join {organization.name}
@@ -107,8 +108,4 @@ export default function AcceptInvite() {
       )}
     </Front>
   );
-}
-
-function mapFirst(errors: Record<string, string[]>): Record<string, string> {
-  return Object.fromEntries(Object.entries(errors).map(([field, messages]) => [field, messages[0] ?? '']));
 }

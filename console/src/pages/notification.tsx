@@ -1,16 +1,18 @@
-/** Designing a notification: who is told, by which channels, when, in which words, and how that looks. */
+/** The page of a notification, stored or new. */
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from 'react-router';
+import { useParams, useSearchParams } from 'react-router';
 import { Page } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { Designer } from '../designer/designer.tsx';
 import { useChannels } from '../designer/use-channels.ts';
 import { loadNotification } from '../designer/use-draft.ts';
+import { startOf } from '../events/samples.ts';
 import { to } from '../places.ts';
 
 export default function Notification() {
   const { org = '', prj = '', app = '', evt = '', notification = '' } = useParams();
   const path = { org, prj, app, evt };
+  const [search] = useSearchParams();
   const isNew = notification === 'new';
   const channels = useChannels(path);
   const loaded = useQuery({
@@ -36,6 +38,7 @@ export default function Notification() {
       path={path}
       loaded={loaded.data}
       channels={channels.data}
+      start={isNew ? startOf(search.get('sample')) : {}}
     />
   );
 }

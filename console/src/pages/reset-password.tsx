@@ -1,7 +1,7 @@
 /** Where the link of the mail leads: a new password. */
 import { Anchor, Button, PasswordInput, Stack, Text } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link, useParams } from 'react-router';
 import { ApiError, api, take } from '../api.ts';
 import { fieldErrors } from '../components/form.tsx';
@@ -11,14 +11,15 @@ import { Waiting } from '../components/states.tsx';
 export default function ResetPassword() {
   const { token = '' } = useParams();
   const params = { path: { token } };
-  const [password, setPassword] = useState('');
+  const form = useForm({ initialValues: { password: '' } });
   const pending = useQuery({
     queryKey: ['password-reset', token],
     queryFn: ({ signal }) => take(api.GET('/api/password-reset/{token}/', { params, signal })),
     refetchOnWindowFocus: false,
   });
   const reset = useMutation({
-    mutationFn: () => take(api.POST('/api/password-reset/{token}/', { params, body: { password } })),
+    mutationFn: (body: { password: string }) => take(api.POST('/api/password-reset/{token}/', { params, body })),
+    onError: error => form.setErrors(fieldErrors(error)),
   });
   if (pending.isPending) return <Waiting label="Opening the link" />;
   const gone = [pending.error, reset.error].some(error => error instanceof ApiError && error.status === 404);
@@ -26,7 +27,7 @@ export default function ResetPassword() {
     return (
       <Front title="This link no longer works">
         <Text size="sm">
-          It was used already, or is older than an hour.{' '}
+          It was already used, or is more than an hour old.{' '}
           <Anchor component={Link} to="/forgot-password" inherit underline="always">
             Request a new link
           </Anchor>
@@ -55,18 +56,11 @@ export default function ResetPassword() {
       </Front>
     );
   }
-  const mistake = fieldErrors(reset.error).password;
   return (
     <Front title="Choose a new password" lead={`For ${pending.data.email}`}>
-      <form
-        aria-label="Choose a new password"
-        onSubmit={event => {
-          event.preventDefault();
-          reset.mutate();
-        }}
-      >
+      <form aria-label="Choose a new password" onSubmit={form.onSubmit(values => reset.mutate(values))}>
         <Stack gap="sm">
-          <FormError error={mistake ? null : reset.error} />
+          <FormError error={form.errors.password ? null : reset.error} />
           {/* For programs that keep passwords. */}
           <input type="text" autoComplete="username" defaultValue={pending.data.email} hidden readOnly />
           <PasswordInput
@@ -75,9 +69,7 @@ export default function ResetPassword() {
             autoComplete="new-password"
             required
             withAsterisk={false}
-            value={password}
-            error={mistake}
-            onChange={event => setPassword(event.currentTarget.value)}
+            {...form.getInputProps('password')}
             visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
           />
           <Button type="submit" fullWidth loading={reset.isPending}>

@@ -13,8 +13,8 @@ import { Empty, Failure } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
+import { lookOfMedium } from '../media.ts';
 import { eventTo, to, useOrg } from '../places.ts';
-import { lookOfMedium } from './channels/media.ts';
 
 /** A message stands in the address as its occurrence and delivery. */
 const nameOf = ({ occurrence, delivery }: Sandboxed) => `${occurrence}.${delivery}`;

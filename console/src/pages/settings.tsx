@@ -7,11 +7,11 @@ import { Link, useNavigate } from 'react-router';
 import { api, take, takeTagged } from '../api.ts';
 import type { OrganizationSettings } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
+import { ApiForm, useApiForm } from '../components/api-form.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { Facts } from '../components/facts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
@@ -75,18 +75,20 @@ interface FormProps {
 function Form({ settings, etag, refill }: FormProps) {
   const org = useOrg();
   const refusal = useRefusal()('organization:write');
-  const [name, setName] = useState(settings.name);
-  const [days, setDays] = useState<number | string>(settings.retention_days);
-  const [keyDays, setKeyDays] = useState<number | string>(settings.max_key_lifetime_days ?? '');
   const [tag] = useState(etag);
-  const save = useAction({
-    run: () =>
+  const editing = useApiForm({
+    initialValues: {
+      name: settings.name,
+      retention_days: settings.retention_days as number | string,
+      max_key_lifetime_days: (settings.max_key_lifetime_days ?? '') as number | string,
+    },
+    run: ({ name, retention_days, max_key_lifetime_days: keyDays }) =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
           body: {
             name,
-            retention_days: Number(days),
+            retention_days: Number(retention_days),
             max_key_lifetime_days: keyDays === '' ? null : Number(keyDays),
           },
           headers: tag ? { 'if-match': tag } : {},
@@ -95,64 +97,36 @@ function Form({ settings, etag, refill }: FormProps) {
     done: 'Saved.',
     refresh: [sessionQuery.queryKey],
     onDone: refill,
-    quiet: true,
   });
-  const errors = fieldErrors(save.error);
+  const { form } = editing;
+  const days = { min: 1, max: 3650, allowDecimal: false, clampBehavior: 'none', maw: 240 } as const;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
+    <ApiForm of={editing} submit="Save" permission="organization:write" reload={refill}>
       <Fieldset variant="unstyled" disabled={refusal !== undefined} mt="sm">
         <Stack gap="sm">
-          <TextInput
-            label="Name"
-            value={name}
-            error={errors.name}
-            onChange={event => setName(event.currentTarget.value)}
-          />
+          <TextInput label="Name" {...form.getInputProps('name')} />
           <NumberInput
-            label="Days that history is kept"
-            description="Occurrences, deliveries and statistics older than this are deleted."
-            value={days}
-            error={errors.retention_days}
-            onChange={setDays}
-            min={1}
-            max={3650}
-            allowDecimal={false}
-            clampBehavior="none"
-            maw={240}
+            label="Keep history for (days)"
+            description="Older occurrences, deliveries and statistics are deleted."
+            {...days}
+            {...form.getInputProps('retention_days')}
           />
-          {Number(days) < settings.retention_days && (
+          {Number(form.values.retention_days) < settings.retention_days && (
             <Text size="sm" c="light-dark(#8a5a00, #ffd28a)">
-              What is older than {days} days goes with the next clean-up, and cannot be had back.
+              History older than {form.values.retention_days} days will be deleted at the next cleanup. This cannot be
+              undone.
             </Text>
           )}
           <NumberInput
-            label="Days that an API key may live"
-            description="Keys that are created or rotated from now on have to expire within them."
-            placeholder="For ever"
-            value={keyDays}
-            error={errors.max_key_lifetime_days}
-            onChange={setKeyDays}
-            min={1}
-            max={3650}
-            allowDecimal={false}
-            clampBehavior="none"
-            maw={240}
+            label="Maximum key lifetime (days)"
+            description="New and rotated keys must expire within this time."
+            placeholder="No limit"
+            {...days}
+            {...form.getInputProps('max_key_lifetime_days')}
           />
-          <FormFailure error={save.error} shown={['name', 'retention_days', 'max_key_lifetime_days']} reload={refill} />
         </Stack>
       </Fieldset>
-      <FormButtons>
-        <GuardedButton permission="organization:write" type="submit" loading={save.isPending}>
-          Save
-        </GuardedButton>
-      </FormButtons>
-    </form>
+    </ApiForm>
   );
 }
 
@@ -175,12 +149,12 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
         ? {
             title: 'Require two-factor authentication?',
             children: 'Members without it have to set it up before they can continue here. API keys keep working.',
-            action: 'Require it',
+            action: 'Require',
           }
         : {
             title: 'Stop requiring two-factor authentication?',
             children: 'Members will be able to turn it off and sign in with a password alone.',
-            action: 'Stop requiring it',
+            action: 'Stop requiring',
             danger: true,
           },
     );
@@ -221,7 +195,7 @@ function Danger({ name }: { name: string }) {
     <Section title="Danger zone">
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={380}>
-          Deletes the organization with everything in it: projects, channels, people, keys, history.
+          Delete the organization with everything in it: projects, channels, people, keys and history.
         </Text>
         <GuardedButton
           permission="organization:delete"

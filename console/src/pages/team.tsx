@@ -1,14 +1,15 @@
 /** Who may sign in here, and as what. */
-import { Alert, Box, Button, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Box, Button, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconTrash, IconUserPlus } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
-import type { Account, Invite } from '../api-types.ts';
+import type { Account, CreatedInvite, Invite } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
+import { FormButtons } from '../components/form.tsx';
 import { GuardedIcon } from '../components/guarded.tsx';
 import { Mark } from '../components/mark.tsx';
 import { Page, Section } from '../components/page.tsx';
@@ -20,10 +21,10 @@ import { sessionQuery, useOrganization, useRefusal, useSession } from '../sessio
 type Role = 'viewer' | 'editor' | 'admin' | 'owner';
 
 const roleMeanings: Record<Role, string> = {
-  viewer: 'Sees everything but keys and the audit log',
-  editor: 'Also changes events, messages, people and lists, and triggers',
-  admin: 'Also channels, keys, the team and settings',
-  owner: 'Everything, deleting the organization included',
+  viewer: 'Views everything except keys and the audit log',
+  editor: 'Also edits events, messages, people and lists, and triggers events',
+  admin: 'Also manages channels, keys, the team and settings',
+  owner: 'Full access, including deleting the organization',
 };
 const ranks: string[] = ['viewer', 'editor', 'admin', 'owner'];
 
@@ -41,14 +42,14 @@ export default function Team() {
   return (
     <Page
       title="Team"
-      description="Who may sign in and work here. A role includes those below it."
+      description="People who can sign in to this organization. Each role includes the ones below it."
       actions={
         <GuardedButton
           permission="account:write"
           leftSection={<IconUserPlus size={15} stroke={1.6} />}
           onClick={() => setInviting(true)}
         >
-          Invite somebody
+          Invite member
         </GuardedButton>
       }
     >
@@ -70,17 +71,7 @@ export default function Team() {
           </Box>
         </Section>
       </Stack>
-      <Modal
-        opened={inviting}
-        onClose={() => setInviting(false)}
-        title={
-          <Text component="span" fw={600}>
-            Invite somebody
-          </Text>
-        }
-      >
-        <InviteForm onClose={() => setInviting(false)} />
-      </Modal>
+      {inviting && <InviteForm close={() => setInviting(false)} />}
     </Page>
   );
 }
@@ -103,13 +94,13 @@ function Accounts() {
           body: { role: role as Role },
         }),
       ),
-    done: (_, { of, role }) => `${of.email} is ${role} now.`,
+    done: (_, { of, role }) => `${of.email} is now ${role}.`,
     refresh,
   });
   const remove = useAction({
     run: (of: Account) =>
       take(api.DELETE('/api/o/{org}/account/{account}/', { params: { path: { org, account: of.id } } })),
-    done: (_, { email }) => `${email} is no longer a member.`,
+    done: (_, { email }) => `Removed ${email}.`,
     refresh,
   });
   const askChange = async (of: Account, role: string) => {
@@ -117,9 +108,9 @@ function Accounts() {
     const sure =
       !lower ||
       (await confirm({
-        title: `Give up being ${of.role}?`,
-        children: 'You cannot take it back yourself: somebody else must give it to you again.',
-        action: `Become ${role}`,
+        title: `Change your own role to ${role}?`,
+        children: 'You cannot undo this yourself. Another member has to give you the role again.',
+        action: `Change to ${role}`,
         danger: true,
       }));
     if (sure) change.mutate({ of, role });
@@ -127,7 +118,7 @@ function Accounts() {
   const askRemove = async (of: Account) => {
     const sure = await confirm({
       title: of.id === self.id ? 'Leave this organization?' : `Remove ${of.email}?`,
-      children: 'The account itself stays, with its other organizations. An invite brings it back.',
+      children: 'The account keeps its other organizations. You can invite it again.',
       action: of.id === self.id ? 'Leave' : 'Remove',
       danger: true,
     });
@@ -201,7 +192,7 @@ function Accounts() {
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
-        empty={<Text p="md">Nobody.</Text>}
+        empty={<Text p="md">No accounts.</Text>}
       />
     </Section>
   );
@@ -213,20 +204,20 @@ function Invites() {
     key: [org, 'invites'],
     fetch: (query, signal) => api.GET('/api/o/{org}/invite/', { params: { path: { org }, query }, signal }),
   });
-  const withdraw = useAction({
+  const revoke = useAction({
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
-    done: (_, { email }) => `The invite of ${email} no longer works.`,
+    done: (_, { email }) => `Revoked the invite for ${email}.`,
     refresh: [[org, 'invites']],
   });
   const ask = async (invite: Invite) => {
     const sure = await confirm({
-      title: `Withdraw the invite of ${invite.email}?`,
-      children: 'The link that they have stops working.',
-      action: 'Withdraw',
+      title: `Revoke the invite for ${invite.email}?`,
+      children: 'The invite link stops working.',
+      action: 'Revoke',
       danger: true,
     });
-    if (sure) withdraw.mutate(invite);
+    if (sure) revoke.mutate(invite);
   };
   const columns: Column<Invite>[] = [
     {
@@ -236,14 +227,14 @@ function Invites() {
     { head: 'Role', width: 130, cell: ({ role }) => role },
     { head: 'Expires', from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
     {
-      head: 'Withdraw',
+      head: 'Revoke',
       quiet: true,
       width: 48,
       align: 'right',
       cell: invite => (
         <GuardedIcon
           permission="account:write"
-          label={`Withdraw the invite of ${invite.email}`}
+          label={`Revoke the invite for ${invite.email}`}
           onClick={() => void ask(invite)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -260,7 +251,7 @@ function Invites() {
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            None. An invite is a link; whoever opens it chooses a password and is in.
+            No open invites.
           </Text>
         }
       />
@@ -268,76 +259,53 @@ function Invites() {
   );
 }
 
-function InviteForm({ onClose }: { onClose: () => void }) {
+function InviteForm({ close }: { close: () => void }) {
   const org = useOrg();
   const roles = useRoles();
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState('editor');
-  const invite = useAction({
-    run: () =>
-      take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body: { email, role: role as Role } })),
+  const inviting = useApiForm({
+    initialValues: { email: '', role: 'editor' as Role },
+    run: body => take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body })),
     refresh: [[org, 'invites']],
-    quiet: true,
   });
-  const errors = fieldErrors(invite.error);
-  if (invite.data) {
-    return (
-      <Stack gap="sm">
-        <Text size="sm" role="status">
-          {invite.data.mailed
-            ? `We emailed an invite to ${invite.data.email}. You can also share this link.`
-            : `Share this link with ${invite.data.email}.`}{' '}
-          It is shown once and works until {exactTime(invite.data.expires_at)}.
-        </Text>
-        {invite.data.mail_failure && (
-          <Alert color="yellow" variant="light" title="The email could not be sent" role="alert">
-            {invite.data.mail_failure}
-          </Alert>
-        )}
-        <CopyBlock value={invite.data.link} label="Copy the link" />
-        <FormButtons>
-          <Button onClick={onClose}>Done</Button>
-        </FormButtons>
-      </Stack>
-    );
-  }
+  const { form, action } = inviting;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        invite.mutate(undefined);
-      }}
+    <FormModal
+      of={inviting}
+      title="Invite a member"
+      submit="Create invite link"
+      close={close}
+      result={action.data && <Invited invite={action.data} close={close} />}
     >
-      <Stack gap="sm">
-        <TextInput
-          label="Email"
-          type="email"
-          withAsterisk
-          value={email}
-          error={errors.email}
-          onChange={event => setEmail(event.currentTarget.value)}
-          data-autofocus
-        />
-        <Select
-          label="Role"
-          description={roleMeanings[role as Role]}
-          data={roles}
-          value={role}
-          error={errors.role}
-          onChange={value => setRole(value ?? 'editor')}
-          allowDeselect={false}
-        />
-        <FormFailure error={invite.error} shown={['email', 'role']} />
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={invite.isPending}>
-            Invite
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+      <TextInput label="Email" type="email" withAsterisk data-autofocus {...form.getInputProps('email')} />
+      <Select
+        label="Role"
+        description={roleMeanings[form.values.role]}
+        data={roles}
+        allowDeselect={false}
+        {...form.getInputProps('role')}
+      />
+    </FormModal>
+  );
+}
+
+function Invited({ invite, close }: { invite: CreatedInvite; close: () => void }) {
+  return (
+    <Stack gap="sm">
+      <Text size="sm" role="status">
+        {invite.mailed
+          ? `We emailed an invite to ${invite.email}. You can also share this link.`
+          : `Share this link with ${invite.email}.`}{' '}
+        It is shown once and works until {exactTime(invite.expires_at)}.
+      </Text>
+      {invite.mail_failure && (
+        <Alert color="yellow" variant="light" title="The email could not be sent" role="alert">
+          {invite.mail_failure}
+        </Alert>
+      )}
+      <CopyBlock value={invite.link} label="Copy the link" />
+      <FormButtons>
+        <Button onClick={close}>Done</Button>
+      </FormButtons>
+    </Stack>
   );
 }

@@ -3,14 +3,14 @@ import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Tooltip } from 
 import { modals } from '@mantine/modals';
 import { IconDeviceMobile, IconFingerprint, IconLifebuoy, IconPencil, IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api, take } from '../../api.ts';
 import type { TwoFactor as TwoFactorState } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { withConfirmation } from '../../components/confirm-identity.tsx';
 import { CopyText } from '../../components/copy.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { QrCode } from '../../components/qr-code.tsx';
@@ -100,11 +100,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
     run: () => withConfirmation(() => take(api.POST('/api/session/totp/'))),
     onDone: enrollment => {
       const id = modals.open({
-        title: (
-          <Text component="span" fw={600}>
-            Set up an authenticator app
-          </Text>
-        ),
+        title: 'Set up an authenticator app',
         children: (
           <TotpForm
             enrollment={enrollment}
@@ -167,55 +163,34 @@ interface TotpFormProps {
 }
 
 function TotpForm({ enrollment: { token, secret, uri }, done, cancel }: TotpFormProps) {
-  const [code, setCode] = useState('');
-  const save = useAction({
-    run: () => take(api.POST('/api/session/totp/confirm/', { body: { token, code } })),
+  const enrolling = useApiForm({
+    initialValues: { code: '' },
+    run: ({ code }) => take(api.POST('/api/session/totp/confirm/', { body: { token, code } })),
     done: 'Authenticator app added.',
     onDone: ({ recovery_codes }) => done(recovery_codes),
-    quiet: true,
   });
+  const { form } = enrolling;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <Text size="sm">
-          Scan this code with an authenticator app, such as 1Password, Authy or Google Authenticator.
-        </Text>
-        <Group justify="center">
-          <QrCode value={uri} label="QR code for your authenticator app" />
-        </Group>
-        <Text size="xs" c="dimmed" component="div">
-          Can’t scan it? Enter this key instead:
-          <br />
-          <CopyText value={secret} label="Copy the key" />
-        </Text>
-        <TextInput
-          label="Authentication code"
-          description="The six digits the app shows now."
-          value={code}
-          error={fieldErrors(save.error).code}
-          onChange={event => setCode(event.currentTarget.value)}
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          className="code-input"
-          data-autofocus
-        />
-        <FormFailure error={save.error} shown={['code']} />
-        <FormButtons>
-          <Button variant="default" onClick={cancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={save.isPending} disabled={code.trim().length < 6}>
-            Verify and turn on
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <ApiForm of={enrolling} submit="Verify and turn on" cancel={cancel} isDisabled={form.values.code.trim().length < 6}>
+      <Text size="sm">Scan this code with an authenticator app, such as 1Password, Authy or Google Authenticator.</Text>
+      <Group justify="center">
+        <QrCode value={uri} label="QR code for your authenticator app" />
+      </Group>
+      <Text size="xs" c="dimmed" component="div">
+        Can’t scan it? Enter this key instead:
+        <br />
+        <CopyText value={secret} label="Copy the key" />
+      </Text>
+      <TextInput
+        label="Authentication code"
+        description="The six digits the app shows now."
+        autoComplete="one-time-code"
+        inputMode="numeric"
+        className="code-input"
+        data-autofocus
+        {...form.getInputProps('code')}
+      />
+    </ApiForm>
   );
 }
 
@@ -280,11 +255,7 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
   };
   const rename = () => {
     const modal = modals.open({
-      title: (
-        <Text component="span" fw={600}>
-          Rename passkey
-        </Text>
-      ),
+      title: 'Rename passkey',
       children: (
         <RenameForm
           id={id}
@@ -331,37 +302,15 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
 }
 
 function RenameForm({ id, name, done }: { id: number; name: string; done: () => void }) {
-  const [value, setValue] = useState(name);
-  const save = useAction({
-    run: () =>
-      take(api.PATCH('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } }, body: { name: value } })),
+  const renaming = useApiForm({
+    initialValues: { name },
+    run: body => take(api.PATCH('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } }, body })),
     onDone: done,
-    quiet: true,
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          value={value}
-          error={fieldErrors(save.error).name}
-          onChange={event => setValue(event.currentTarget.value)}
-          data-autofocus
-        />
-        <FormFailure error={save.error} shown={['name']} />
-        <FormButtons>
-          <Button type="submit" loading={save.isPending}>
-            Save
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <ApiForm of={renaming} submit="Save">
+      <TextInput label="Name" data-autofocus {...renaming.form.getInputProps('name')} />
+    </ApiForm>
   );
 }
 

@@ -7,22 +7,22 @@ export function ChannelState({ channel }: { channel: Pick<ChannelDetails, 'enabl
   return (
     <Group gap={6}>
       {channel.enabled ? (
-        <Mark color="teal" meaning="Messages are sent through it.">
-          enabled
+        <Mark color="teal" meaning="Messages are sent.">
+          Enabled
         </Mark>
       ) : (
-        <Mark color="gray" meaning="Nothing is sent through it; deliveries are suppressed.">
-          disabled
+        <Mark color="gray" meaning="Nothing is sent; deliveries are suppressed.">
+          Disabled
         </Mark>
       )}
       {channel.paused && (
-        <Mark color="yellow" meaning="Messages are kept until it goes on.">
-          paused
+        <Mark color="yellow" meaning="Messages are kept until the channel is resumed.">
+          Paused
         </Mark>
       )}
       {channel.problem && (
         <Mark color="red" meaning={channel.problem}>
-          cannot send
+          Cannot send
         </Mark>
       )}
     </Group>

@@ -1,19 +1,20 @@
-import { ActionIcon, Alert, Fieldset, Grid, Menu, Stack } from '@mantine/core';
+import { ActionIcon, Alert, Fieldset, Grid, Menu } from '@mantine/core';
 import { IconDots, IconFlask, IconPlayerPause, IconPlayerPlay, IconPower, IconTrash } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import type { ChannelDetails } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
+import { lookOfMedium } from '../../media.ts';
 import { to, useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
 import {
@@ -25,9 +26,8 @@ import {
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
-import { ChannelFields, channelFields, draftOfChannel, providersOf } from './channel-form.tsx';
+import { ChannelFields, draftOfChannel, providersOf } from './channel-form.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
-import { lookOfMedium } from './media.ts';
 import { TestDrawer } from './test-drawer.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
@@ -60,7 +60,7 @@ export default function ChannelPage() {
       actions={<Actions place={place} channel={channel} onChanged={retag} />}
     >
       {channel.problem && (
-        <Alert color="red" title="It cannot send" mb="md">
+        <Alert color="red" title="This channel cannot send" mb="md">
           {channel.problem}
         </Alert>
       )}
@@ -80,9 +80,9 @@ export default function ChannelPage() {
           <Section title="About">
             <Facts
               facts={[
-                ['Medium', lookOfMedium(channel.type).name],
+                ['Type', lookOfMedium(channel.type).name],
                 ['Slug', <CopyText key="slug" value={channel.slug} label="Copy the slug" />],
-                ['Belongs to', channel.project ? `Project ${channel.project}` : 'The organization'],
+                ['Belongs to', channel.project ? `Project ${channel.project}` : 'Organization'],
                 [`Last ${channel.health.hours} hours`, <ChannelHealth key="health" health={channel.health} />],
                 ['Created', <TimeAgo key="created" at={channel.created_at} />],
                 ['Changed', <TimeAgo key="changed" at={channel.updated_at} />],
@@ -106,49 +106,37 @@ function Form({ place, channel, etag, refill }: FormProps) {
   const kinds = useProviderKinds();
   const queries = useQueryClient();
   const refusal = useRefusal()('channel:write');
-  const [draft, setDraft] = useState(() => draftOfChannel(channel));
-  const save = useAction({
-    run: () => {
-      const { name, on_unknown, rate_per_second, concurrency } = draft;
-      const changes = { name, on_unknown, rate_per_second, concurrency, providers: providersOf(draft) };
-      return changeChannel(place, channel.slug, changes, etag);
-    },
-    done: 'Saved. It holds for the next message.',
+  const editing = useApiForm({
+    initialValues: draftOfChannel(channel),
+    run: ({ name, on_unknown, rate_per_second, concurrency, providers }) =>
+      changeChannel(
+        place,
+        channel.slug,
+        { name, on_unknown, rate_per_second, concurrency, providers: providersOf(providers) },
+        etag,
+      ),
+    done: 'Saved. Applies from the next message.',
     refresh: [channelKey(place)],
     onDone: refill,
-    quiet: true,
   });
   if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Waiting />;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
+    <ApiForm
+      of={editing}
+      submit="Save"
+      permission="channel:write"
+      reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
-        <Stack>
-          <ChannelFields
-            kinds={kinds.data}
-            type={channel.type}
-            draft={draft}
-            onChange={part => setDraft({ ...draft, ...part })}
-            errors={fieldErrors(save.error)}
-          />
-          <FormFailure
-            error={save.error}
-            shown={channelFields}
-            reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
-          />
-        </Stack>
+        <ChannelFields
+          kinds={kinds.data}
+          type={channel.type}
+          draft={editing.form.values}
+          onChange={editing.form.setValues}
+          errors={editing.form.errors}
+        />
       </Fieldset>
-      <FormButtons>
-        <GuardedButton permission="channel:write" type="submit" loading={save.isPending}>
-          Save
-        </GuardedButton>
-      </FormButtons>
-    </form>
+    </ApiForm>
   );
 }
 
@@ -167,21 +155,21 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
   const refresh = [channelKey(place)];
   const hold = useAction({
     run: (paused: boolean) => holdChannel(place, channel.slug, paused),
-    done: (_, paused) => (paused ? 'Paused: messages wait.' : 'It goes on; what waited is sent now.'),
+    done: (_, paused) =>
+      paused ? 'Paused. Messages are kept until you resume.' : 'Resumed. Waiting messages are being sent.',
     refresh,
     onDone: onChanged,
   });
   const enable = useAction({
     run: (enabled: boolean) => changeChannel(place, channel.slug, { enabled }),
-    done: (_, enabled) => (enabled ? 'Enabled.' : 'Disabled: nothing is sent through it.'),
+    done: (_, enabled) => (enabled ? 'Enabled.' : 'Disabled. Nothing is sent through this channel.'),
     refresh,
     onDone: onChanged,
   });
   const disable = async () => {
     const sure = await confirm({
       title: `Disable ${channel.name}?`,
-      children:
-        'Messages for it are not sent, and not kept either: their deliveries are suppressed. To keep them, pause it.',
+      children: 'Its messages are suppressed, not kept. To keep them for later, pause the channel instead.',
       action: 'Disable',
       danger: true,
     });
@@ -195,7 +183,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         onClick={() => setTesting(true)}
         variant="default"
       >
-        Send a test
+        Send test
       </GuardedButton>
       <GuardedButton
         permission="channel:write"
@@ -239,7 +227,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         refresh={[channelKey(place)]}
         onDeleted={() => void navigate(to.channels(place.org, place.prj))}
       >
-        What was sent through it stays in the history.
+        Sent messages stay in the history.
       </Deletion>
     </>
   );

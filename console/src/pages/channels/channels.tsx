@@ -7,10 +7,10 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
+import { lookOfMedium } from '../../media.ts';
 import { to, useOrg, useProject } from '../../places.ts';
 import { type ChannelPlace, useChannels } from './channel-api.ts';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
-import { lookOfMedium } from './media.ts';
 
 export default function Channels() {
   const org = useOrg();
@@ -21,7 +21,7 @@ export default function Channels() {
   return (
     <Page
       title="Channels"
-      description="The ways out: each is of one medium and sends through one provider, with others to fall back on."
+      description="How messages are sent: each channel has a provider and optional fallbacks."
       actions={
         <GuardedButton
           permission="channel:write"
@@ -33,9 +33,9 @@ export default function Channels() {
       }
     >
       <Stack>
-        <ChannelTable place={{ org }} title="Of the organization" />
+        <ChannelTable place={{ org }} title="Organization channels" />
         {shown.map(({ slug, name }) => (
-          <ChannelTable key={slug} place={{ org, prj: slug }} title={`Of the project ${name}`} />
+          <ChannelTable key={slug} place={{ org, prj: slug }} title={`Channels of ${name}`} />
         ))}
       </Stack>
     </Page>
@@ -68,12 +68,12 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
         empty={
           prj ? (
             <Text size="sm" c="dimmed" px="md" pb="md">
-              None of its own; its notifications use those of the organization.
+              No channels of its own. Its notifications can use the organization channels.
             </Text>
           ) : (
-            <Empty icon={<IconSend size={28} stroke={1.4} />} title="No channel yet">
-              Every project can use a channel of the organization. Begin with email over your own mail server, or with
-              the sandbox, which keeps messages for viewing instead of sending them.
+            <Empty icon={<IconSend size={28} stroke={1.4} />} title="No channels yet">
+              Organization channels can be used in every project. Start with email through your own mail server, or with
+              the sandbox, which shows messages here instead of sending them.
             </Empty>
           )
         }

@@ -1,11 +1,13 @@
 /** The providers behind a channel, in the order in which they are tried. */
 import { ActionIcon, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
-import { IconArrowDown, IconArrowUp, IconPlus, IconTrash } from '@tabler/icons-react';
+import { IconArrowDown, IconArrowUp, IconPlus, IconSparkles, IconTrash } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ProviderKind } from '../../api-types.ts';
+import { tellFailure } from '../../components/actions.tsx';
 import { errorsBelow } from '../../components/form.tsx';
+import { generators } from './generate.ts';
 import { SettingsFields } from './settings-fields.tsx';
-import type { Schema, Values } from './settings-schema.ts';
+import { type Schema, type Values, withoutEmpty } from './settings-schema.ts';
 
 export interface ProviderDraft {
   /** Of this form alone. */
@@ -55,7 +57,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
     const [draft] = next.splice(at, 1);
     next.splice(at + by, 0, draft!);
     moved.current = { key: draft!.key, by };
-    setSaid(`${draft!.use} is now number ${at + by + 1} of ${drafts.length}`);
+    setSaid(`${draft!.use} moved to position ${at + by + 1} of ${drafts.length}`);
     onChange(next);
   };
   return (
@@ -64,7 +66,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
         {drafts.map((draft, i) => (
           <Box key={draft.key} role="listitem" data-card={draft.key} className="card" p="sm">
             <Group justify="space-between" wrap="nowrap" mb="xs" align="flex-start">
-              <div>
+              <div style={{ flex: 1 }}>
                 <Text fw={600} size="sm">
                   {drafts.length > 1 && `${i + 1}. `}
                   {draft.use}
@@ -102,6 +104,10 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
                 {errors[`providers/${i}/use`]}
               </Text>
             )}
+            <GenerateButton
+              draft={draft}
+              onChange={values => onChange(drafts.map(each => (each.key === draft.key ? { ...each, values } : each)))}
+            />
             <SettingsFields
               schema={(kinds.find(({ name }) => name === draft.use)?.settings ?? {}) as Schema}
               values={draft.values}
@@ -113,7 +119,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
             {Object.keys((kinds.find(({ name }) => name === draft.use)?.settings as Schema)?.properties ?? {})
               .length === 0 && (
               <Text size="sm" c="dimmed">
-                It needs no settings.
+                No settings needed.
               </Text>
             )}
           </Box>
@@ -124,7 +130,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
         <Menu position="bottom-start" width={320} shadow="md" keepMounted={false}>
           <Menu.Target>
             <Button variant="default" leftSection={<IconPlus size={14} />}>
-              {drafts.length > 0 ? 'Add a provider to fall back on' : 'Add a provider'}
+              {drafts.length > 0 ? 'Add fallback provider' : 'Add provider'}
             </Button>
           </Menu.Target>
           <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
@@ -143,6 +149,33 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
       </div>
     </Stack>
   );
+}
+
+function GenerateButton({ draft, onChange }: { draft: ProviderDraft; onChange: (values: Values) => void }) {
+  const generate = generators[draft.use];
+  if (!generate) return null;
+  return (
+    <Group gap="xs" mb="sm">
+      <Button
+        variant="default"
+        leftSection={<IconSparkles size={14} stroke={1.6} />}
+        onClick={() => void generate().then(made => onChange({ ...draft.values, ...made }), tellFailure)}
+      >
+        Generate secrets
+      </Button>
+    </Group>
+  );
+}
+
+/** What providers cannot do without and nobody has filled in yet, by field. */
+export function missingSettings(kinds: ProviderKind[], drafts: ProviderDraft[]): Record<string, string> {
+  const missing = drafts.flatMap(({ use, values, secretsSet }, i) => {
+    const schema = (kinds.find(({ name }) => name === use)?.settings ?? {}) as Schema;
+    const filled = withoutEmpty(values);
+    const names = (schema.required ?? []).filter(name => !(name in filled) && !secretsSet.includes(name));
+    return names.map(name => [`providers/${i}/${name}`, 'Required'] as const);
+  });
+  return Object.fromEntries(missing);
 }
 
 function Move({ label, by, disabled, onClick }: { label: string; by: number; disabled: boolean; onClick: () => void }) {

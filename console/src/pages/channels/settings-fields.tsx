@@ -59,7 +59,7 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
   if (names.length === 0) return null;
   return (
     <Stack gap="sm">
-      {names.filter(name => !rare.has(name)).map(field)}
+      <div className="settings">{names.filter(name => !rare.has(name)).map(field)}</div>
       {rare.size > 0 && (
         <div>
           <Button
@@ -69,12 +69,10 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
             onClick={() => setOpened(!opened)}
             aria-expanded={opened || wrongOnes}
           >
-            {opened ? 'Fewer settings' : `${rare.size} more settings`}
+            {opened ? 'Fewer settings' : `${rare.size} more ${rare.size === 1 ? 'setting' : 'settings'}`}
           </Button>
           <Collapse expanded={opened || wrongOnes}>
-            <Stack gap="sm" pt="xs">
-              {names.filter(name => rare.has(name)).map(field)}
-            </Stack>
+            <div className="settings">{names.filter(name => rare.has(name)).map(field)}</div>
           </Collapse>
         </div>
       )}
@@ -99,7 +97,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
   const text = typeof value === 'string' ? value : '';
   const common = {
     label: schema.title ?? name,
-    description: schema.description,
+    description: schema.description?.replaceAll('Absent:', 'If empty:'),
     error: errors[name],
     withAsterisk: required && !stored,
   };
@@ -110,15 +108,16 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
     withAsterisk: required && (!stored || neededAgain),
     label: (
       <>
-        {common.label} {stored && (removed ? <Mark color="yellow">to be removed</Mark> : <Mark color="teal">set</Mark>)}
+        {common.label}{' '}
+        {stored && (removed ? <Mark color="yellow">Will be removed</Mark> : <Mark color="teal">Set</Mark>)}
       </>
     ),
     placeholder: removed
-      ? 'Removed when you save'
+      ? 'Will be removed when you save'
       : neededAgain
-        ? `Enter it again: ${moved.join(', ')} changed`
+        ? `Enter again: ${moved.join(', ')} changed`
         : stored
-          ? 'Leave empty to keep the one that is stored'
+          ? 'Leave empty to keep the current value'
           : undefined,
     autoComplete: 'off',
   };
@@ -147,8 +146,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           onChange={chosen => onChange(chosen ?? undefined)}
           clearable={!required}
           clearButtonProps={{ 'aria-label': `Clear ${common.label}` }}
-          placeholder="The usual"
-          maw={320}
+          placeholder="Default"
         />
       );
     case 'switch':
@@ -171,7 +169,6 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           max={schema.maximum}
           allowDecimal={schema.type === 'number'}
           clampBehavior="none"
-          maw={320}
         />
       );
     case 'long':
@@ -254,7 +251,7 @@ function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange:
           // Until it is JSON, the value before stands.
         }
       }}
-      validationError="This is not JSON yet"
+      validationError="Not valid JSON"
       formatOnBlur
       autosize
       minRows={2}

@@ -8,8 +8,8 @@ const choices = [
   { value: '7', label: 'In 7 days' },
   { value: '30', label: 'In 30 days' },
   { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
-  { value: 'day', label: 'On a day…' },
+  { value: '365', label: 'In 1 year' },
+  { value: 'day', label: 'On a date…' },
 ];
 
 interface ExpiryProps {
@@ -39,7 +39,7 @@ export function Expiry({ value, onChange, error }: ExpiryProps) {
       {choice === 'day' && (
         <TextInput
           type="date"
-          label="Day"
+          label="Date"
           description={null}
           value={value?.slice(0, 10) ?? ''}
           // Until the end of that day.

@@ -1,4 +1,4 @@
-import { ActionIcon, Box, Menu, Modal, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Box, Menu, Text, Tooltip } from '@mantine/core';
 import { IconBan, IconDots, IconKey, IconPencil, IconPlus, IconRefresh, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -48,10 +48,10 @@ export default function Keys() {
         </>
       ),
     },
-    { head: 'Reaches', from: 'md', cell: ({ project, application }) => reachOf(project, application) },
-    { head: 'May', from: 'sm', cell: ({ permissions }) => <May permissions={permissions} /> },
+    { head: 'Scope', from: 'md', cell: ({ project, application }) => scopeOf(project, application) },
+    { head: 'Permissions', from: 'sm', cell: ({ permissions }) => <Permissions permissions={permissions} /> },
     { head: 'Last used', from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
-    { head: 'Ends', width: 130, cell: key => <Ends of={key} /> },
+    { head: 'Expires', width: 130, cell: key => <Expires of={key} /> },
     {
       head: 'Actions',
       quiet: true,
@@ -63,7 +63,7 @@ export default function Keys() {
   return (
     <Page
       title="Keys"
-      description="With a key, a program speaks to the API. Give each program its own, with no more than it needs."
+      description="API keys for your applications. Give each its own key with only the permissions it needs."
       actions={create}
     >
       <Box className="card">
@@ -73,39 +73,16 @@ export default function Keys() {
           columns={columns}
           rowKey={({ id }) => id}
           empty={
-            <Empty icon={<IconKey size={28} stroke={1.4} />} title="No key yet" action={create}>
-              Your programs need one to trigger events. Begin with one that may trigger and nothing else.
+            <Empty icon={<IconKey size={28} stroke={1.4} />} title="No keys yet" action={create}>
+              Your applications need a key to trigger events. Start with a key that can only trigger.
             </Empty>
           }
         />
       </Box>
-      <Modal opened={open?.what === 'new'} onClose={close} title={<Heading text="New key" />} size="lg">
-        <NewKey onClose={close} />
-      </Modal>
-      <Modal
-        opened={open?.what === 'edit'}
-        onClose={close}
-        title={<Heading text={open?.what === 'edit' ? `Change ${open.of.name}` : ''} />}
-      >
-        {open?.what === 'edit' && <EditKey of={open.of} onClose={close} />}
-      </Modal>
-      <Modal
-        opened={open?.what === 'rotate'}
-        onClose={close}
-        title={<Heading text={open?.what === 'rotate' ? `Rotate ${open.of.name}` : ''} />}
-        size="lg"
-      >
-        {open?.what === 'rotate' && <RotateKey of={open.of} onClose={close} />}
-      </Modal>
+      {open?.what === 'new' && <NewKey close={close} />}
+      {open?.what === 'edit' && <EditKey of={open.of} close={close} />}
+      {open?.what === 'rotate' && <RotateKey of={open.of} close={close} />}
     </Page>
-  );
-}
-
-function Heading({ text }: { text: string }) {
-  return (
-    <Text component="span" fw={600}>
-      {text}
-    </Text>
   );
 }
 
@@ -113,30 +90,30 @@ function hasEnded({ revoked_at, expires_at }: Key): boolean {
   return revoked_at !== null || (expires_at !== null && Date.parse(expires_at) < Date.now());
 }
 
-function reachOf(project: string | null, application: string | null): string {
-  if (!project) return 'The organization';
+function scopeOf(project: string | null, application: string | null): string {
+  if (!project) return 'Whole organization';
   return application ? `${project}/${application}` : project;
 }
 
-function May({ permissions }: { permissions: string[] }) {
-  if (permissions.includes('*')) return 'Everything';
+function Permissions({ permissions }: { permissions: string[] }) {
+  if (permissions.includes('*')) return 'All permissions';
   const shown = permissions.slice(0, 2).join(', ');
   const more = permissions.length - 2;
   return (
     <Tooltip label={permissions.join(', ')} multiline maw={320}>
       <Text component="span" size="sm" tabIndex={more > 0 ? 0 : undefined}>
         {shown}
-        {more > 0 && ` and ${more} more`}
+        {more > 0 && ` +${more} more`}
       </Text>
     </Tooltip>
   );
 }
 
-function Ends({ of: key }: { of: Key }) {
+function Expires({ of: key }: { of: Key }) {
   if (key.revoked_at) {
     return (
       <Mark color="red" meaning={`Revoked on ${exactTime(key.revoked_at)}`}>
-        revoked
+        Revoked
       </Mark>
     );
   }
@@ -149,7 +126,7 @@ function Ends({ of: key }: { of: Key }) {
   }
   return hasEnded(key) ? (
     <Mark color="gray" meaning={`Expired on ${exactTime(key.expires_at)}`}>
-      expired
+      Expired
     </Mark>
   ) : (
     <TimeAgo at={key.expires_at} />
@@ -160,7 +137,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const org = useOrg();
   const revoke = useAction({
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
-    done: `${key.name} is refused from now on.`,
+    done: `Revoked ${key.name}.`,
     refresh: [[org, 'keys']],
   });
   const remove = useAction({
@@ -171,7 +148,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const askRevoke = async () => {
     const sure = await confirm({
       title: `Revoke ${key.name}?`,
-      children: 'Whatever uses it is refused within a second. To change over without a gap, rotate it instead.',
+      children: 'Requests with this key stop working at once. To switch without downtime, rotate it instead.',
       action: 'Revoke',
       danger: true,
     });
@@ -180,7 +157,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const askRemove = async () => {
     const sure = await confirm({
       title: `Delete ${key.name}?`,
-      children: 'It no longer works anyway; its name becomes free. What it did stays in the audit log.',
+      children: 'The key no longer works. Deleting it frees its name; the audit log keeps what it did.',
       action: 'Delete',
       danger: true,
     });
@@ -190,7 +167,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   return (
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`More about ${key.name}`}>
+        <ActionIcon variant="subtle" color="gray" aria-label={`More actions for ${key.name}`}>
           <IconDots {...icon} />
         </ActionIcon>
       </Menu.Target>
@@ -202,7 +179,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
               icon={<IconPencil {...icon} />}
               onClick={() => setOpen({ what: 'edit', of: key })}
             >
-              Change…
+              Edit…
             </GuardedItem>
             <GuardedItem
               permission="key:write"

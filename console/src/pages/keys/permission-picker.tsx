@@ -13,7 +13,7 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
   const chosen = new Set(value);
   const same = (wanted: string[]) => wanted.length === chosen.size && wanted.every(name => chosen.has(name));
   return (
-    <Input.Wrapper label="What it may do" labelElement="div" error={error} withAsterisk>
+    <Input.Wrapper label="Permissions" labelElement="div" error={error} withAsterisk>
       <Group gap={6} my={6}>
         {presets.map(({ name, meaning, includes }) => {
           const wanted = grantable.filter(includes);
@@ -36,7 +36,7 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
           aria-pressed={same(grantable)}
           onClick={() => onChange(grantable)}
         >
-          Everything you may
+          All my permissions
         </Button>
       </Group>
       <Stack gap={0} className="card">

@@ -1,21 +1,21 @@
 /** What a key may do, in words: grouped by noun, as people think of it. */
 
 export const nounWords: Record<string, { name: string; meaning: string }> = {
-  event: { name: 'Events', meaning: 'Trigger them; see and change which there are' },
-  occurrence: { name: 'Occurrences', meaning: 'What became of triggers; cancel, replay, retry' },
-  user: { name: 'People', meaning: 'Users and their addresses' },
+  event: { name: 'Events', meaning: 'Trigger, list and edit events' },
+  occurrence: { name: 'Occurrences', meaning: 'View, cancel, replay and retry' },
+  user: { name: 'People', meaning: 'People and their addresses' },
   distributionlist: { name: 'Lists', meaning: 'Distribution lists and their members' },
-  inbox: { name: 'Inbox', meaning: 'Messages inside your own application' },
-  channel: { name: 'Channels', meaning: 'Ways out and their providers' },
-  notification: { name: 'Notifications', meaning: 'Who gets what, and when' },
-  template: { name: 'Messages and layouts', meaning: 'The words themselves' },
-  configuration: { name: 'Configuration', meaning: 'The declarative file: plan, apply, export' },
-  organization: { name: 'Organization', meaning: 'Its projects, applications and settings' },
-  security: { name: 'Security', meaning: 'Whether two-factor authentication is required' },
-  account: { name: 'Team', meaning: 'Members of the organization and invites' },
-  key: { name: 'Keys', meaning: 'Keys like this one' },
-  audit: { name: 'Audit log', meaning: 'Who changed what' },
-  system: { name: 'System', meaning: 'Whether the service answers' },
+  inbox: { name: 'Inbox', meaning: 'In-app messages' },
+  channel: { name: 'Channels', meaning: 'Channels and their providers' },
+  notification: { name: 'Notifications', meaning: 'Recipients, channels and filters' },
+  template: { name: 'Messages and layouts', meaning: 'Message templates and email layouts' },
+  configuration: { name: 'Configuration', meaning: 'Configuration files: plan, apply, export' },
+  organization: { name: 'Organization', meaning: 'Projects, applications and settings' },
+  security: { name: 'Security', meaning: 'Two-factor requirement' },
+  account: { name: 'Team', meaning: 'Members and invites' },
+  key: { name: 'Keys', meaning: 'API keys' },
+  audit: { name: 'Audit log', meaning: 'History of changes' },
+  system: { name: 'System', meaning: 'Health check' },
 };
 
 export interface Preset {
@@ -29,25 +29,29 @@ const anyOf = (wanted: string[]) => (permission: string) => wanted.includes(perm
 export const presets: Preset[] = [
   {
     name: 'Trigger only',
-    meaning: 'For a program that sends notifications and nothing else',
+    meaning: 'For applications that only send notifications',
     includes: anyOf(['event:trigger', 'system:ping']),
   },
   {
     name: 'Trigger and follow',
-    meaning: 'Also asks what became of them',
+    meaning: 'Also reads what became of each trigger',
     includes: anyOf(['event:trigger', 'event:list', 'occurrence:read', 'system:ping']),
   },
   {
-    name: 'Keep people in step',
-    meaning: 'For the program that knows your users',
+    name: 'Sync people',
+    meaning: 'For the system that manages your users',
     includes: permission => /^(user|distributionlist):|^system:ping$/.test(permission),
   },
   {
     name: 'Deploy configuration',
-    meaning: 'For belfry plan and apply in your pipeline',
+    meaning: 'For belfry plan and apply in CI',
     includes: anyOf(['configuration:read', 'configuration:write', 'organization:read', 'system:ping']),
   },
-  { name: 'Read only', meaning: 'Sees everything, changes nothing', includes: name => /:(read|list|ping)$/.test(name) },
+  {
+    name: 'Read only',
+    meaning: 'Reads everything, changes nothing',
+    includes: name => /:(read|list|ping)$/.test(name),
+  },
 ];
 
 /** Permissions by noun, in the order of the words above; nouns without words come last. */

@@ -1,13 +1,13 @@
-import { ActionIcon, Button, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Menu, TextInput } from '@mantine/core';
 import { IconDots, IconDownload, IconPencil, IconTrash, IconUpload, IconUserPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { api, take, takeTagged } from '../../api.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { Deletion } from '../../components/deletion.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Page } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
@@ -46,7 +46,10 @@ export default function ListPage() {
     <Page
       title={data.value.name}
       parents={parents}
-      description={counts && `${count(counts.members)} members, ${count(counts.active)} of them active`}
+      description={
+        counts &&
+        `${count(counts.members)} ${counts.members === 1 ? 'member' : 'members'}, ${count(counts.active)} active`
+      }
       actions={<Actions prj={prj} pk={pk} name={data.value.name} etag={data.etag} />}
     >
       <Members prj={prj} pk={pk} />
@@ -117,12 +120,8 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={open === 'add'} onClose={close} title={<Heading text={`Add members to ${name}`} />} size="lg">
-        <AddMembers prj={prj} pk={pk} onClose={close} />
-      </Modal>
-      <Modal opened={open === 'rename'} onClose={close} title={<Heading text={`Rename ${name}`} />}>
-        <Rename prj={prj} pk={pk} name={name} etag={etag} onClose={close} />
-      </Modal>
+      {open === 'add' && <AddMembers prj={prj} pk={pk} name={name} close={close} />}
+      {open === 'rename' && <Rename prj={prj} pk={pk} name={name} etag={etag} close={close} />}
       <Deletion
         opened={open === 'delete'}
         onClose={close}
@@ -137,65 +136,37 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         refresh={[listsKey(org, prj)]}
         onDeleted={() => void navigate(to.lists(org, prj))}
       >
-        The people themselves stay.
+        The people on it are not deleted.
       </Deletion>
     </>
   );
 }
 
-function Heading({ text }: { text: string }) {
-  return (
-    <Text component="span" fw={600}>
-      {text}
-    </Text>
-  );
-}
-
-function Rename({ prj, pk, name: before, etag, onClose }: ActionsProps & { onClose: () => void }) {
+function Rename({ prj, pk, name, etag, close }: ActionsProps & { close: () => void }) {
   const org = useOrg();
-  const [name, setName] = useState(before);
   const [tag] = useState(etag);
-  const rename = useAction({
-    run: () =>
+  const renaming = useApiForm({
+    initialValues: { name },
+    run: body =>
       take(
         api.PATCH('/api/o/{org}/p/{prj}/d/{pk}/', {
           params: { path: { org, prj, pk } },
-          body: { name },
+          body,
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
-    done: `It is called ${name} now.`,
+    done: (_, values) => `Renamed to ${values.name}.`,
     refresh: [listsKey(org, prj), listKey(org, prj, pk)],
-    onDone: onClose,
-    quiet: true,
+    onDone: close,
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        rename.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          description="Notifications that name the list follow it."
-          value={name}
-          error={fieldErrors(rename.error).name}
-          onChange={event => setName(event.currentTarget.value)}
-          data-autofocus
-        />
-        <FormFailure error={rename.error} shown={['name']} reload={onClose} />
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={rename.isPending}>
-            Rename
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <FormModal of={renaming} title={`Rename ${name}`} submit="Rename" reload={close} close={close}>
+      <TextInput
+        label="Name"
+        description="Notifications that use the list keep working."
+        data-autofocus
+        {...renaming.form.getInputProps('name')}
+      />
+    </FormModal>
   );
 }

@@ -37,7 +37,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         }),
       ),
     done: (_, { member, active }) =>
-      active ? `${member.address} is notified again.` : `${member.address} is kept, but not notified.`,
+      active ? `${member.address} is active again.` : `${member.address} is no longer notified.`,
     refresh: [key],
   });
   const remove = useAction({
@@ -49,7 +49,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
   const askRemove = async (member: NamedMember) => {
     const sure = await confirm({
       title: `Remove ${member.address} from the list?`,
-      children: 'The person stays. To keep somebody on the list without notifying them, switch them off instead.',
+      children: 'The person is not deleted. To stop notifying a member without removing them, switch them off instead.',
       action: 'Remove',
       danger: true,
     });
@@ -106,7 +106,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
     <Box className="card">
       <Group p="sm" role="search">
         <SearchInput
-          label="First name, last name or address begins with"
+          label="Search by name or address"
           value={search}
           onChange={value => setFilters({ search: value })}
           w={{ base: '100%', xs: 360 }}
@@ -119,10 +119,10 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         rowKey={({ id }) => id}
         empty={
           search ? (
-            <Empty title="No member is called that" />
+            <Empty title="No matches" />
           ) : (
-            <Empty icon={<IconUsers size={28} stroke={1.4} />} title="Nobody is on this list yet">
-              Add members by pasting their email addresses, or import a CSV file.
+            <Empty icon={<IconUsers size={28} stroke={1.4} />} title="No members yet">
+              Paste email addresses or import a CSV file.
             </Empty>
           )
         }

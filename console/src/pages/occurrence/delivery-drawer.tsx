@@ -39,11 +39,7 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
       opened={id > 0}
       onClose={() => setFilters({ delivery: null, of: null })}
       size="lg"
-      title={
-        <Text component="span" fw={600}>
-          Delivery {delivery}
-        </Text>
-      }
+      title={`Delivery ${delivery ?? ''}`}
     >
       {row ? (
         <Details identifier={identifier} delivery={row} />

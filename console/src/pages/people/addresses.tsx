@@ -1,13 +1,13 @@
 /** Where somebody is reached. */
-import { Autocomplete, Box, Button, Group, Text, TextInput } from '@mantine/core';
+import { Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { WholeAddress } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
-import { FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
@@ -16,7 +16,7 @@ import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
 import { personKey } from './person-key.ts';
 
-const kinds = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
+const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
 
 export function Addresses({ username }: { username: string }) {
   const org = useOrg();
@@ -35,13 +35,12 @@ export function Addresses({ username }: { username: string }) {
           body: { enabled },
         }),
       ),
-    done: (_, { address, enabled }) =>
-      enabled ? `${address.value} is used again.` : `Nothing is sent to ${address.value} any more.`,
+    done: (_, { address, enabled }) => (enabled ? `Enabled ${address.value}.` : `Disabled ${address.value}.`),
     refresh: [key],
   });
   const [removed, setRemoved] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
-    { head: 'Kind', cell: ({ name }) => name, width: 70 },
+    { head: 'Type', cell: ({ name }) => name, width: 70 },
     {
       head: 'Address',
       cell: ({ value, disabled_at, disabled_reason }) => (
@@ -49,8 +48,8 @@ export function Addresses({ username }: { username: string }) {
           <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
           {disabled_at && (
             <Group gap={6}>
-              <Mark color="gray" meaning="Nothing is sent to it until it is enabled again.">
-                disabled
+              <Mark color="gray" meaning="No messages are sent to this address.">
+                Disabled
               </Mark>
               <Text size="xs" c="dimmed">
                 {disabled_reason && `${disabled_reason}, `}
@@ -103,7 +102,7 @@ export function Addresses({ username }: { username: string }) {
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            No address: this person can only be reached by channels that need none, such as the inbox.
+            No addresses. Only channels without an address, such as the inbox, can reach this person.
           </Text>
         }
       />
@@ -124,7 +123,7 @@ export function Addresses({ username }: { username: string }) {
         refresh={[personKey(org, username)]}
         onDeleted={() => {}}
       >
-        To keep it without sending to it, switch it off instead.
+        To keep the address without sending to it, switch it off instead.
       </Deletion>
     </Section>
   );
@@ -132,55 +131,35 @@ export function Addresses({ username }: { username: string }) {
 
 function NewAddress({ username }: { username: string }) {
   const org = useOrg();
-  const [name, setName] = useState('phone');
-  const [value, setValue] = useState('');
-  const add = useAction({
-    run: () =>
-      take(
-        api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body: { name, value } }),
-      ),
+  const adding = useApiForm({
+    initialValues: { name: 'phone', value: '' },
+    run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
     done: added => `Added ${added.value}.`,
     refresh: [personKey(org, username)],
-    onDone: () => setValue(''),
-    quiet: true,
+    onDone: () => form.setFieldValue('value', ''),
   });
-  const errors = fieldErrors(add.error);
+  const { form } = adding;
   return (
     <Box px="md" pb="md">
-      <form
-        noValidate
-        aria-label="Add address"
-        onSubmit={event => {
-          event.preventDefault();
-          add.mutate(undefined);
-        }}
-      >
+      <ApiForm of={adding} submit="Add" label="Add address">
         <Group align="flex-start" gap="xs">
           <Autocomplete
-            label="Kind"
-            data={kinds}
-            value={name}
-            onChange={setName}
-            error={errors.name}
+            label="Type"
+            data={types}
             w={140}
             // Only a help: any name will do.
             filter={({ options }) => options}
+            {...form.getInputProps('name')}
           />
           <TextInput
             label="Address"
-            placeholder={/^(phone|sms)/.test(name) ? '+15555550100' : undefined}
-            value={value}
-            error={errors.value}
-            onChange={event => setValue(event.currentTarget.value)}
+            placeholder={/^(phone|sms)/.test(form.values.name) ? '+15555550100' : undefined}
             flex={1}
             miw={200}
+            {...form.getInputProps('value')}
           />
-          <Button type="submit" loading={add.isPending} mt={24} size="sm">
-            Add
-          </Button>
         </Group>
-        {add.error && Object.keys(errors).length === 0 && <FormFailure error={add.error} />}
-      </form>
+      </ApiForm>
     </Box>
   );
 }

@@ -55,7 +55,7 @@ export function History({ username }: { username: string }) {
     },
   ];
   return (
-    <Section title="What was sent" padded={false}>
+    <Section title="Delivery history" padded={false}>
       <DataTable
         label="Deliveries"
         list={list}
@@ -64,7 +64,7 @@ export function History({ username }: { username: string }) {
         rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id, username)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            Nothing yet. As soon as an event names this person, what became of it stands here.
+            No deliveries yet.
           </Text>
         }
       />

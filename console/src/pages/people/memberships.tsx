@@ -28,7 +28,7 @@ const columns: Column<Membership>[] = [
     align: 'right',
     width: 80,
     quiet: true,
-    cell: ({ active }) => active || <Mark color="gray">inactive</Mark>,
+    cell: ({ active }) => active || <Mark color="gray">Inactive</Mark>,
   },
 ];
 
@@ -49,7 +49,7 @@ export function Memberships({ username }: { username: string }) {
         rowTo={row => to.list(org, row.project, row.list.id)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            On no list.
+            Not on any list.
           </Text>
         }
       />

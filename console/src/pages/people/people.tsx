@@ -1,12 +1,10 @@
-import { Box, Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Box, Group, Text } from '@mantine/core';
 import { IconPlus, IconUsers } from '@tabler/icons-react';
 import { useState } from 'react';
-import { useNavigate } from 'react-router';
-import { api, take } from '../../api.ts';
+import { api } from '../../api.ts';
 import type { User } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
@@ -14,6 +12,7 @@ import { Empty } from '../../components/states.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
+import { NewPerson } from './new-person.tsx';
 
 const columns: Column<User>[] = [
   {
@@ -56,7 +55,7 @@ export default function People() {
     </GuardedButton>
   );
   return (
-    <Page title="People" description="Who can be notified, with the addresses they are reached at." actions={create}>
+    <Page title="People" description="Everyone you can notify, with their addresses." actions={create}>
       <Box className="card">
         <Group p="sm" role="search">
           <SearchInput
@@ -85,68 +84,7 @@ export default function People() {
           }
         />
       </Box>
-      <Modal
-        opened={creating}
-        onClose={() => setCreating(false)}
-        title={
-          <Text component="span" fw={600}>
-            New person
-          </Text>
-        }
-      >
-        <NewPerson onClose={() => setCreating(false)} />
-      </Modal>
+      {creating && <NewPerson close={() => setCreating(false)} />}
     </Page>
-  );
-}
-
-function NewPerson({ onClose }: { onClose: () => void }) {
-  const org = useOrg();
-  const navigate = useNavigate();
-  const [person, setPerson] = useState({ email: '', first_name: '', last_name: '' });
-  const create = useAction({
-    run: () => take(api.POST('/api/o/{org}/u/', { params: { path: { org } }, body: person })),
-    done: ({ email }) => `Created ${email}.`,
-    refresh: [[org, 'users']],
-    onDone: ({ username }) => void navigate(to.person(org, username)),
-    quiet: true,
-  });
-  const errors = fieldErrors(create.error);
-  const field = (name: keyof typeof person) => ({
-    value: person[name],
-    error: errors[name],
-    onChange: (event: React.ChangeEvent<HTMLInputElement>) =>
-      setPerson({ ...person, [name]: event.currentTarget.value }),
-  });
-  return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        create.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Email"
-          description="In lower case, it becomes the username, which stays."
-          withAsterisk
-          type="email"
-          data-autofocus
-          {...field('email')}
-        />
-        <TextInput label="First name" {...field('first_name')} />
-        <TextInput label="Last name" {...field('last_name')} />
-        <FormFailure error={create.error} shown={Object.keys(person)} />
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            Create
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
   );
 }

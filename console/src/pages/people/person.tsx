@@ -45,7 +45,7 @@ export default function Person() {
     <Page
       title={`${person.first_name} ${person.last_name}`.trim() || person.email}
       parents={parents}
-      aside={person.locked && <Mark color="red">locked</Mark>}
+      aside={person.locked && <Mark color="red">Locked</Mark>}
       actions={<Actions person={person} />}
     >
       <Grid>
@@ -87,7 +87,7 @@ function Actions({ person }: { person: Profile }) {
   const lock = useAction({
     run: (wanted: boolean) =>
       take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: wanted } })),
-    done: (_, wanted) => (wanted ? `${email} is locked and receives nothing.` : `${email} is unlocked.`),
+    done: (_, wanted) => (wanted ? `Locked ${email}.` : `Unlocked ${email}.`),
     refresh: [personKey(org, username), [org, 'users']],
   });
   const press = async () => {
@@ -95,7 +95,7 @@ function Actions({ person }: { person: Profile }) {
       locked ||
       (await confirm({
         title: `Lock ${email}?`,
-        children: 'Whatever is meant for a locked person is recorded as suppressed and not sent.',
+        children: 'A locked person receives nothing. Their messages are recorded as suppressed.',
         action: 'Lock',
       }));
     if (sure) lock.mutate(!locked);
@@ -137,7 +137,7 @@ function Actions({ person }: { person: Profile }) {
         refresh={[[org, 'users']]}
         onDeleted={() => void navigate(to.people(org))}
       >
-        What was sent stays in the history, without the name.
+        Sent messages stay in the history without the name.
       </Deletion>
     </>
   );

@@ -4,9 +4,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take, takeTagged } from '../../api.ts';
 import type { Limits as OrganizationLimits } from '../../api-types.ts';
-import { useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useOrg } from '../../places.ts';
 import { useSession } from '../../session.tsx';
@@ -15,16 +14,16 @@ const names = ['triggers_per_second', 'deliveries_per_trigger', 'users', 'stored
 type Name = (typeof names)[number];
 
 const labels: Record<Name, string> = {
-  triggers_per_second: 'Triggers a second',
-  deliveries_per_trigger: 'Deliveries of one trigger',
+  triggers_per_second: 'Triggers per second',
+  deliveries_per_trigger: 'Deliveries per trigger',
   users: 'People',
   stored_messages: 'Stored messages',
 };
 
 const meanings: Record<Name, string> = {
-  triggers_per_second: 'For each API process. Beyond that, triggers are told to wait.',
-  deliveries_per_trigger: 'Beyond that, nothing more is sent, and the occurrence says so.',
-  users: 'Nobody can add more.',
+  triggers_per_second: 'Per API process. Triggers over the limit get 429 Too Many Requests.',
+  deliveries_per_trigger: 'Deliveries over the limit are not sent; the occurrence says so.',
+  users: 'No more people can be added.',
   stored_messages: 'At the limit, triggers are refused until older messages are deleted.',
 };
 
@@ -52,11 +51,13 @@ export function Limits() {
       </SimpleGrid>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          {admin ? 'You can change these as an admin of this installation.' : 'Set by whoever runs this installation.'}
+          {admin
+            ? 'You can change these as an administrator of this installation.'
+            : 'Set by the administrator of this installation.'}
         </Text>
         {admin && (
           <Button variant="default" onClick={() => setEditing(true)}>
-            Change limits
+            Edit limits
           </Button>
         )}
       </Group>
@@ -82,7 +83,7 @@ function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
           <Progress.Section
             value={share}
             color={share >= 100 ? 'red' : share >= 80 ? 'yellow' : undefined}
-            aria-label={`${labels[name]}, percent of the limit`}
+            aria-label={`${labels[name]}, percentage of the limit`}
           />
         </Progress.Root>
       )}
@@ -98,56 +99,35 @@ interface FormProps {
 
 function LimitsForm({ limits, etag, onClose }: FormProps) {
   const org = useOrg();
-  const [values, setValues] = useState<Record<Name, number | null>>(() => ({ ...limits }));
-  const save = useAction({
-    run: () =>
+  const editing = useApiForm({
+    initialValues: Object.fromEntries(names.map(name => [name, limits[name] ?? ''])) as Record<Name, number | string>,
+    run: values =>
       take(
         api.PATCH('/api/o/{org}/limits/', {
           params: { path: { org } },
-          body: Object.fromEntries(names.map(name => [name, values[name]])),
+          body: Object.fromEntries(names.map(name => [name, values[name] === '' ? null : Number(values[name])])),
           headers: etag ? { 'if-match': etag } : {},
         }),
       ),
     done: 'Saved.',
     onDone: onClose,
-    quiet: true,
   });
-  const errors = fieldErrors(save.error);
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        {names.map(name => (
-          <NumberInput
-            key={name}
-            label={labels[name]}
-            description={meanings[name]}
-            placeholder="No limit"
-            thousandSeparator=","
-            min={1}
-            allowDecimal={false}
-            clampBehavior="none"
-            value={values[name] ?? ''}
-            error={errors[name]}
-            onChange={value => setValues({ ...values, [name]: value === '' ? null : Number(value) })}
-            maw={320}
-          />
-        ))}
-        <FormFailure error={save.error} shown={[...names]} reload={onClose} />
-      </Stack>
-      <FormButtons>
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={save.isPending}>
-          Save limits
-        </Button>
-      </FormButtons>
-    </form>
+    <ApiForm of={editing} submit="Save limits" cancel={onClose} reload={onClose}>
+      {names.map(name => (
+        <NumberInput
+          key={name}
+          label={labels[name]}
+          description={meanings[name]}
+          placeholder="No limit"
+          thousandSeparator=","
+          min={1}
+          allowDecimal={false}
+          clampBehavior="none"
+          maw={320}
+          {...editing.form.getInputProps(name)}
+        />
+      ))}
+    </ApiForm>
   );
 }
