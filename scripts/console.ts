@@ -52,10 +52,8 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const scripts = ['scripts/console.ts', 'scripts/console-types.ts'];
-  // What console-types.ts takes from the service itself.
-  const core = ['configuration/document', 'decide', 'errors', 'render/template', 'render/template-filters'];
-  const others = ['openapi.json', 'package-lock.json', ...scripts, ...core.map(name => `src/core/${name}.ts`)];
+  const words = (await filesIn(path.join(root, 'src/core'))).map(name => `src/core/${name}`);
+  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts', ...words];
   const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');
   for (const name of files) hash.update(`${name}\0`).update(await readFile(path.join(root, name)));
