@@ -71,3 +71,65 @@ test('what is typed into a layout while it is being saved stays, and is saved ne
   await button('Save').click();
   await expect.poll(async () => (await ask({ path: `/api/o/demo/l/${id}/` })).body.name).toBe('plain one, and more');
 });
+
+test('a search box keeps every letter, however fast or slowly they come', async () => {
+  for (const delay of [30, 120, 240, 270, 350]) {
+    await page.goto('/o/demo/people');
+    const box = page.getByRole('searchbox');
+    await box.pressSequentially('ada lovelace', { delay });
+    expect(await box.inputValue()).toBe('ada lovelace');
+    await page.waitForURL(/search=ada\+lovelace/);
+    expect(await box.inputValue()).toBe('ada lovelace');
+  }
+  // What comes from elsewhere is shown all the same.
+  await page.goto('/o/demo/people?search=grace');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('grace');
+  await page.getByText('Grace Hopper').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  expect(await page.getByRole('searchbox').inputValue()).toBe('');
+  await page.getByText('Ada Lovelace').waitFor();
+});
+
+test('an unsaved notification survives a visit to another page, and a reload', async () => {
+  const event = '/o/demo/p/shop/a/web/e/order-paid';
+  await page.goto(`${event}/n/new`);
+  await nameField().fill('half done');
+  await page.getByRole('link', { name: 'Channels' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Channels' }).waitFor();
+  await page.goBack();
+  expect(await nameField().inputValue()).toBe('half done');
+  await button('Create').click();
+  // What is missing is told beside the field.
+  await page.getByText('Choose at least one kind of recipient.').waitFor();
+  await button('Discard').click();
+  expect(await nameField().inputValue()).toBe('');
+});
+
+test('the preview follows the language that is being written', async () => {
+  const { body: made } = await ask({
+    method: 'POST',
+    path: '/api/o/demo/p/shop/a/web/e/order-paid/n/',
+    body: {
+      name: 'greeting',
+      recipients: { list: 'Customers' },
+      channels: ['mail'],
+      message: { subject: 'Hello', body: 'Good morning', locales: { de: { subject: 'Hallo', body: 'Guten Morgen' } } },
+    },
+  });
+  await page.goto(`/o/demo/p/shop/a/web/e/order-paid/n/${made.id}`);
+  const preview = page.getByRole('article', { name: 'Preview mail' });
+  await preview.getByText('Hello', { exact: true }).waitFor();
+  await page.getByRole('group', { name: 'Languages' }).getByRole('button', { name: 'de', exact: true }).click();
+  await preview.getByText('Hallo', { exact: true }).waitFor();
+});
+
+test('a layout is found by its name, and one that does not exist yet is begun with it', async () => {
+  const id = await newLayout('default');
+  await page.goto('/o/demo/layouts/default');
+  await expect.poll(() => nameField().inputValue()).toBe('default');
+  await page.getByRole('button', { name: 'History' }).waitFor();
+  await ask({ method: 'DELETE', path: `/api/o/demo/l/${id}/` });
+  await page.goto('/o/demo/layouts/invoice');
+  await expect.poll(() => nameField().inputValue()).toBe('invoice');
+  await button('Create').waitFor();
+});

@@ -15,6 +15,7 @@ import {
   IconWebhook,
   IconWorld,
 } from '@tabler/icons-react';
+import { texts } from './texts/channels.ts';
 
 export interface MediumLook {
   name: string;
@@ -25,23 +26,23 @@ export interface MediumLook {
 }
 
 export const mediumLooks: Record<string, MediumLook> = {
-  email: { name: 'Email', icon: IconMail, summary: 'HTML and plain text', example: 'jane@acme.test' },
-  sms: { name: 'SMS', icon: IconMessage, summary: 'Text messages to a phone', example: '+15555550100' },
-  slack: { name: 'Slack', icon: IconBrandSlack, summary: 'To a person or channel', example: 'C012345' },
-  teams: { name: 'Microsoft Teams', icon: IconBrandTeams, summary: 'A card in a chat or channel', example: '' },
-  discord: { name: 'Discord', icon: IconBrandDiscord, summary: 'To a channel', example: '' },
-  telegram: { name: 'Telegram', icon: IconBrandTelegram, summary: 'From a bot to a chat', example: '123456789' },
+  email: { name: texts.email, icon: IconMail, summary: texts.htmlAndPlainText, example: 'jane@acme.test' },
+  sms: { name: texts.sms, icon: IconMessage, summary: texts.textMessagesToAPhone, example: '+15555550100' },
+  slack: { name: texts.slack, icon: IconBrandSlack, summary: texts.toAPersonOrChannel, example: 'C012345' },
+  teams: { name: texts.microsoftTeams, icon: IconBrandTeams, summary: texts.aCardInAChatOr, example: '' },
+  discord: { name: texts.discord, icon: IconBrandDiscord, summary: texts.toAChannel, example: '' },
+  telegram: { name: texts.telegram, icon: IconBrandTelegram, summary: texts.fromABotToAChat, example: '123456789' },
   webhook: {
-    name: 'Webhook',
+    name: texts.webhook,
     icon: IconWebhook,
-    summary: 'Signed JSON to your server',
+    summary: texts.signedJsonToYourServer,
     example: 'https://acme.test/hook',
   },
-  webpush: { name: 'Web push', icon: IconWorld, summary: 'Browser notifications', example: '' },
-  inbox: { name: 'Inbox', icon: IconInbox, summary: 'Inside your own app', example: '' },
-  push: { name: 'Mobile push', icon: IconDeviceMobile, summary: 'App notifications', example: '' },
-  whatsapp: { name: 'WhatsApp', icon: IconBrandWhatsapp, summary: 'To a phone number', example: '+15555550100' },
-  voice: { name: 'Voice', icon: IconPhone, summary: 'A phone call that reads the message', example: '+15555550100' },
+  webpush: { name: texts.webPush, icon: IconWorld, summary: texts.browserNotifications, example: '' },
+  inbox: { name: texts.inbox, icon: IconInbox, summary: texts.insideYourOwnApp, example: '' },
+  push: { name: texts.mobilePush, icon: IconDeviceMobile, summary: texts.appNotifications, example: '' },
+  whatsapp: { name: texts.whatsapp, icon: IconBrandWhatsapp, summary: texts.toAPhoneNumber, example: '+15555550100' },
+  voice: { name: texts.voice, icon: IconPhone, summary: texts.aPhoneCallThatReadsThe, example: '+15555550100' },
 };
 
 export function lookOfMedium(type: string): MediumLook {

@@ -3,6 +3,7 @@ import { Button, Modal, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { QueryKey } from '@tanstack/react-query';
 import type { FormEvent, ReactNode } from 'react';
+import { texts } from '../texts/common.ts';
 import { GuardedButton, useAction } from './actions.tsx';
 import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
 
@@ -74,7 +75,7 @@ export function ApiForm({ of, submit, cancel, permission, isDisabled, reload, la
         <FormButtons>
           {cancel && (
             <Button variant="default" onClick={cancel}>
-              Cancel
+              {texts.cancel}
             </Button>
           )}
           {permission ? (

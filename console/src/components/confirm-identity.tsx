@@ -2,6 +2,7 @@
 import { PasswordInput, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { ApiError, api, Cancelled, take } from '../api.ts';
+import { texts } from '../texts/account.ts';
 import { ApiForm, useApiForm } from './api-form.tsx';
 
 export async function withConfirmation<T>(run: () => Promise<T>): Promise<T> {
@@ -17,7 +18,7 @@ export async function withConfirmation<T>(run: () => Promise<T>): Promise<T> {
 function askPassword(): Promise<void> {
   return new Promise((resolve, reject) => {
     const id = modals.open({
-      title: 'Confirm it’s you',
+      title: texts.confirmItsYou,
       children: (
         <ConfirmForm
           done={() => {
@@ -40,17 +41,17 @@ function ConfirmForm({ done, cancel }: { done: () => void; cancel: () => void })
   });
   const { form } = confirming;
   return (
-    <ApiForm of={confirming} submit="Confirm" cancel={cancel} isDisabled={form.values.password === ''}>
-      <Text size="sm">Enter your password to change how you sign in.</Text>
+    <ApiForm of={confirming} submit={texts.confirm} cancel={cancel} isDisabled={form.values.password === ''}>
+      <Text size="sm">{texts.enterYourPasswordToChangeHow}</Text>
       <PasswordInput
-        label="Password"
+        label={texts.password}
         autoComplete="current-password"
-        visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+        visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
         data-autofocus
         {...form.getInputProps('password')}
       />
       <Text size="xs" c="dimmed">
-        If you sign in with single sign-on and have no password, sign out and sign in again instead.
+        {texts.ifYouSignInWithSingle}
       </Text>
     </ApiForm>
   );

@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import type { ReactNode } from 'react';
+import { texts } from '../texts/common.ts';
 
 interface Question {
   title: string;
@@ -20,7 +21,7 @@ export function confirm({ title, children, action, danger = false }: Question): 
           {children}
         </Text>
       ),
-      labels: { confirm: action, cancel: 'Cancel' },
+      labels: { confirm: action, cancel: texts.cancel },
       confirmProps: danger ? { color: 'red.8' } : {},
       onConfirm: () => resolve(true),
       onCancel: () => resolve(false),

@@ -1,5 +1,6 @@
 /** Somebody else saved the same thing meanwhile: theirs or mine. */
 import { Button, Group, Modal, Text } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 
 interface ConflictProps {
   noun: string;
@@ -11,20 +12,19 @@ interface ConflictProps {
 
 export function Conflict({ noun, opened, close, reload, overwrite }: ConflictProps) {
   return (
-    <Modal opened={opened} onClose={close} title="Someone else saved changes">
+    <Modal opened={opened} onClose={close} title={texts.someoneElseSavedChanges}>
       <Text size="sm" mb="md">
-        This {noun} changed after you opened it. Load the latest version and lose your changes, or overwrite it with
-        yours. Earlier versions stay in the history either way.
+        {texts.thisChangedAfterYouOpenedIt(noun)}
       </Text>
       <Group justify="flex-end">
         <Button variant="subtle" color="gray" onClick={close}>
-          Keep editing
+          {texts.keepEditing}
         </Button>
         <Button variant="default" onClick={reload}>
-          Load latest
+          {texts.loadLatest}
         </Button>
         <Button color="red.8" onClick={overwrite}>
-          Overwrite
+          {texts.overwrite}
         </Button>
       </Group>
     </Modal>

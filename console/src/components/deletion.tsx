@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
 import type { Deleted } from '../api-types.ts';
 import { useOrg } from '../places.ts';
+import { texts } from '../texts/common.ts';
 import { useAction } from './actions.tsx';
 import { FormFailure } from './form.tsx';
 import { Failure, Waiting } from './states.tsx';
@@ -29,7 +30,7 @@ interface DeletionProps {
 
 export function Deletion(props: DeletionProps) {
   return (
-    <Modal opened={props.opened} onClose={props.onClose} title={`Delete ${props.what}?`}>
+    <Modal opened={props.opened} onClose={props.onClose} title={texts.deleteWord(props.what)}>
       {props.opened && <Question {...props} />}
     </Modal>
   );
@@ -64,7 +65,7 @@ function Question({
   });
   const removal = useAction({
     run: () => run({ dryRun: false }),
-    done: `Deleted ${what}.`,
+    done: texts.deleted(what),
     refresh: leaves ? [] : refresh,
     quiet: true,
     onDone: () => {
@@ -75,7 +76,7 @@ function Question({
   });
   const typed = typeof toType === 'function' ? toType(trial.data?.deleted ?? {}) : toType;
   const uses = usesOf(trial.error) ?? usesOf(removal.error);
-  if (trial.isPending) return <Waiting label="Checking what will be deleted" />;
+  if (trial.isPending) return <Waiting label={texts.checkingWhatWillBeDeleted} />;
   if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;
   if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
   return (
@@ -86,7 +87,7 @@ function Question({
       }}
     >
       <Stack gap="sm">
-        <Text size="sm">This cannot be undone. It deletes:</Text>
+        <Text size="sm">{texts.thisCannotBeUndoneItDeletes}</Text>
         <List size="sm">
           {Object.entries(trial.data?.deleted ?? {})
             .filter(([, count]) => count > 0)
@@ -103,7 +104,7 @@ function Question({
         )}
         {typed && (
           <TextInput
-            label={`Type ${typed} to confirm`}
+            label={texts.typeToConfirm(typed)}
             value={text}
             onChange={event => setText(event.currentTarget.value)}
             autoComplete="off"
@@ -113,7 +114,7 @@ function Question({
         <FormFailure error={removal.error} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Cancel
+            {texts.cancel}
           </Button>
           <Button
             type="submit"
@@ -121,7 +122,7 @@ function Question({
             loading={removal.isPending}
             disabled={typed !== undefined && text !== typed}
           >
-            Delete
+            {texts.deleteWord2}
           </Button>
         </Group>
       </Stack>
@@ -133,10 +134,8 @@ function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: 
   const org = useOrg();
   return (
     <Stack gap="sm">
-      <Alert color="yellow" title="Still in use">
-        <Text size="sm">
-          {what.charAt(0).toUpperCase() + what.slice(1)} cannot be deleted while it is used here. Change these first.
-        </Text>
+      <Alert color="yellow" title={texts.stillInUse}>
+        <Text size="sm">{texts.cannotBeDeletedWhileItIs(what.charAt(0).toUpperCase() + what.slice(1))}</Text>
       </Alert>
       {Object.entries(uses).map(([noun, those]) => (
         <div key={noun}>
@@ -158,7 +157,7 @@ function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: 
       ))}
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose}>
-          Close
+          {texts.close}
         </Button>
       </Group>
     </Stack>

@@ -7,6 +7,7 @@ import { useState } from 'react';
 import { ApiError, api, take } from '../api.ts';
 import type { Session } from '../api-types.ts';
 import { askPasskey, supportsPasskeys } from '../passkeys.ts';
+import { texts } from '../texts/account.ts';
 import { FormError } from './front.tsx';
 
 /** What the service answers to a right password where that is not enough. */
@@ -49,7 +50,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
       <FormError error={finish.error} />
       {expired && (
         <Button variant="default" onClick={onCancel}>
-          Start over
+          {texts.startOver}
         </Button>
       )}
       {passkey && !isRecovery && (
@@ -60,17 +61,17 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
           loading={finish.isPending}
           onClick={() => finish.mutate({ passkey })}
         >
-          Use a passkey
+          {texts.useAPasskey}
         </Button>
       )}
-      {passkey && methods.totp && !isRecovery && <Divider label="or" />}
+      {passkey && methods.totp && !isRecovery && <Divider label={texts.or} />}
       {withCode && (
-        <form aria-label="Two-factor authentication" onSubmit={form.onSubmit(values => finish.mutate(values))}>
+        <form aria-label={texts.twoFactorAuthentication} onSubmit={form.onSubmit(values => finish.mutate(values))}>
           <Stack gap="sm">
             <TextInput
               key={String(isRecovery)}
-              label={isRecovery ? 'Recovery code' : 'Authentication code'}
-              description={isRecovery ? 'One of the ten you saved.' : 'Six digits from your authenticator app.'}
+              label={isRecovery ? texts.recoveryCode : texts.authenticationCode}
+              description={isRecovery ? texts.oneOfTheTenYouSaved : texts.sixDigitsFromYourAuthenticatorApp}
               {...form.getInputProps('code')}
               autoComplete={isRecovery ? 'off' : 'one-time-code'}
               inputMode={isRecovery ? 'text' : 'numeric'}
@@ -78,7 +79,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
               autoFocus
             />
             <Button type="submit" fullWidth loading={finish.isPending} disabled={code.trim().length < 6}>
-              Verify
+              {texts.verify}
             </Button>
           </Stack>
         </form>
@@ -95,12 +96,12 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
               finish.reset();
             }}
           >
-            {isRecovery ? 'Use another method' : 'Use a recovery code'}
+            {isRecovery ? texts.useAnotherMethod : texts.useARecoveryCode}
           </Anchor>
         )}
       </Text>
       <Anchor component="button" type="button" size="sm" c="dimmed" onClick={onCancel}>
-        Back to sign in
+        {texts.backToSignIn}
       </Anchor>
     </Stack>
   );

@@ -1,5 +1,6 @@
 /** Where an occurrence or a delivery stands: one colour and one word each, the same everywhere. */
 import { Badge, Tooltip } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 
 interface Look {
   /** Of Mantine's palette. */
@@ -11,22 +12,22 @@ interface Look {
 }
 
 export const deliveryLooks: Record<string, Look> = {
-  sent: { color: 'teal', fill: 'teal.7', meaning: 'The provider took it.' },
-  pending: { color: 'gray', fill: 'gray.4', meaning: 'Waits for its turn.', moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: 'Is being handed to the provider.', moving: true },
-  retrying: { color: 'yellow', fill: 'yellow.5', meaning: 'Failed for now and is tried again.', moving: true },
-  failed: { color: 'red', fill: 'red.7', meaning: 'Given up, with the reason.' },
-  unknown: { color: 'orange', fill: 'orange.5', meaning: 'May have been sent: nobody can tell.' },
-  suppressed: { color: 'gray', fill: 'gray.5', meaning: 'Deliberately not sent, with the reason.' },
-  cancelled: { color: 'gray', fill: 'gray.6', meaning: 'Stopped by somebody.' },
-  expired: { color: 'gray', fill: 'gray.7', meaning: 'Was too late to send.' },
+  sent: { color: 'teal', fill: 'teal.7', meaning: texts.acceptedByTheProvider },
+  pending: { color: 'gray', fill: 'gray.4', meaning: texts.waitingToBeSent, moving: true },
+  sending: { color: 'blue', fill: 'blue.5', meaning: texts.beingSentToTheProvider, moving: true },
+  retrying: { color: 'yellow', fill: 'yellow.5', meaning: texts.failedWillBeTriedAgain, moving: true },
+  failed: { color: 'red', fill: 'red.7', meaning: texts.failedForGoodSeeTheReason },
+  unknown: { color: 'orange', fill: 'orange.5', meaning: texts.mayHaveBeenSentTheResponse },
+  suppressed: { color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurposeSeeThe },
+  cancelled: { color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
+  expired: { color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
 export const occurrenceLooks: Record<string, Look> = {
-  accepted: { color: 'gray', fill: 'gray.5', meaning: 'Stored for good; its turn comes.', moving: true },
-  expanding: { color: 'blue', fill: 'blue.5', meaning: 'Recipients are being worked out.', moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: 'Messages are on their way.', moving: true },
-  completed: { color: 'teal', fill: 'teal.7', meaning: 'Every message has its outcome.' },
+  accepted: { color: 'gray', fill: 'gray.5', meaning: texts.storedProcessingStartsSoon, moving: true },
+  expanding: { color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
+  sending: { color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
+  completed: { color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };

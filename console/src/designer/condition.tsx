@@ -4,6 +4,7 @@ import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
 import type { EventPath, Sample } from '../events/sample.ts';
 import { SampleEditor, TakeRecent } from '../events/sample-editor.tsx';
+import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
 
@@ -19,11 +20,11 @@ interface ConditionProps {
 export function Condition({ path, sample, draft, change, errors, result }: ConditionProps) {
   const failed = result && 'error' in result ? result.error : undefined;
   return (
-    <Section title="Filter" aside={<TakeRecent path={path} sample={sample} />}>
+    <Section title={texts.filter} aside={<TakeRecent path={path} sample={sample} />}>
       <Stack gap="sm">
         <Textarea
-          label="Condition"
-          description="JMESPath over the trigger's context. Leave empty to always send."
+          label={texts.condition}
+          description={texts.jmespathOverTheTriggersContextLeave}
           classNames={{ input: 'mono' }}
           autosize
           minRows={1}
@@ -35,16 +36,16 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
         />
         {result && 'matches' in result && (
           <Text size="sm" role="status">
-            Result for the sample: <span className="mono">{short(result.value)}</span> →{' '}
-            <b>{result.matches ? 'sent' : 'not sent'}</b>
+            {texts.resultForTheSample} <span className="mono">{short(result.value)}</span> →{' '}
+            <b>{result.matches ? 'sent' : texts.notSent}</b>
           </Text>
         )}
         <div>
           <Text size="sm" fw={500}>
-            Sample context
+            {texts.sampleContext}
           </Text>
           <Text size="xs" c="dimmed" mb={4}>
-            Used for the condition and the previews. Not saved.
+            {texts.usedForTheConditionAndThe}
           </Text>
           <SampleEditor sample={sample} />
         </div>

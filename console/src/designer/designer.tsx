@@ -11,6 +11,7 @@ import { type EventPath, format, parseObject, useSample } from '../events/sample
 import { SimulationView } from '../events/simulation-view.tsx';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/designer.ts';
 import { Condition } from './condition.tsx';
 import { type Draft, previewOf, type Variant } from './draft.ts';
 import { errorAt } from './errors.ts';
@@ -33,13 +34,15 @@ interface DesignerProps {
   channels: UsableChannel[];
   /** What a new one begins with. */
   start: Partial<Draft>;
+  /** Came from the checklist, and goes back to it. */
+  isWelcome: boolean;
 }
 
 /** Those that are worth seeing, whether or not a channel of the type exists. */
 const shownTypes = ['email', 'sms', 'slack', 'teams', 'webpush', 'inbox', 'webhook'];
 const icon = { size: 14, stroke: 1.6 };
 
-export function Designer({ path, loaded, channels, start }: DesignerProps) {
+export function Designer({ path, loaded, channels, start, isWelcome }: DesignerProps) {
   const { org, prj, app, evt } = path;
   const sample = useSample(path);
   const drafting = useDraft(path, loaded, { channels: channels.slice(0, 1).map(({ slug }) => slug), ...start });
@@ -70,16 +73,16 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
     <EditorPage
       noun="notification"
       name={stored?.name}
-      documentTitle={`${stored?.name ?? 'New notification'} · ${evt}`}
+      documentTitle={`${stored?.name ?? texts.newNotification} · ${evt}`}
       parents={[
-        { label: 'Events', to: to.events(org) },
+        { label: texts.events, to: to.events(org) },
         { label: prj, to: to.events(org, prj) },
         { label: `${app}/${evt}`, to: to.event(org, prj, app, evt) },
       ]}
       badges={
         stored && (
           <Badge variant="default" tt="none" fw={400}>
-            Version {stored.version}
+            {texts.version(stored.version)}
           </Badge>
         )
       }
@@ -95,7 +98,7 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
             loading={simulation.isPending}
             onClick={() => simulation.mutate(undefined)}
           >
-            Simulate
+            {texts.simulate}
           </GuardedButton>
           <GuardedButton
             permission="event:trigger"
@@ -103,12 +106,12 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
             leftSection={<IconSend {...icon} />}
             onClick={() => setDialog('test')}
           >
-            Send test
+            {texts.sendTest}
           </GuardedButton>
         </>
       }
       showHistory={() => setDialog('versions')}
-      pageOf={id => to.notification(org, prj, app, evt, id)}
+      pageOf={id => (isWelcome ? to.overview(org) : to.notification(org, prj, app, evt, id))}
       parentPage={to.event(org, prj, app, evt)}
       remove={({ dryRun }) =>
         take(
@@ -117,7 +120,7 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
           }),
         )
       }
-      removeNote="Messages that were already sent stay in the history."
+      removeNote={texts.messagesThatWereAlreadySentStay}
       organization={org}
       preview={
         <Previews
@@ -133,7 +136,7 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
       }
     >
       <TextInput
-        label="Name"
+        label={texts.name}
         value={draft.name}
         onChange={event => change({ name: event.currentTarget.value })}
         placeholder="receipt"
@@ -176,7 +179,7 @@ export function Designer({ path, loaded, channels, start }: DesignerProps) {
           restore={({ version, message, overrides }) => {
             change({ message, overrides: overrides ?? {} });
             setVariant({ channel: '', locale: '' });
-            tellSuccess(`Version ${version} is in the editor. Save to make it current.`);
+            tellSuccess(texts.versionIsInTheEditorSave(version));
           }}
         />
       )}
@@ -197,7 +200,7 @@ function Simulated({ simulation, only, isDirty, close }: SimulatedProps) {
       opened={simulation !== undefined}
       onClose={close}
       size="lg"
-      title={isDirty ? 'Simulation of the last saved version' : 'Simulation'}
+      title={isDirty ? texts.simulationOfTheLastSavedVersion : texts.simulation}
     >
       {simulation && <SimulationView simulation={simulation} only={only} />}
     </Modal>

@@ -2,6 +2,7 @@
 import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
+import { texts } from '../texts/designer.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
@@ -47,7 +48,7 @@ export function newDraft(): Draft {
     filter: '',
     environs: [],
     extraContext: '',
-    message: { subject: '', body: 'Hello {{ user.first_name }},\n\n' },
+    message: { subject: '', body: texts.helloUserFirstName },
     overrides: {},
   };
 }
@@ -100,7 +101,7 @@ export function toText({ message, overrides }: Pick<Draft, 'message' | 'override
   const { subject, body, layout, strict, locales } = message;
   const parts = [
     ...(layout ? [`Layout: ${layout}`] : []),
-    ...(strict ? ['Strict: a missing variable fails the message'] : []),
+    ...(strict ? [texts.strictAMissingVariableFailsThe] : []),
     ...words({ subject, body, locales }, ''),
     ...Object.entries(overrides).flatMap(([channel, override]) => words(override, channel)),
   ];

@@ -19,6 +19,7 @@ import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import type { Mistake } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
+import { texts } from '../texts/designer.ts';
 import {
   type Draft,
   fieldOf,
@@ -67,10 +68,10 @@ export function Message(props: MessageProps) {
 
   return (
     <Section
-      title="Message"
+      title={texts.message}
       aside={
         <Switch
-          label="Strict"
+          label={texts.strict}
           labelPosition="left"
           checked={draft.message.strict ?? false}
           onChange={event => {
@@ -87,8 +88,8 @@ export function Message(props: MessageProps) {
         keepMounted={false}
       >
         <Group gap={4} wrap="nowrap" mb="sm" align="flex-end">
-          <Tabs.List aria-label="Channels with their own message" flex={1} miw={0}>
-            <Tab value={everyChannel} label="All channels" wrong={wrong({ channel: '', locale: '' })} />
+          <Tabs.List aria-label={texts.channelsWithTheirOwnMessage} flex={1} miw={0}>
+            <Tab value={everyChannel} label={texts.allChannels} wrong={wrong({ channel: '', locale: '' })} />
             {Object.keys(draft.overrides).map(name => (
               <Tab key={name} value={name} label={name} wrong={wrong({ channel: name, locale: '' })} />
             ))}
@@ -104,7 +105,7 @@ export function Message(props: MessageProps) {
         <Tabs.Panel value={channel || everyChannel}>
           <Stack gap="sm">
             <Group gap={4}>
-              <Group gap={4} role="group" aria-label="Languages">
+              <Group gap={4} role="group" aria-label={texts.languages}>
                 {['', ...Object.keys(own.locales ?? {})].map(tag => (
                   <Button
                     key={tag}
@@ -114,7 +115,7 @@ export function Message(props: MessageProps) {
                     aria-pressed={tag === locale}
                     onClick={() => setVariant({ channel, locale: tag })}
                   >
-                    {tag || 'Default language'}
+                    {tag || texts.defaultLanguage}
                   </Button>
                 ))}
               </Group>
@@ -126,7 +127,7 @@ export function Message(props: MessageProps) {
               />
               {differs && (
                 <Tooltip
-                  label={locale ? `Remove the ${languageName(locale)} version` : `Remove the override for ${channel}`}
+                  label={locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)}
                 >
                   <ActionIcon
                     variant="subtle"
@@ -134,7 +135,7 @@ export function Message(props: MessageProps) {
                     size="sm"
                     ml="auto"
                     aria-label={
-                      locale ? `Remove the ${languageName(locale)} version` : `Remove the override for ${channel}`
+                      locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)
                     }
                     onClick={() => remove(variant)}
                   >
@@ -145,7 +146,7 @@ export function Message(props: MessageProps) {
             </Group>
             <CodeField
               key={`${channel}/${locale}/subject`}
-              label="Subject"
+              label={texts.subject}
               language="liquid"
               singleLine
               value={words.subject ?? ''}
@@ -153,16 +154,12 @@ export function Message(props: MessageProps) {
               scope={scope}
               mistakes={mistakes[fieldOf(variant, 'subject')]}
               error={errorAt(errors, fieldOf(variant, 'subject'))}
-              placeholder={differs ? inherited(draft, variant, 'subject') : 'Order {{ order }} is paid'}
+              placeholder={differs ? inherited(draft, variant, 'subject') : texts.orderOrderIsPaid}
             />
             <CodeField
               key={`${channel}/${locale}/body`}
-              label="Body"
-              description={
-                differs
-                  ? 'Leave empty to use the default message.'
-                  : 'Markdown with Liquid: {{ order }}, {% if amount > 100 %} … {% endif %}. Press Ctrl-Space for suggestions.'
-              }
+              label={texts.body}
+              description={differs ? texts.leaveEmptyToUseTheDefault : texts.markdownWithLiquidOrderIfAmount}
               language="liquid"
               value={words.body ?? ''}
               onChange={body => set({ body })}
@@ -174,19 +171,19 @@ export function Message(props: MessageProps) {
               maxHeight={560}
             />
             <Select
-              label="Email layout"
+              label={texts.emailLayout}
               data={layouts}
               value={draft.message.layout ?? null}
               onChange={layout =>
                 change(current => ({ ...current, message: { ...current.message, layout: layout ?? undefined } }))
               }
               clearable
-              clearButtonProps={{ 'aria-label': 'Use the default layout' }}
-              placeholder="Default layout"
+              clearButtonProps={{ 'aria-label': texts.useTheDefaultLayout }}
+              placeholder={texts.defaultLayout}
               error={mistakes['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
             />
             <Text size="xs" c="dimmed" id="strict-hint">
-              Strict: a message with a missing variable fails instead of being sent with a gap.
+              {texts.strictAMessageWithAMissing}
             </Text>
           </Stack>
         </Tabs.Panel>
@@ -219,17 +216,17 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
         <Button variant="subtle" leftSection={<IconPlus size={13} stroke={1.8} />}>
-          Channel
+          {texts.channel}
         </Button>
       </Menu.Target>
       <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
-        <Menu.Label>Override for one channel or type</Menu.Label>
+        <Menu.Label>{texts.overrideForOneChannelOrType}</Menu.Label>
         {names.map(name => (
           <Menu.Item key={name} onClick={() => add(name)}>
             {name}
           </Menu.Item>
         ))}
-        {names.length === 0 && <Menu.Item disabled>All channels have an override</Menu.Item>}
+        {names.length === 0 && <Menu.Item disabled>{texts.allChannelsHaveAnOverride}</Menu.Item>}
       </Menu.Dropdown>
     </Menu>
   );
@@ -249,7 +246,7 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
           leftSection={<IconPlus size={12} stroke={1.8} />}
           onClick={() => setOpened(!opened)}
         >
-          Language
+          {texts.language}
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
@@ -263,15 +260,15 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
           }}
         >
           <TextInput
-            label="Language"
-            description="For people with this language, such as de or pt-BR."
+            label={texts.language}
+            description={texts.forPeopleWithThisLanguageSuch}
             value={tag}
             onChange={event => setTag(event.currentTarget.value)}
-            error={tag !== '' && !locale ? 'Enter a language tag, such as de or pt-BR' : undefined}
+            error={tag !== '' && !locale ? texts.enterALanguageTagSuchAs : undefined}
             data-autofocus
           />
           <Button type="submit" mt="xs" fullWidth disabled={!locale}>
-            Add {locale && languageName(locale)}
+            {texts.add} {locale && languageName(locale)}
           </Button>
         </form>
       </Popover.Dropdown>

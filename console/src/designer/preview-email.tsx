@@ -3,6 +3,7 @@ import { Box, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useState } from 'react';
 import type { Message } from '../api-types.ts';
+import { texts } from '../texts/designer.ts';
 import { ScaledFrame } from './scaled-frame.tsx';
 
 const wide = 680;
@@ -20,18 +21,18 @@ export function EmailPreview({ content }: { content: Message }) {
     <Stack gap="sm">
       <Group justify="space-between" gap="xs">
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {content.title || 'No subject'}
+          {content.title || texts.noSubject}
         </Text>
         <SegmentedControl
           size="xs"
           value={form}
           onChange={setForm}
-          aria-label="Email view"
+          aria-label={texts.emailView}
           data={[
-            { value: 'both', label: 'Both' },
-            { value: 'wide', label: 'Desktop' },
-            { value: 'narrow', label: 'Mobile' },
-            { value: 'text', label: 'Text' },
+            { value: 'both', label: texts.both },
+            { value: 'wide', label: texts.desktop },
+            { value: 'narrow', label: texts.mobile },
+            { value: 'text', label: texts.text },
           ]}
         />
       </Group>
@@ -51,7 +52,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'narrow' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on desktop"
+                label={texts.emailOnDesktop}
                 width={wide}
                 scale={form === 'both' ? both : Math.min(1, room / wide)}
               />
@@ -59,7 +60,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'wide' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on mobile"
+                label={texts.emailOnMobile}
                 width={narrow}
                 scale={form === 'both' ? both : Math.min(1, room / narrow)}
               />

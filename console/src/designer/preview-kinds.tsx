@@ -2,6 +2,7 @@
 import { Box, Group, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
 import { JsonView } from '../components/json-view.tsx';
+import { texts } from '../texts/designer.ts';
 import { SlackBlocks } from './preview-slack.tsx';
 import { TeamsCard } from './preview-teams.tsx';
 
@@ -11,7 +12,7 @@ export function noteOf(type: string, content: Message): string | undefined {
 }
 
 function segments({ text, segments = 1 }: Message): string {
-  return `${text.length} characters · ${segments} ${segments === 1 ? 'segment' : 'segments'}`;
+  return texts.characters(text.length, segments, segments === 1 ? 'segment' : 'segments');
 }
 
 export function PreviewBody({ type, content }: { type: string; content: Message }) {
@@ -21,7 +22,7 @@ export function PreviewBody({ type, content }: { type: string; content: Message 
     case 'teams':
       return <TeamsCard card={content.card} />;
     case 'webhook':
-      return <JsonView value={content.data ?? content.text} label="Webhook body" maxHeight={260} />;
+      return <JsonView value={content.data ?? content.text} label={texts.webhookBody} maxHeight={260} />;
     case 'push':
     case 'webpush':
     case 'inbox':
@@ -39,7 +40,7 @@ function Bubble({ text }: { text: string }) {
   return (
     <Box className="bubble">
       <Text size="sm" component="p" m={0} style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
-        {text || 'Empty'}
+        {text || texts.empty}
       </Text>
     </Box>
   );
@@ -51,7 +52,7 @@ function Banner({ content: { title, text } }: { content: Message }) {
       <img src="/belfry.svg" alt="" width={22} height={22} />
       <Box miw={0}>
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {title || 'No title'}
+          {title || texts.noTitle}
         </Text>
         <Text size="sm" lineClamp={4} style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}>
           {text}

@@ -4,6 +4,7 @@ import { IconPlus } from '@tabler/icons-react';
 import { explain } from '../api.ts';
 import type { Preview } from '../api-types.ts';
 import { lookOfMedium } from '../media.ts';
+import { texts } from '../texts/designer.ts';
 import { languageName } from './languages.ts';
 import { EmailPreview } from './preview-email.tsx';
 import { noteOf, PreviewBody } from './preview-kinds.tsx';
@@ -32,10 +33,10 @@ export function Previews({
 }: PreviewsProps) {
   const missing = [...new Set(preview?.previews.flatMap(one => one.missing))];
   return (
-    <Box component="section" aria-label="Preview" aria-busy={working}>
+    <Box component="section" aria-label={texts.preview} aria-busy={working}>
       <Group justify="space-between" mb="sm" gap="xs">
         <Group gap="xs">
-          <Title order={2}>Preview</Title>
+          <Title order={2}>{texts.preview}</Title>
           {locale && (
             <Badge variant="default" tt="none" fw={400}>
               {languageName(locale)}
@@ -47,7 +48,7 @@ export function Previews({
           {reader}
           <Switch
             size="xs"
-            label="All channel types"
+            label={texts.allChannelTypes}
             checked={everyType}
             onChange={event => setEveryType(event.currentTarget.checked)}
           />
@@ -64,7 +65,7 @@ export function Previews({
         <Alert color="yellow" variant="light" p="xs" mb="sm" role="status">
           <Group justify="space-between" gap="xs">
             <Text size="sm" c="var(--mantine-color-text)">
-              Missing in the sample: <span className="mono">{missing.join(', ')}</span>
+              {texts.missingInTheSample} <span className="mono">{missing.join(', ')}</span>
             </Text>
             <Button
               variant="default"
@@ -72,7 +73,7 @@ export function Previews({
               leftSection={<IconPlus size={12} stroke={1.8} />}
               onClick={() => addToSample(missing)}
             >
-              Add to sample
+              {texts.addToSample}
             </Button>
           </Group>
         </Alert>
@@ -90,7 +91,7 @@ function PreviewCard({ channel, type, content, problem }: Preview['previews'][nu
   const { icon: Icon, name } = lookOfMedium(type);
   const extra = content && noteOf(type, content);
   return (
-    <Box component="article" className="card preview" aria-label={`Preview ${channel}`} data-wide={type === 'email'}>
+    <Box component="article" className="card preview" aria-label={texts.preview2(channel)} data-wide={type === 'email'}>
       <Group justify="space-between" px="sm" py={7} gap="xs" style={{ borderBottom: '1px solid var(--line)' }}>
         <Group gap={6}>
           <Icon size={15} stroke={1.6} color="var(--soft)" aria-hidden />

@@ -7,6 +7,7 @@ import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { lookOfMedium } from '../media.ts';
 import { useSession } from '../session.tsx';
+import { texts } from '../texts/designer.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendTestProps {
@@ -21,11 +22,11 @@ interface SendTestProps {
 }
 
 const addressHints: Record<string, string> = {
-  email: 'An email address.',
-  sms: 'A phone number, such as +15555550100.',
-  whatsapp: 'A phone number, such as +15555550100.',
-  voice: 'A phone number, such as +15555550100.',
-  webhook: 'An https:// URL. Ignored if the channel has its own.',
+  email: texts.anEmailAddress,
+  sms: texts.aPhoneNumberSuchAs15555550100,
+  whatsapp: texts.aPhoneNumberSuchAs15555550100,
+  voice: texts.aPhoneNumberSuchAs15555550100,
+  webhook: texts.anHttpsUrlIgnoredIfThe,
 };
 
 export function SendTest({ path, notification, channels, context, user, isDirty, close }: SendTestProps) {
@@ -49,20 +50,20 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
   return (
     <FormModal
       of={sending}
-      title="Send test"
-      submit="Send test"
+      title={texts.sendTest}
+      submit={texts.sendTest}
       isDisabled={form.values.to.trim() === ''}
       close={close}
     >
       {isDirty && (
         <Alert color="yellow" variant="light" p="xs">
           <Text size="sm" c="var(--mantine-color-text)">
-            You have unsaved changes. The test sends the last saved version.
+            {texts.youHaveUnsavedChangesTheTest}
           </Text>
         </Alert>
       )}
       <Select
-        label="Channel"
+        label={texts.channel}
         data={channels.map(one => ({ value: one.slug, label: `${one.name} · ${lookOfMedium(one.type).name}` }))}
         allowDeselect={false}
         {...form.getInputProps('channel')}
@@ -72,9 +73,9 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
           form.setValues({ channel, ...(typeOf(channel) !== type && { to: address }) });
         }}
       />
-      <TextInput label="To" description={addressHints[type]} data-autofocus {...form.getInputProps('to')} />
+      <TextInput label={texts.to} description={addressHints[type]} data-autofocus {...form.getInputProps('to')} />
       <Text size="xs" c="dimmed">
-        Sends one real message with the sample context. It does not appear in the history.
+        {texts.sendsOneRealMessageWithThe}
       </Text>
       {action.data && <Answer result={action.data} />}
     </FormModal>
@@ -89,7 +90,7 @@ function Answer({ result }: { result: TestResult }) {
       variant="light"
       p="xs"
       role="status"
-      title={ok ? 'Accepted by the provider' : 'Rejected by the provider'}
+      title={ok ? texts.acceptedByTheProvider : texts.rejectedByTheProvider}
     >
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
         {[provider, milliseconds(ms), message_id].filter(Boolean).join(' · ')}

@@ -19,6 +19,7 @@ import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { parseObject } from '../events/sample.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/designer.ts';
 import type { Draft, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
 import type { UsableChannel } from './use-channels.ts';
@@ -32,9 +33,9 @@ interface SendingProps {
 }
 
 const priorities = [
-  { value: 'urgent', label: 'Urgent: sent first' },
-  { value: 'normal', label: 'Normal' },
-  { value: 'bulk', label: 'Bulk: sent last' },
+  { value: 'urgent', label: texts.urgentSentFirst },
+  { value: 'normal', label: texts.normal },
+  { value: 'bulk', label: texts.bulkSentLast },
 ];
 
 export function Sending({ org, draft, change, errors, channels }: SendingProps) {
@@ -50,10 +51,10 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
   const problem = errorAt(errors, 'channels', true);
   return (
     <Section
-      title="Delivery"
+      title={texts.delivery}
       aside={
         <Switch
-          label="Active"
+          label={texts.active}
           labelPosition="left"
           checked={draft.active}
           onChange={event => change({ active: event.currentTarget.checked })}
@@ -63,7 +64,7 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
       <Stack gap="sm">
         <fieldset className="plain">
           <Text component="legend" size="sm" fw={500} mb={6} p={0}>
-            Channels
+            {texts.channels}
           </Text>
           <Chip.Group multiple value={draft.channels} onChange={toggle}>
             <Group gap={6}>
@@ -75,36 +76,36 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
               ))}
               {types.map(type => (
                 <Chip key={type} value={type} size="xs" variant="outline">
-                  All {type} channels
+                  {texts.allChannels2(type)}
                 </Chip>
               ))}
               {unknown.map(name => (
                 <Chip key={name} value={name} size="xs" variant="outline" color="red">
-                  {name} (not found)
+                  {texts.notFound(name)}
                 </Chip>
               ))}
             </Group>
           </Chip.Group>
           {channels.length === 0 && (
             <Text size="sm" c="dimmed">
-              No channels yet.{' '}
+              {texts.noChannelsYet}{' '}
               <Anchor component={Link} to={to.newChannel(org)} inherit underline="always">
-                Create a channel
+                {texts.createAChannel}
               </Anchor>
-              . This draft is kept.
+              {texts.thisDraftIsKept}
             </Text>
           )}
           {problem && <Input.Error mt={6}>{problem}</Input.Error>}
         </fieldset>
         <Select
-          label="Priority"
-          description="A trigger's own priority overrides this."
+          label={texts.priority}
+          description={texts.aTriggersOwnPriorityOverridesThis}
           data={priorities}
           value={draft.priority}
           onChange={value => change({ priority: value as Priority | null })}
           clearable
-          clearButtonProps={{ 'aria-label': 'Clear priority' }}
-          placeholder="Automatic: bulk for large audiences, otherwise normal"
+          clearButtonProps={{ 'aria-label': texts.clearPriority }}
+          placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
           error={errorAt(errors, 'priority')}
         />
         <div>
@@ -117,23 +118,23 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
                 aria-hidden
               />
               <Anchor component="span" size="sm">
-                Environments and extra context
+                {texts.environmentsAndExtraContext}
               </Anchor>
             </Group>
           </UnstyledButton>
           <Collapse expanded={more} mt="xs">
             <Stack gap="sm">
               <TagsInput
-                label="Environments"
-                description="Only for triggers in one of these environments. Leave empty for all."
+                label={texts.environments}
+                description={texts.onlyForTriggersInOneOf}
                 value={draft.environs}
                 onChange={environs => change({ environs })}
                 placeholder={draft.environs.length === 0 ? 'production' : ''}
                 error={errorAt(errors, 'environs', true)}
               />
               <CodeField
-                label="Extra context"
-                description="Default variables for the message. The trigger's own context overrides them."
+                label={texts.extraContext}
+                description={texts.defaultVariablesForTheMessageThe}
                 language="json"
                 value={draft.extraContext}
                 onChange={extraContext => change({ extraContext })}

@@ -3,6 +3,7 @@ import { api, takeTagged } from '../api.ts';
 import type { NewNotification, Notification } from '../api-types.ts';
 import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
 import type { EventPath } from '../events/sample.ts';
+import { texts } from '../texts/designer.ts';
 import { creationOf, type Draft, newDraft, settingsChanges, toDraft, wordsOf } from './draft.ts';
 
 const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/' as const;
@@ -46,11 +47,11 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
 /** What the service would refuse in words of its own. */
 function check({ name, recipients, channels, message }: Draft): Record<string, string[]> {
   return {
-    ...(name.trim() === '' && { name: ['Enter a name.'] }),
-    ...(Object.keys(recipients).length === 0 && { recipients: ['Choose at least one kind of recipient.'] }),
-    ...(recipients.list === '' && { 'recipients/list': ['Choose a list.'] }),
-    ...(recipients.users === '' && { 'recipients/users': ['Enter an expression, or clear the checkbox.'] }),
-    ...(channels.length === 0 && { channels: ['Choose at least one channel.'] }),
-    ...(message.body.trim() === '' && { 'message/body': ['Write a message.'] }),
+    ...(name.trim() === '' && { name: [texts.enterAName] }),
+    ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseAtLeastOneKindOf] }),
+    ...(recipients.list === '' && { 'recipients/list': [texts.chooseAList2] }),
+    ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpressionOrClearThe] }),
+    ...(channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),
+    ...(message.body.trim() === '' && { 'message/body': [texts.writeAMessage] }),
   };
 }

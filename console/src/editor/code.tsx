@@ -1,6 +1,7 @@
 /** An editor for code and templates. CodeMirror behind it is loaded when the first one is shown. */
 import { Box, Input, Skeleton } from '@mantine/core';
 import { lazy, type ReactNode, Suspense, useId } from 'react';
+import { texts } from '../texts/designer.ts';
 import type { CodeProps } from './code-types.ts';
 
 const CodeMirror = lazy(() => import('./code-mirror.tsx'));
@@ -16,7 +17,7 @@ export function CodeField({ hideLabel = false, description, error, mistakes = []
   const id = useId();
   // Those with a place are underlined, and told in words as well.
   const said = mistakes.map(({ line, column, message }) =>
-    line === null || code.singleLine ? message : `Line ${line}, column ${column}: ${message}`,
+    line === null || code.singleLine ? message : texts.lineColumn(line, column, message),
   );
   const shown = said.length > 0 ? said.join('\n') : error;
   return (

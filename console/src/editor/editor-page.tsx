@@ -10,6 +10,7 @@ import { Conflict } from '../components/conflict.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
 import { Page } from '../components/page.tsx';
+import { texts } from '../texts/designer.ts';
 
 interface EditorPageProps {
   /** What it is, as in a sentence. */
@@ -69,7 +70,7 @@ export function EditorPage(props: EditorPageProps) {
   return (
     <Page
       wide
-      title={name ?? `New ${noun}`}
+      title={name ?? texts.newWord(noun)}
       documentTitle={props.documentTitle}
       description={props.description}
       parents={props.parents}
@@ -77,7 +78,7 @@ export function EditorPage(props: EditorPageProps) {
         <>
           {isDirty && isStored && (
             <Badge variant="default" tt="none">
-              Unsaved changes
+              {texts.unsavedChanges}
             </Badge>
           )}
           {props.badges}
@@ -94,13 +95,13 @@ export function EditorPage(props: EditorPageProps) {
                 leftSection={<IconHistory {...icon} />}
                 onClick={props.showHistory}
               >
-                History
+                {texts.history}
               </GuardedButton>
             </>
           )}
           {isDirty && (
             <Button variant="subtle" color="gray" onClick={drafting.discard}>
-              Discard
+              {texts.discard}
             </Button>
           )}
           <GuardedButton
@@ -109,13 +110,13 @@ export function EditorPage(props: EditorPageProps) {
             disabled={(isStored && !isDirty) || !isComplete}
             onClick={() => void save()}
           >
-            {isStored ? 'Save' : 'Create'}
+            {isStored ? texts.save : texts.create}
           </GuardedButton>
           {isStored && (
             <Menu position="bottom-end" shadow="md" keepMounted={false}>
               <Menu.Target>
-                <Tooltip label="More">
-                  <ActionIcon variant="subtle" color="gray" aria-label={`More actions for this ${noun}`}>
+                <Tooltip label={texts.more}>
+                  <ActionIcon variant="subtle" color="gray" aria-label={texts.moreActionsForThis(noun)}>
                     <IconDots size={17} stroke={1.6} />
                   </ActionIcon>
                 </Tooltip>
@@ -127,7 +128,7 @@ export function EditorPage(props: EditorPageProps) {
                   icon={<IconTrash {...icon} />}
                   onClick={() => setDeleting(true)}
                 >
-                  Delete {noun}
+                  {texts.deleteWord(noun)}
                 </GuardedItem>
               </Menu.Dropdown>
             </Menu>
@@ -140,7 +141,7 @@ export function EditorPage(props: EditorPageProps) {
           {props.children}
         </Stack>
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by itself, so the keyboard must reach it */}
-        <section className="beside" aria-label="Preview pane" tabIndex={0}>
+        <section className="beside" aria-label={texts.previewPane} tabIndex={0}>
           {props.preview}
         </section>
       </div>
@@ -155,7 +156,7 @@ export function EditorPage(props: EditorPageProps) {
         <Deletion
           opened={isDeleting}
           onClose={() => setDeleting(false)}
-          what={`the ${noun} ${name}`}
+          what={texts.the(noun, name)}
           run={props.remove}
           refresh={[[organization]]}
           onDeleted={() => {

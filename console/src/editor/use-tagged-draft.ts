@@ -7,6 +7,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { ApiError } from '../api.ts';
 import { tellFailure, tellSuccess } from '../components/actions.tsx';
+import { texts } from '../texts/designer.ts';
 
 export interface Tagged<Stored> {
   value: Stored;
@@ -111,7 +112,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
         settle(saved, draft, fields);
         etag = saved.etag;
       }
-      tellSuccess('Saved.');
+      tellSuccess(texts.saved);
       return stored.value.id;
     } catch (error) {
       if (error instanceof ApiError && error.status === 412) setConflict(true);

@@ -1,8 +1,11 @@
 /** Creating or renaming a project, an application or an event. */
-import { Text, TextInput } from '@mantine/core';
+import { Select, Text, TextInput } from '@mantine/core';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
+import { texts } from '../texts/events.ts';
 import { changePlace, createPlace, type Noun, type Place } from './places.ts';
+import { rememberSample } from './sample.ts';
+import { eventSamples, findSample } from './samples.ts';
 
 export interface NameFormProps {
   noun: Noun;
@@ -11,24 +14,25 @@ export interface NameFormProps {
   /** Renamed from; absent when it is created. */
   current?: string;
   close: () => void;
-  onCreated?: (slug: string) => void;
+  /** `sample`: key of what it was made from, empty for none. */
+  onCreated?: (slug: string, sample: string) => void;
 }
 
 const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   project: {
-    name: 'A product or team with its own lists and channels.',
-    example: 'Shop',
-    slug: 'Part of every URL below it. Cannot be changed later.',
+    name: texts.aProductOrTeamWithIts,
+    example: texts.shop,
+    slug: texts.partOfEveryUrlBelowIt,
   },
   application: {
-    name: 'What triggers events: a web shop, a billing job, a monitor.',
-    example: 'Web shop',
-    slug: 'Part of the trigger URL. Cannot be changed later.',
+    name: texts.whatTriggersEventsAWebShop,
+    example: texts.webShop,
+    slug: texts.partOfTheTriggerUrlCannot,
   },
   event: {
-    name: 'Something that happens and that people should hear about.',
-    example: 'Order paid',
-    slug: 'What your application calls. Cannot be changed later.',
+    name: texts.somethingThatHappensAndThatPeople,
+    example: texts.orderPaid,
+    slug: texts.whatYourApplicationCallsCannotBe,
   },
 };
 
@@ -36,30 +40,48 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
   const creates = current === undefined;
   const hint = hints[noun];
   const naming = useApiForm({
-    initialValues: { name: current ?? '', slug: '' },
-    run: async ({ name, slug: given }) => {
+    initialValues: { name: current ?? '', slug: '', sample: '' },
+    run: async ({ name, slug: given, sample }) => {
       const slug = given || slugFrom(name);
+      const { org, prj = '', app = '' } = place;
       await (creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }));
-      return slug;
+      const chosen = findSample(sample);
+      if (chosen) rememberSample({ org, prj, app, evt: slug }, chosen.context);
+      return { slug, sample };
     },
-    done: creates ? `Created the ${noun}.` : `Renamed the ${noun}.`,
+    done: creates ? texts.createdThe(noun) : texts.renamedThe(noun),
     refresh: [[place.org]],
-    onDone: slug => {
+    onDone: ({ slug, sample }) => {
       close();
-      if (creates) onCreated?.(slug);
+      if (creates) onCreated?.(slug, sample);
     },
   });
   const { form } = naming;
   return (
     <FormModal
       of={naming}
-      title={creates ? `New ${noun}` : `Rename ${noun}`}
-      submit={creates ? `Create ${noun}` : 'Rename'}
+      title={creates ? texts.newWord(noun) : texts.rename(noun)}
+      submit={creates ? texts.create(noun) : texts.rename2}
       isDisabled={form.values.name.trim() === ''}
       close={close}
     >
+      {creates && noun === 'event' && (
+        <Select
+          label={texts.startFrom}
+          data={[
+            { value: '', label: texts.blankEvent },
+            ...eventSamples.map(({ key, name }) => ({ value: key, label: `Sample: ${name}` })),
+          ]}
+          allowDeselect={false}
+          {...form.getInputProps('sample')}
+          onChange={key => {
+            const sample = findSample(key);
+            form.setValues({ sample: key ?? '', name: sample?.name ?? '', slug: '' });
+          }}
+        />
+      )}
       <TextInput
-        label="Name"
+        label={texts.name}
         description={hint.name}
         placeholder={creates ? hint.example : undefined}
         maxLength={255}
@@ -68,7 +90,7 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
       />
       {creates ? (
         <TextInput
-          label="Slug"
+          label={texts.slug}
           description={hint.slug}
           maxLength={100}
           classNames={{ input: 'mono' }}
@@ -78,7 +100,7 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
         />
       ) : (
         <Text size="xs" c="dimmed">
-          The slug and all URLs stay the same.
+          {texts.theSlugAndAllUrlsStay}
         </Text>
       )}
     </FormModal>

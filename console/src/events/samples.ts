@@ -1,5 +1,6 @@
 /** Events to start from: common ones, each with a message that is ready to send and a context to try it with. */
 import type { Draft } from '../designer/draft.ts';
+import { texts } from '../texts/events.ts';
 
 export interface EventSample {
   key: string;
@@ -13,39 +14,39 @@ export interface EventSample {
 export const eventSamples: EventSample[] = [
   {
     key: 'one-time-code',
-    name: 'One-time code',
+    name: texts.oneTimeCode,
     slug: 'one-time-code',
-    summary: 'A sign-in code for one person, sent right away',
+    summary: texts.aSignInCodeForOne,
     notification: {
       name: 'code',
       recipients: { trigger: true },
       priority: 'urgent',
       message: {
-        subject: '{{ code }} is your sign-in code',
-        body: 'Hello {{ user.first_name }},\n\nyour sign-in code is **{{ code }}**. It works for {{ minutes }} minutes.\n\nDidn’t try to sign in? You can ignore this message.\n',
+        subject: texts.codeIsYourSignInCode,
+        body: texts.helloUserFirstNameYourSign,
       },
     },
     context: { code: '482916', minutes: 10 },
   },
   {
     key: 'order-receipt',
-    name: 'Order receipt',
+    name: texts.orderReceipt,
     slug: 'order-receipt',
-    summary: 'A receipt for one customer, with a table of items',
+    summary: texts.aReceiptForOneCustomerWith,
     notification: {
       name: 'receipt',
       recipients: { trigger: true },
       priority: null,
       message: {
-        subject: 'Your receipt for order {{ order }}',
-        body: 'Hello {{ user.first_name }},\n\nthank you for your order **{{ order }}**.\n\n| Item | Price |\n| ---- | ----: |\n{% for item in items %}| {{ item.name }} | {{ item.price }} |\n{% endfor %}\nTotal: **{{ total }}**\n\n[View your order]({{ url }})\n',
+        subject: texts.yourReceiptForOrderOrder,
+        body: texts.helloUserFirstNameThankYou,
       },
     },
     context: {
       order: 'A-1042',
       items: [
-        { name: 'Brass bell', price: '24.00 €' },
-        { name: 'Shipping', price: '4.90 €' },
+        { name: texts.brassBell, price: '24.00 €' },
+        { name: texts.shipping, price: '4.90 €' },
       ],
       total: '28.90 €',
       url: 'https://example.com/orders/A-1042',
@@ -53,16 +54,16 @@ export const eventSamples: EventSample[] = [
   },
   {
     key: 'weekly-report',
-    name: 'Weekly report',
+    name: texts.weeklyReport,
     slug: 'weekly-report',
-    summary: 'A summary for the people you name, sent when nothing else waits',
+    summary: texts.aSummaryForThePeopleYou,
     notification: {
       name: 'report',
       recipients: { trigger: true },
       priority: 'bulk',
       message: {
-        subject: 'Your week: {{ visitors }} visitors',
-        body: 'Hello {{ user.first_name }},\n\nhere is your week from {{ from }} to {{ to }}:\n\n- **{{ visitors }}** visitors\n- **{{ orders }}** orders\n\n[Open the full report]({{ url }})\n',
+        subject: texts.yourWeekVisitorsVisitors,
+        body: texts.helloUserFirstNameHereIs,
       },
     },
     context: {

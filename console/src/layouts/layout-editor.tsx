@@ -12,6 +12,7 @@ import { CodeField } from '../editor/code.tsx';
 import { EditorPage } from '../editor/editor-page.tsx';
 import type { Tagged } from '../editor/use-tagged-draft.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/layouts.ts';
 import { LayoutHistory } from './layout-history.tsx';
 import { sampleBody } from './starter.ts';
 import { deleteLayout, type LayoutPlace, useLayoutDraft } from './use-layout-draft.ts';
@@ -33,8 +34,8 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
     <EditorPage
       noun="layout"
       name={stored?.name}
-      parents={[{ label: 'Layouts', to: to.layouts(org, prj) }]}
-      description={prj ? `For the project ${prj}.` : 'For all projects of the organization.'}
+      parents={[{ label: texts.layouts, to: to.layouts(org, prj) }]}
+      description={prj ? texts.forTheProject(prj) : texts.forAllProjectsOfTheOrganization}
       drafting={drafting}
       permission="template:write"
       isComplete={draft.name.trim() !== ''}
@@ -44,7 +45,7 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
       remove={({ dryRun }) => deleteLayout(place, stored!.id, dryRun)}
       organization={org}
       preview={
-        <Section title="Preview" aside={preview.chooser}>
+        <Section title={texts.preview} aside={preview.chooser}>
           {preview.content && <EmailPreview content={preview.content} />}
           {preview.problem && (
             <Text size="sm" c="var(--mantine-color-error)">
@@ -55,17 +56,17 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
       }
     >
       <TextInput
-        label="Name"
-        description="Messages refer to the layout by its name. The layout named default is used by all other emails."
+        label={texts.name}
+        description={texts.messagesReferToTheLayoutBy}
         value={draft.name}
         onChange={event => change({ name: event.currentTarget.value })}
-        placeholder="default"
+        placeholder={texts.defaultWord}
         maxLength={255}
         error={errorAt(errors, 'name')}
       />
       <CodeField
-        label="HTML"
-        description="HTML with Liquid. The message goes where {{ content }} is. {{ title }}, {{ preheader }}, {{ lang }}, {{ dir }} and all variables of the message are available."
+        label={texts.html}
+        description={texts.htmlWithLiquidTheMessageGoes}
         language="liquid"
         lineNumbers
         value={draft.body}
@@ -85,7 +86,7 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
           close={() => setShowsHistory(false)}
           restore={({ version, body }) => {
             change({ body });
-            tellSuccess(`Version ${version} is in the editor. Save to make it current.`);
+            tellSuccess(texts.versionIsInTheEditorSave(version));
           }}
         />
       )}
@@ -101,21 +102,21 @@ function useLayoutPreview(org: string, prj: string | undefined, body: string) {
   const path = { org, prj: event?.prj ?? '', app: event?.app ?? '', evt: event?.slug ?? '' };
   const { preview, error, mistakes } = usePreview(
     path,
-    { message: { subject: 'Sample message', body: sampleBody }, layout: body, channels: ['email'] },
+    { message: { subject: texts.sampleMessage, body: sampleBody }, layout: body, channels: ['email'] },
     event !== undefined,
   );
   const shown = preview?.previews[0];
   const layoutVariables = { content: '…', title: '…', preheader: '…', lang: 'en', dir: 'ltr' };
   return {
     content: shown?.content,
-    problem: event ? (shown?.problem ?? (error as Error | null)?.message) : 'Create an event to see a preview.',
+    problem: event ? (shown?.problem ?? (error as Error | null)?.message) : texts.createAnEventToSeeA,
     mistakes: mistakes.layout,
     scope: { ...layoutVariables, ...scopeOf(path, {}, {}) },
     chooser: events.length > 1 && (
       <Box w={220}>
         <Select
           size="xs"
-          aria-label="Preview with event"
+          aria-label={texts.previewWithEvent}
           data={events.map(({ path: value }) => value)}
           value={event?.path ?? null}
           onChange={value => setChosen(value ?? undefined)}

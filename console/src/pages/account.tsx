@@ -5,18 +5,19 @@ import { api, setCsrfToken, take } from '../api.ts';
 import { ApiForm, useApiForm } from '../components/api-form.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { sessionQuery, useSession } from '../session.tsx';
+import { texts } from '../texts/account.ts';
 import { Sessions } from './account/sessions.tsx';
 import { TwoFactor } from './account/two-factor.tsx';
 
 export default function AccountPage() {
   const { account } = useSession();
   return (
-    <Page title="Your account" description={`Signed in as ${account.email}`}>
+    <Page title={texts.yourAccount} description={texts.signedInAs(account.email)}>
       <Stack maw={640}>
-        <Section title="Name">
+        <Section title={texts.name}>
           <NameForm />
         </Section>
-        <Section title="Password">
+        <Section title={texts.password}>
           <PasswordForm />
         </Section>
         <TwoFactor />
@@ -31,14 +32,14 @@ function NameForm() {
   const naming = useApiForm({
     initialValues: { name: account.name },
     run: body => take(api.PATCH('/api/session/', { body })),
-    done: 'Saved.',
+    done: texts.saved,
     refresh: [sessionQuery.queryKey],
   });
   return (
-    <ApiForm of={naming} submit="Save">
+    <ApiForm of={naming} submit={texts.save}>
       <TextInput
-        label="Name"
-        description="Shown to your team and in the audit log."
+        label={texts.name}
+        description={texts.shownToYourTeamAndIn}
         autoComplete="name"
         {...naming.form.getInputProps('name')}
       />
@@ -54,7 +55,7 @@ function PasswordForm() {
   const changing = useApiForm({
     initialValues: empty,
     run: ({ current, password }) => take(api.POST('/api/session/password/', { body: { current, password } })),
-    done: 'Password changed. You are signed out everywhere else.',
+    done: texts.passwordChangedYouAreSignedOut,
     refresh: [['sessions']],
     onDone: session => {
       setCsrfToken(session.csrf_token);
@@ -67,30 +68,30 @@ function PasswordForm() {
   const differs = again !== '' && password !== again;
   const field = (name: keyof typeof empty, autoComplete: string) => ({
     autoComplete,
-    visibilityToggleButtonProps: { 'aria-label': 'Show password' },
+    visibilityToggleButtonProps: { 'aria-label': texts.showPassword },
     ...form.getInputProps(name),
   });
   return (
     <ApiForm
       of={changing}
-      submit="Change password"
+      submit={texts.changePassword}
       isDisabled={differs || current === '' || password === '' || again === ''}
     >
       {/* For programs that keep passwords. */}
       <input type="text" autoComplete="username" defaultValue={account.email} hidden readOnly />
-      <PasswordInput label="Current password" {...field('current', 'current-password')} />
+      <PasswordInput label={texts.currentPassword} {...field('current', 'current-password')} />
       <PasswordInput
-        label="New password"
-        description="At least 10 characters. Longer is stronger."
+        label={texts.newPassword}
+        description={texts.atLeast10CharactersLongerIs}
         {...field('password', 'new-password')}
       />
       <PasswordInput
-        label="Confirm new password"
+        label={texts.confirmNewPassword}
         {...field('again', 'new-password')}
-        error={differs ? 'The passwords do not match' : undefined}
+        error={differs ? texts.thePasswordsDoNotMatch : undefined}
       />
       <Text size="xs" c="dimmed">
-        Changing your password signs you out of other browsers.
+        {texts.changingYourPasswordSignsYouOut}
       </Text>
     </ApiForm>
   );

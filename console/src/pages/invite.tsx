@@ -11,6 +11,7 @@ import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to } from '../places.ts';
 import { sessionQuery } from '../session.tsx';
+import { texts } from '../texts/team.ts';
 
 export default function AcceptInvite() {
   const { token = '' } = useParams();
@@ -37,10 +38,10 @@ export default function AcceptInvite() {
   });
 
   const challenge = challengeOf(accept.error);
-  if (invite.isPending || session.isPending) return <Waiting label="Loading the invite" />;
+  if (invite.isPending || session.isPending) return <Waiting label={texts.loadingTheInvite} />;
   if (invite.error) {
     return (
-      <Front title="Invite">
+      <Front title={texts.invite}>
         <Failure error={invite.error} retry={() => void invite.refetch()} />
       </Front>
     );
@@ -48,7 +49,7 @@ export default function AcceptInvite() {
   const { organization, email, role, expires_at } = invite.data;
   if (challenge) {
     return (
-      <Front title="Two-factor authentication" lead={`Signing in as ${email}`}>
+      <Front title={texts.twoFactorAuthentication} lead={texts.signingInAs(email)}>
         <SecondFactor
           challenge={challenge}
           onDone={answer => {
@@ -64,44 +65,45 @@ export default function AcceptInvite() {
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
   const lead = (
     <>
-      {email} is invited as <strong>{role}</strong>. The invite expires <TimeAgo at={expires_at} />.
+      {email} {texts.isInvitedAs} <strong>{role}</strong>
+      {texts.theInviteExpires} <TimeAgo at={expires_at} />.
     </>
   );
   return (
-    <Front title={`Join ${organization.name}`} lead={lead}>
+    <Front title={texts.join(organization.name)} lead={lead}>
       {signedIn ? (
         <Stack>
           <FormError error={accept.error} />
           <Button size="sm" loading={accept.isPending} onClick={() => accept.mutate({})}>
-            Join as {email}
+            {texts.joinAs(email)}
           </Button>
         </Stack>
       ) : (
         <form
-          aria-label="Join"
+          aria-label={texts.join2}
           onSubmit={form.onSubmit(({ name, password }) => accept.mutate({ password, ...(name.trim() && { name }) }))}
         >
           <Stack gap="sm">
             <FormError error={accept.error} />
             <TextInput
-              label="Your name"
+              label={texts.yourName}
               autoComplete="name"
-              description="Leave empty if you already have an account."
+              description={texts.leaveEmptyIfYouAlreadyHave}
               {...form.getInputProps('name')}
             />
             <PasswordInput
-              label="Password"
+              label={texts.password}
               autoComplete="new-password"
               required
               withAsterisk={false}
-              visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+              visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
               {...form.getInputProps('password')}
             />
             <Text size="xs" c="dimmed">
-              Already have an account? Enter its password.
+              {texts.alreadyHaveAnAccountEnterIts}
             </Text>
             <Button type="submit" size="sm" loading={accept.isPending}>
-              Join {organization.name}
+              {texts.join(organization.name)}
             </Button>
           </Stack>
         </form>

@@ -7,6 +7,7 @@ import { LayoutEditor } from '../layouts/layout-editor.tsx';
 import { loadLayout } from '../layouts/use-layout-draft.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/layouts.ts';
 
 export default function Layout() {
   const { org = '', prj, layout = '' } = useParams();
@@ -28,7 +29,7 @@ export default function Layout() {
   const error = loaded.error ?? (isNumber ? null : layouts.error);
   if (error) {
     return (
-      <Page title="Layout" parents={[{ label: 'Layouts', to: to.layouts(org, prj) }]}>
+      <Page title={texts.layout} parents={[{ label: texts.layouts, to: to.layouts(org, prj) }]}>
         <Failure error={error} retry={() => void loaded.refetch()} />
       </Page>
     );
@@ -40,6 +41,6 @@ export default function Layout() {
       <LayoutEditor key={`${prj}/${layout}`} place={{ org, prj }} loaded={undefined} blankName={isNew ? '' : layout} />
     );
   }
-  if (!loaded.data) return <Waiting label="Loading the layout" />;
+  if (!loaded.data) return <Waiting label={texts.loadingTheLayout} />;
   return <LayoutEditor key={`${place.prj}/${id}`} place={place} loaded={loaded.data} />;
 }

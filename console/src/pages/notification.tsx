@@ -8,6 +8,7 @@ import { useChannels } from '../designer/use-channels.ts';
 import { loadNotification } from '../designer/use-draft.ts';
 import { startOf } from '../events/samples.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/designer.ts';
 
 export default function Notification() {
   const { org = '', prj = '', app = '', evt = '', notification = '' } = useParams();
@@ -26,12 +27,12 @@ export default function Notification() {
   const error = loaded.error ?? channels.error;
   if (error) {
     return (
-      <Page title="Notification" parents={[{ label: evt, to: to.event(org, prj, app, evt) }]}>
+      <Page title={texts.notification} parents={[{ label: evt, to: to.event(org, prj, app, evt) }]}>
         <Failure error={error} retry={() => void loaded.refetch()} />
       </Page>
     );
   }
-  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label="Loading the notification" />;
+  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label={texts.loadingTheNotification} />;
   return (
     <Designer
       key={Object.values(path).join('/') + notification}
@@ -39,6 +40,7 @@ export default function Notification() {
       loaded={loaded.data}
       channels={channels.data}
       start={isNew ? startOf(search.get('sample')) : {}}
+      isWelcome={search.has('welcome')}
     />
   );
 }

@@ -1,7 +1,6 @@
 /** Who may sign in here, and as what. */
 import { Alert, Box, Button, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconTrash, IconUserPlus } from '@tabler/icons-react';
-import { useState } from 'react';
 import { api, take } from '../api.ts';
 import type { Account, CreatedInvite, Invite } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
@@ -14,17 +13,19 @@ import { GuardedIcon } from '../components/guarded.tsx';
 import { Mark } from '../components/mark.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
+import { useDialogParam } from '../components/use-dialog-param.ts';
 import { useList } from '../components/use-list.ts';
 import { useOrg } from '../places.ts';
 import { sessionQuery, useOrganization, useRefusal, useSession } from '../session.tsx';
+import { texts } from '../texts/team.ts';
 
 type Role = 'viewer' | 'editor' | 'admin' | 'owner';
 
 const roleMeanings: Record<Role, string> = {
-  viewer: 'Views everything except keys and the audit log',
-  editor: 'Also edits events, messages, people and lists, and triggers events',
-  admin: 'Also manages channels, keys, the team and settings',
-  owner: 'Full access, including deleting the organization',
+  viewer: texts.viewsEverythingExceptKeysAndThe,
+  editor: texts.alsoEditsEventsMessagesPeopleAnd,
+  admin: texts.alsoManagesChannelsKeysTheTeam,
+  owner: texts.fullAccessIncludingDeletingTheOrganization,
 };
 const ranks: string[] = ['viewer', 'editor', 'admin', 'owner'];
 
@@ -38,25 +39,25 @@ function useRoles() {
 
 export default function Team() {
   const org = useOrg();
-  const [inviting, setInviting] = useState(false);
+  const [inviting, setInviting] = useDialogParam();
   return (
     <Page
-      title="Team"
-      description="People who can sign in to this organization. Each role includes the ones below it."
+      title={texts.team}
+      description={texts.peopleWhoCanSignInTo}
       actions={
         <GuardedButton
           permission="account:write"
           leftSection={<IconUserPlus size={15} stroke={1.6} />}
           onClick={() => setInviting(true)}
         >
-          Invite member
+          {texts.inviteMember}
         </GuardedButton>
       }
     >
       <Stack>
         <Accounts key={org} />
         <Invites />
-        <Section title="Roles">
+        <Section title={texts.roles}>
           <Box component="dl" className="facts" m={0}>
             {[...ranks].reverse().map(role => (
               <div key={role}>
@@ -94,13 +95,13 @@ function Accounts() {
           body: { role: role as Role },
         }),
       ),
-    done: (_, { of, role }) => `${of.email} is now ${role}.`,
+    done: (_, { of, role }) => texts.isNow(of.email, role),
     refresh,
   });
   const remove = useAction({
     run: (of: Account) =>
       take(api.DELETE('/api/o/{org}/account/{account}/', { params: { path: { org, account: of.id } } })),
-    done: (_, { email }) => `Removed ${email}.`,
+    done: (_, { email }) => texts.removed(email),
     refresh,
   });
   const askChange = async (of: Account, role: string) => {
@@ -108,33 +109,32 @@ function Accounts() {
     const sure =
       !lower ||
       (await confirm({
-        title: `Change your own role to ${role}?`,
-        children: 'You cannot undo this yourself. Another member has to give you the role again.',
-        action: `Change to ${role}`,
+        title: texts.changeYourOwnRoleTo(role),
+        children: texts.youCannotUndoThisYourselfAnother,
+        action: texts.changeTo(role),
         danger: true,
       }));
     if (sure) change.mutate({ of, role });
   };
   const askRemove = async (of: Account) => {
     const sure = await confirm({
-      title: of.id === self.id ? 'Leave this organization?' : `Remove ${of.email}?`,
-      children: 'The account keeps its other organizations. You can invite it again.',
-      action: of.id === self.id ? 'Leave' : 'Remove',
+      title: of.id === self.id ? texts.leaveThisOrganization : texts.remove(of.email),
+      children: texts.theAccountKeepsItsOtherOrganizations,
+      action: of.id === self.id ? texts.leave : texts.remove2,
       danger: true,
     });
     if (sure) remove.mutate(of);
   };
   const columns: Column<Account>[] = [
     {
-      head: 'Account',
+      head: texts.account,
       cell: ({ id, name, email }) => (
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
             {name || email}
             {id === self.id && (
               <Text component="span" c="dimmed" inherit>
-                {' '}
-                (you)
+                {texts.you}
               </Text>
             )}
           </Text>
@@ -145,13 +145,13 @@ function Accounts() {
       ),
     },
     {
-      head: 'Role',
+      head: texts.role,
       width: 130,
       cell: account => (
         <Select
           size="xs"
           w={110}
-          aria-label={`Role of ${account.email}`}
+          aria-label={texts.roleOf(account.email)}
           data={roles}
           value={account.role}
           allowDeselect={false}
@@ -162,22 +162,22 @@ function Accounts() {
       ),
     },
     {
-      head: 'Two-factor',
+      head: texts.twoFactor,
       from: 'md',
       width: 110,
-      cell: ({ two_factor }) => <Mark color={two_factor ? 'teal' : 'gray'}>{two_factor ? 'On' : 'Off'}</Mark>,
+      cell: ({ two_factor }) => <Mark color={two_factor ? 'teal' : 'gray'}>{two_factor ? texts.on : texts.off}</Mark>,
     },
-    { head: 'Last seen', from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
-    { head: 'Member since', from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
+    { head: texts.lastSeen, from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
+    { head: texts.memberSince, from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
     {
-      head: 'Remove',
+      head: texts.remove2,
       quiet: true,
       width: 48,
       align: 'right',
       cell: account => (
         <GuardedIcon
           permission="account:write"
-          label={`Remove ${account.email}`}
+          label={texts.remove3(account.email)}
           onClick={() => void askRemove(account)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -186,13 +186,13 @@ function Accounts() {
     },
   ];
   return (
-    <Section title="Accounts" padded={false}>
+    <Section title={texts.accounts} padded={false}>
       <DataTable
-        label="Accounts"
+        label={texts.accounts}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
-        empty={<Text p="md">No accounts.</Text>}
+        empty={<Text p="md">{texts.noAccounts}</Text>}
       />
     </Section>
   );
@@ -207,34 +207,34 @@ function Invites() {
   const revoke = useAction({
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
-    done: (_, { email }) => `Revoked the invite for ${email}.`,
+    done: (_, { email }) => texts.revokedTheInviteFor(email),
     refresh: [[org, 'invites']],
   });
   const ask = async (invite: Invite) => {
     const sure = await confirm({
-      title: `Revoke the invite for ${invite.email}?`,
-      children: 'The invite link stops working.',
-      action: 'Revoke',
+      title: texts.revokeTheInviteFor(invite.email),
+      children: texts.theInviteLinkStopsWorking,
+      action: texts.revoke,
       danger: true,
     });
     if (sure) revoke.mutate(invite);
   };
   const columns: Column<Invite>[] = [
     {
-      head: 'Email',
+      head: texts.email,
       cell: ({ email }) => <span style={{ overflowWrap: 'anywhere' }}>{email}</span>,
     },
-    { head: 'Role', width: 130, cell: ({ role }) => role },
-    { head: 'Expires', from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
+    { head: texts.role, width: 130, cell: ({ role }) => role },
+    { head: texts.expires, from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
     {
-      head: 'Revoke',
+      head: texts.revoke,
       quiet: true,
       width: 48,
       align: 'right',
       cell: invite => (
         <GuardedIcon
           permission="account:write"
-          label={`Revoke the invite for ${invite.email}`}
+          label={texts.revokeTheInviteFor2(invite.email)}
           onClick={() => void ask(invite)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -243,15 +243,15 @@ function Invites() {
     },
   ];
   return (
-    <Section title="Open invites" padded={false}>
+    <Section title={texts.openInvites} padded={false}>
       <DataTable
-        label="Open invites"
+        label={texts.openInvites}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            No open invites.
+            {texts.noOpenInvites}
           </Text>
         }
       />
@@ -271,14 +271,14 @@ function InviteForm({ close }: { close: () => void }) {
   return (
     <FormModal
       of={inviting}
-      title="Invite a member"
-      submit="Create invite link"
+      title={texts.inviteAMember}
+      submit={texts.createInviteLink}
       close={close}
       result={action.data && <Invited invite={action.data} close={close} />}
     >
-      <TextInput label="Email" type="email" withAsterisk data-autofocus {...form.getInputProps('email')} />
+      <TextInput label={texts.email} type="email" withAsterisk data-autofocus {...form.getInputProps('email')} />
       <Select
-        label="Role"
+        label={texts.role}
         description={roleMeanings[form.values.role]}
         data={roles}
         allowDeselect={false}
@@ -292,19 +292,19 @@ function Invited({ invite, close }: { invite: CreatedInvite; close: () => void }
   return (
     <Stack gap="sm">
       <Text size="sm" role="status">
-        {invite.mailed
-          ? `We emailed an invite to ${invite.email}. You can also share this link.`
-          : `Share this link with ${invite.email}.`}{' '}
-        It is shown once and works until {exactTime(invite.expires_at)}.
+        {texts.itIsShownOnceAndWorks(
+          invite.mailed ? texts.weEmailedAnInviteToYou(invite.email) : texts.shareThisLinkWith(invite.email),
+          exactTime(invite.expires_at),
+        )}
       </Text>
       {invite.mail_failure && (
-        <Alert color="yellow" variant="light" title="The email could not be sent" role="alert">
+        <Alert color="yellow" variant="light" title={texts.theEmailCouldNotBeSent} role="alert">
           {invite.mail_failure}
         </Alert>
       )}
-      <CopyBlock value={invite.link} label="Copy the link" />
+      <CopyBlock value={invite.link} label={texts.copyTheLink} />
       <FormButtons>
-        <Button onClick={close}>Done</Button>
+        <Button onClick={close}>{texts.done}</Button>
       </FormButtons>
     </Stack>
   );

@@ -2,6 +2,7 @@
 import { NumberInput, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
+import { texts } from '../../texts/channels.ts';
 import { draftOf, type ProviderDraft, ProviderList } from './provider-list.tsx';
 import { toSend } from './settings-schema.ts';
 
@@ -43,7 +44,7 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
     <Stack gap="md">
       <SimpleGrid cols={{ base: 1, xs: slug ? 2 : 1, md: slug ? 3 : 1 }}>
         <TextInput
-          label="Name"
+          label={texts.name}
           withAsterisk
           maxLength={255}
           value={draft.name}
@@ -54,10 +55,10 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       </SimpleGrid>
       <div>
         <Text size="sm" fw={500}>
-          Providers
+          {texts.providers}
         </Text>
         <Text size="xs" c="dimmed" mb="xs">
-          The first provider sends. If it fails, the next one is tried.
+          {texts.theFirstProviderSendsIfIt}
         </Text>
         <ProviderList kinds={kinds} type={type} drafts={draft.providers} onChange={set('providers')} errors={errors} />
         {errors.providers && (
@@ -68,13 +69,13 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       </div>
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <Limit
-          label="Messages per second"
+          label={texts.messagesPerSecond}
           value={draft.rate_per_second}
           error={errors.rate_per_second}
           onChange={set('rate_per_second')}
         />
         <Limit
-          label="Concurrent messages"
+          label={texts.concurrentMessages}
           value={draft.concurrency}
           error={errors.concurrency}
           onChange={set('concurrency')}
@@ -82,11 +83,10 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       </SimpleGrid>
       <div>
         <Text size="sm" fw={500} id={id}>
-          If a provider's response is lost
+          {texts.ifAProvidersResponseIsLost}
         </Text>
         <Text size="xs" c="dimmed" mb={6}>
-          The message may or may not have been sent. Sending again can deliver it twice; holding keeps it until someone
-          decides.
+          {texts.theMessageMayOrMayNot}
         </Text>
         <SegmentedControl
           aria-labelledby={id}
@@ -94,8 +94,8 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
           value={draft.on_unknown}
           onChange={value => set('on_unknown')(value as 'resend' | 'hold')}
           data={[
-            { value: 'resend', label: 'Send again' },
-            { value: 'hold', label: 'Hold' },
+            { value: 'resend', label: texts.sendAgain },
+            { value: 'hold', label: texts.hold },
           ]}
         />
       </div>
@@ -117,8 +117,8 @@ function Limit({
   return (
     <NumberInput
       label={label}
-      description="Across all workers."
-      placeholder="No limit"
+      description={texts.acrossAllWorkers}
+      placeholder={texts.noLimit}
       value={value ?? ''}
       error={error}
       onChange={entered => onChange(entered === '' ? null : Number(entered))}

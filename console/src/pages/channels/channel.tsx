@@ -17,6 +17,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { lookOfMedium } from '../../media.ts';
 import { to, useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
 import {
   type ChannelPlace,
   changeChannel,
@@ -43,7 +44,7 @@ export default function ChannelPage() {
   const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(place, slug))?.etag;
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
   const retag = () => setFilled(({ count }) => ({ count, etag: current() }));
-  const parents = [{ label: 'Channels', to: to.channels(org, prj) }];
+  const parents = [{ label: texts.channels, to: to.channels(org, prj) }];
   if (!data) {
     return (
       <Page title={slug} parents={parents}>
@@ -60,13 +61,13 @@ export default function ChannelPage() {
       actions={<Actions place={place} channel={channel} onChanged={retag} />}
     >
       {channel.problem && (
-        <Alert color="red" title="This channel cannot send" mb="md">
+        <Alert color="red" title={texts.thisChannelCannotSend} mb="md">
           {channel.problem}
         </Alert>
       )}
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
-          <Section title="Settings">
+          <Section title={texts.settings}>
             <Form
               key={`${channel.slug} ${filled.count}`}
               place={place}
@@ -77,15 +78,15 @@ export default function ChannelPage() {
           </Section>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
-          <Section title="About">
+          <Section title={texts.about}>
             <Facts
               facts={[
-                ['Type', lookOfMedium(channel.type).name],
-                ['Slug', <CopyText key="slug" value={channel.slug} label="Copy the slug" />],
-                ['Belongs to', channel.project ? `Project ${channel.project}` : 'Organization'],
-                [`Last ${channel.health.hours} hours`, <ChannelHealth key="health" health={channel.health} />],
-                ['Created', <TimeAgo key="created" at={channel.created_at} />],
-                ['Changed', <TimeAgo key="changed" at={channel.updated_at} />],
+                [texts.type, lookOfMedium(channel.type).name],
+                [texts.slug, <CopyText key="slug" value={channel.slug} label={texts.copyTheSlug} />],
+                [texts.belongsTo, channel.project ? texts.project(channel.project) : texts.organization],
+                [texts.lastHours(channel.health.hours), <ChannelHealth key="health" health={channel.health} />],
+                [texts.created, <TimeAgo key="created" at={channel.created_at} />],
+                [texts.changed, <TimeAgo key="changed" at={channel.updated_at} />],
               ]}
             />
           </Section>
@@ -115,7 +116,7 @@ function Form({ place, channel, etag, refill }: FormProps) {
         { name, on_unknown, rate_per_second, concurrency, providers: providersOf(providers) },
         etag,
       ),
-    done: 'Saved. Applies from the next message.',
+    done: texts.savedAppliesFromTheNextMessage,
     refresh: [channelKey(place)],
     onDone: refill,
   });
@@ -123,7 +124,7 @@ function Form({ place, channel, etag, refill }: FormProps) {
   return (
     <ApiForm
       of={editing}
-      submit="Save"
+      submit={texts.save}
       permission="channel:write"
       reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
     >
@@ -155,22 +156,21 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
   const refresh = [channelKey(place)];
   const hold = useAction({
     run: (paused: boolean) => holdChannel(place, channel.slug, paused),
-    done: (_, paused) =>
-      paused ? 'Paused. Messages are kept until you resume.' : 'Resumed. Waiting messages are being sent.',
+    done: (_, paused) => (paused ? texts.pausedMessagesAreKeptUntilYou : texts.resumedWaitingMessagesAreBeingSent),
     refresh,
     onDone: onChanged,
   });
   const enable = useAction({
     run: (enabled: boolean) => changeChannel(place, channel.slug, { enabled }),
-    done: (_, enabled) => (enabled ? 'Enabled.' : 'Disabled. Nothing is sent through this channel.'),
+    done: (_, enabled) => (enabled ? texts.enabled2 : texts.disabledNothingIsSentThroughThis),
     refresh,
     onDone: onChanged,
   });
   const disable = async () => {
     const sure = await confirm({
-      title: `Disable ${channel.name}?`,
-      children: 'Its messages are suppressed, not kept. To keep them for later, pause the channel instead.',
-      action: 'Disable',
+      title: texts.disable(channel.name),
+      children: texts.itsMessagesAreSuppressedNotKept,
+      action: texts.disable2,
       danger: true,
     });
     if (sure) enable.mutate(false);
@@ -183,7 +183,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         onClick={() => setTesting(true)}
         variant="default"
       >
-        Send test
+        {texts.sendTest}
       </GuardedButton>
       <GuardedButton
         permission="channel:write"
@@ -192,11 +192,11 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         loading={hold.isPending}
         onClick={() => hold.mutate(!channel.paused)}
       >
-        {channel.paused ? 'Resume' : 'Pause'}
+        {channel.paused ? texts.resume : texts.pause}
       </GuardedButton>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label="More">
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
             <IconDots {...icon} />
           </ActionIcon>
         </Menu.Target>
@@ -206,7 +206,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
             icon={<IconPower {...icon} />}
             onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
           >
-            {channel.enabled ? 'Disable' : 'Enable'}
+            {channel.enabled ? texts.disable2 : texts.enable}
           </GuardedItem>
           <GuardedItem
             permission="channel:write"
@@ -214,7 +214,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
             danger
             onClick={() => setDeleting(true)}
           >
-            Delete…
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
@@ -222,12 +222,12 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}
-        what={`the channel ${channel.slug}`}
+        what={texts.theChannel(channel.slug)}
         run={({ dryRun }) => deleteChannel(place, channel.slug, dryRun)}
         refresh={[channelKey(place)]}
         onDeleted={() => void navigate(to.channels(place.org, place.prj))}
       >
-        Sent messages stay in the history.
+        {texts.sentMessagesStayInTheHistory}
       </Deletion>
     </>
   );

@@ -9,6 +9,7 @@ import { Empty } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { lookOfMedium } from '../../media.ts';
 import { to, useOrg, useProject } from '../../places.ts';
+import { texts } from '../../texts/channels.ts';
 import { type ChannelPlace, useChannels } from './channel-api.ts';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 
@@ -20,22 +21,22 @@ export default function Channels() {
   const shown = projects.filter(({ slug }) => !project || slug === project);
   return (
     <Page
-      title="Channels"
-      description="How messages are sent: each channel has a provider and optional fallbacks."
+      title={texts.channels}
+      description={texts.howMessagesAreSentEachChannel}
       actions={
         <GuardedButton
           permission="channel:write"
           leftSection={<IconPlus size={14} />}
           onClick={() => navigate(to.newChannel(org, project))}
         >
-          New channel
+          {texts.newChannel}
         </GuardedButton>
       }
     >
       <Stack>
-        <ChannelTable place={{ org }} title="Organization channels" />
+        <ChannelTable place={{ org }} title={texts.organizationChannels} />
         {shown.map(({ slug, name }) => (
-          <ChannelTable key={slug} place={{ org, prj: slug }} title={`Channels of ${name}`} />
+          <ChannelTable key={slug} place={{ org, prj: slug }} title={texts.channelsOf(name)} />
         ))}
       </Stack>
     </Page>
@@ -52,10 +53,10 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
     retry: () => void refetch(),
   };
   const columns: Column<ChannelDetails>[] = [
-    { head: 'Channel', cell: channel => <Name channel={channel} />, width: '32%' },
-    { head: 'Providers', cell: channel => <Providers channel={channel} />, from: 'sm', width: '24%' },
-    { head: 'State', cell: channel => <ChannelState channel={channel} />, width: '20%' },
-    { head: 'Last 24 hours', cell: ({ health }) => <ChannelHealth health={health} />, from: 'sm' },
+    { head: texts.channel, cell: channel => <Name channel={channel} />, width: '32%' },
+    { head: texts.providers, cell: channel => <Providers channel={channel} />, from: 'sm', width: '24%' },
+    { head: texts.state, cell: channel => <ChannelState channel={channel} />, width: '20%' },
+    { head: texts.last24Hours, cell: ({ health }) => <ChannelHealth health={health} />, from: 'sm' },
   ];
   return (
     <Section title={title} padded={false}>
@@ -68,12 +69,11 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
         empty={
           prj ? (
             <Text size="sm" c="dimmed" px="md" pb="md">
-              No channels of its own. Its notifications can use the organization channels.
+              {texts.noChannelsOfItsOwnIts}
             </Text>
           ) : (
-            <Empty icon={<IconSend size={28} stroke={1.4} />} title="No channels yet">
-              Organization channels can be used in every project. Start with email through your own mail server, or with
-              the sandbox, which shows messages here instead of sending them.
+            <Empty icon={<IconSend size={28} stroke={1.4} />} title={texts.noChannelsYet}>
+              {texts.organizationChannelsCanBeUsedIn}
             </Empty>
           )
         }
@@ -105,7 +105,7 @@ function Providers({ channel: { providers } }: { channel: ChannelDetails }) {
   if (providers.length > 0) return providers.map(({ use }) => use).join(', then ');
   return (
     <Text component="span" inherit c="dimmed">
-      None
+      {texts.none}
     </Text>
   );
 }

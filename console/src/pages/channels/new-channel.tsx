@@ -11,6 +11,7 @@ import { useProjects } from '../../components/switchers.tsx';
 import { lookOfMedium, mediumLooks } from '../../media.ts';
 import { to, useOrg, useProject } from '../../places.ts';
 import { useOrganization, useSession } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
 import { createChannel, useProviderKinds } from './channel-api.ts';
 import { ChannelFields, providersOf } from './channel-form.tsx';
 import { draftOf, kindsFor, missingSettings } from './provider-list.tsx';
@@ -23,27 +24,27 @@ export default function NewChannel() {
   const type = params.get('type') ?? undefined;
   const use = params.get('use') ?? undefined;
   const isWelcome = params.has('welcome');
-  const parents = [{ label: 'Channels', to: to.channels(org, project) }];
+  const parents = [{ label: texts.channels, to: to.channels(org, project) }];
   const choose = (next: Record<string, string>) =>
     setParams({ ...next, ...(isWelcome && { welcome: '' }) }, { preventScrollReset: true });
 
   return (
-    <Page title="New channel" parents={parents}>
+    <Page title={texts.newChannel} parents={parents}>
       {kinds.isPending && <Waiting />}
       {kinds.error && <Failure error={kinds.error} retry={() => void kinds.refetch()} />}
       {kinds.data && (
         <Stack maw={1080}>
           {type ? (
-            <Chosen label="Type" value={lookOfMedium(type).name} change={() => choose({})} />
+            <Chosen label={texts.type} value={lookOfMedium(type).name} change={() => choose({})} />
           ) : (
-            <Section title="1. Type">
+            <Section title={texts.n1Type}>
               <Types kinds={kinds.data} choose={medium => choose({ type: medium })} />
             </Section>
           )}
-          {type && use && <Chosen label="Provider" value={use} change={() => choose({ type })} />}
+          {type && use && <Chosen label={texts.provider} value={use} change={() => choose({ type })} />}
           {type && !use && (
-            <Section title="2. Provider">
-              <Cards label="Provider">
+            <Section title={texts.n2Provider}>
+              <Cards label={texts.provider}>
                 {kindsFor(kinds.data, type).map(({ name, summary }) => (
                   <Choice key={name} title={name} summary={summary} choose={() => choose({ type, use: name })} />
                 ))}
@@ -51,7 +52,7 @@ export default function NewChannel() {
             </Section>
           )}
           {type && use && (
-            <Section title="3. Settings">
+            <Section title={texts.n3Settings}>
               <Form key={`${type} ${use}`} kinds={kinds.data} type={type} use={use} isWelcome={isWelcome} />
             </Section>
           )}
@@ -73,8 +74,8 @@ function Chosen({ label, value, change }: { label: string; value: string; change
           {value}
         </Text>
       </Group>
-      <Button variant="subtle" onClick={change} aria-label={`Change ${label.toLowerCase()}`}>
-        Change
+      <Button variant="subtle" onClick={change} aria-label={texts.change(label.toLowerCase())}>
+        {texts.change2}
       </Button>
     </Group>
   );
@@ -85,7 +86,7 @@ function Types({ kinds, choose }: { kinds: ProviderKind[]; choose: (medium: stri
   // Those that only the sandbox serves come last.
   const types = Object.keys(mediumLooks).sort((a, b) => Number(served.has(b)) - Number(served.has(a)));
   return (
-    <Cards label="Type">
+    <Cards label={texts.type}>
       {types.map(medium => {
         const { name, icon: Icon, summary } = lookOfMedium(medium);
         return (
@@ -93,7 +94,7 @@ function Types({ kinds, choose }: { kinds: ProviderKind[]; choose: (medium: stri
             key={medium}
             icon={<Icon size={20} stroke={1.6} />}
             title={name}
-            summary={served.has(medium) ? summary : 'Sandbox only for now'}
+            summary={served.has(medium) ? summary : texts.sandboxOnlyForNow}
             choose={() => choose(medium)}
           />
         );
@@ -167,7 +168,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       providers: [draftOf(use, sender)],
     },
     validate: ({ name, providers }) => ({
-      ...(name.trim() === '' && { name: 'Enter a name' }),
+      ...(name.trim() === '' && { name: texts.enterAName }),
       ...missingSettings(kinds, providers),
     }),
     run: ({ project: prj, name, slug, on_unknown, rate_per_second, concurrency, providers }) =>
@@ -183,7 +184,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
           providers: providersOf(providers),
         },
       ),
-    done: ({ name }) => `Created the channel ${name}.`,
+    done: ({ name }) => texts.createdTheChannel(name),
     refresh: [[org]],
     onDone: made => {
       const prj = creating.form.values.project || undefined;
@@ -203,17 +204,17 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
           slug={
             <>
               <TextInput
-                label="Slug"
-                description="Used in URLs and configuration files."
+                label={texts.slug}
+                description={texts.usedInUrlsAndConfigurationFiles}
                 placeholder={slugFrom(form.values.name) || 'main-mail'}
                 {...form.getInputProps('slug')}
               />
               <Select
-                label="Belongs to"
-                description="Organization channels can be used in every project."
+                label={texts.belongsTo}
+                description={texts.organizationChannelsCanBeUsedIn2}
                 data={[
-                  { value: '', label: 'Organization' },
-                  ...projects.map(({ slug: value, name }) => ({ value, label: `Project ${name}` })),
+                  { value: '', label: texts.organization },
+                  ...projects.map(({ slug: value, name }) => ({ value, label: texts.project2(name) })),
                 ]}
                 allowDeselect={false}
                 {...form.getInputProps('project')}
@@ -225,10 +226,10 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       </Stack>
       <Group className="stickybar" justify="flex-end" gap="xs">
         <Button variant="default" onClick={() => navigate(isWelcome ? to.overview(org) : to.channels(org, project))}>
-          Cancel
+          {texts.cancel}
         </Button>
         <GuardedButton permission="channel:write" type="submit" loading={action.isPending}>
-          Create channel
+          {texts.createChannel}
         </GuardedButton>
       </Group>
     </form>

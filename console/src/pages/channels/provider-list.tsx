@@ -5,6 +5,7 @@ import { useEffect, useRef, useState } from 'react';
 import type { ProviderKind } from '../../api-types.ts';
 import { tellFailure } from '../../components/actions.tsx';
 import { errorsBelow } from '../../components/form.tsx';
+import { texts } from '../../texts/channels.ts';
 import { generators } from './generate.ts';
 import { SettingsFields } from './settings-fields.tsx';
 import { type Schema, type Values, withoutEmpty } from './settings-schema.ts';
@@ -78,18 +79,18 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
               <Group gap={2} wrap="nowrap">
                 {drafts.length > 1 && (
                   <>
-                    <Move label={`Try ${draft.use} earlier`} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
+                    <Move label={texts.tryEarlier(draft.use)} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
                     <Move
-                      label={`Try ${draft.use} later`}
+                      label={texts.tryLater(draft.use)}
                       by={1}
                       disabled={i === drafts.length - 1}
                       onClick={() => move(i, 1)}
                     />
-                    <Tooltip label="Remove">
+                    <Tooltip label={texts.remove2}>
                       <ActionIcon
                         variant="subtle"
                         color="gray"
-                        aria-label={`Remove ${draft.use}`}
+                        aria-label={texts.remove3(draft.use)}
                         onClick={() => onChange(drafts.filter(({ key }) => key !== draft.key))}
                       >
                         <IconTrash size={15} stroke={1.6} />
@@ -119,7 +120,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
             {Object.keys((kinds.find(({ name }) => name === draft.use)?.settings as Schema)?.properties ?? {})
               .length === 0 && (
               <Text size="sm" c="dimmed">
-                No settings needed.
+                {texts.noSettingsNeeded}
               </Text>
             )}
           </Box>
@@ -130,7 +131,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
         <Menu position="bottom-start" width={320} shadow="md" keepMounted={false}>
           <Menu.Target>
             <Button variant="default" leftSection={<IconPlus size={14} />}>
-              {drafts.length > 0 ? 'Add fallback provider' : 'Add provider'}
+              {drafts.length > 0 ? texts.addFallbackProvider : texts.addProvider}
             </Button>
           </Menu.Target>
           <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
@@ -161,7 +162,7 @@ function GenerateButton({ draft, onChange }: { draft: ProviderDraft; onChange: (
         leftSection={<IconSparkles size={14} stroke={1.6} />}
         onClick={() => void generate().then(made => onChange({ ...draft.values, ...made }), tellFailure)}
       >
-        Generate secrets
+        {texts.generateSecrets}
       </Button>
     </Group>
   );
@@ -173,7 +174,7 @@ export function missingSettings(kinds: ProviderKind[], drafts: ProviderDraft[]):
     const schema = (kinds.find(({ name }) => name === use)?.settings ?? {}) as Schema;
     const filled = withoutEmpty(values);
     const names = (schema.required ?? []).filter(name => !(name in filled) && !secretsSet.includes(name));
-    return names.map(name => [`providers/${i}/${name}`, 'Required'] as const);
+    return names.map(name => [`providers/${i}/${name}`, texts.required] as const);
   });
   return Object.fromEntries(missing);
 }

@@ -16,6 +16,7 @@ import {
 import { useState } from 'react';
 import { errorsBelow } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
+import { texts } from '../../texts/channels.ts';
 import { PairsInput } from './pairs-input.tsx';
 import { changedDestinations, isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
 
@@ -69,7 +70,7 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
             onClick={() => setOpened(!opened)}
             aria-expanded={opened || wrongOnes}
           >
-            {opened ? 'Fewer settings' : `${rare.size} more ${rare.size === 1 ? 'setting' : 'settings'}`}
+            {opened ? texts.fewerSettings : texts.more2(rare.size, rare.size === 1 ? 'setting' : 'settings')}
           </Button>
           <Collapse expanded={opened || wrongOnes}>
             <div className="settings">{names.filter(name => rare.has(name)).map(field)}</div>
@@ -109,15 +110,16 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
     label: (
       <>
         {common.label}{' '}
-        {stored && (removed ? <Mark color="yellow">Will be removed</Mark> : <Mark color="teal">Set</Mark>)}
+        {stored &&
+          (removed ? <Mark color="yellow">{texts.willBeRemoved}</Mark> : <Mark color="teal">{texts.set}</Mark>)}
       </>
     ),
     placeholder: removed
-      ? 'Will be removed when you save'
+      ? texts.willBeRemovedWhenYouSave
       : neededAgain
-        ? `Enter again: ${moved.join(', ')} changed`
+        ? texts.enterAgainChanged(moved.join(', '))
         : stored
-          ? 'Leave empty to keep the current value'
+          ? texts.leaveEmptyToKeepTheCurrent
           : undefined,
     autoComplete: 'off',
   };
@@ -131,7 +133,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
       ml={-7}
       onClick={() => onChange(removed ? undefined : null)}
     >
-      {removed ? `Keep the stored ${common.label}` : `Remove the stored ${common.label}`}
+      {removed ? texts.keepTheStored(common.label) : texts.removeTheStored(common.label)}
     </Button>
   );
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined);
@@ -145,8 +147,8 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           value={text || null}
           onChange={chosen => onChange(chosen ?? undefined)}
           clearable={!required}
-          clearButtonProps={{ 'aria-label': `Clear ${common.label}` }}
-          placeholder="Default"
+          clearButtonProps={{ 'aria-label': texts.clear(common.label) }}
+          placeholder={texts.defaultWord}
         />
       );
     case 'switch':
@@ -195,7 +197,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
             value={text}
             onChange={typed}
             autoComplete="new-password"
-            visibilityToggleButtonProps={{ 'aria-label': `Show ${common.label}` }}
+            visibilityToggleButtonProps={{ 'aria-label': texts.show(common.label) }}
           />
           {removal}
         </div>
@@ -251,7 +253,7 @@ function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange:
           // Until it is JSON, the value before stands.
         }
       }}
-      validationError="Not valid JSON"
+      validationError={texts.notValidJson}
       formatOnBlur
       autosize
       minRows={2}

@@ -8,6 +8,7 @@ import { Facts } from '../../components/facts.tsx';
 import { milliseconds } from '../../components/time.tsx';
 import { lookOfMedium } from '../../media.ts';
 import { useSession } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
 import { type ChannelPlace, channelKey, testChannel } from './channel-api.ts';
 
 interface TestDrawerProps {
@@ -23,7 +24,7 @@ export function TestDrawer(props: TestDrawerProps) {
       opened={props.opened}
       onClose={props.onClose}
       size="md"
-      title={`Send test message through ${props.channel.name}`}
+      title={texts.sendTestMessageThrough(props.channel.name)}
     >
       <Form {...props} />
     </Drawer>
@@ -36,8 +37,8 @@ function Form({ place, channel }: TestDrawerProps) {
   const testing = useApiForm({
     initialValues: {
       to: channel.type === 'email' ? account.email : '',
-      subject: 'Test from Belfry',
-      body: 'If you can read this, the channel works.',
+      subject: texts.testFromBelfry,
+      body: texts.ifYouCanReadThisThe,
       provider: '0',
     },
     run: ({ to, subject, body, provider }) =>
@@ -52,22 +53,22 @@ function Form({ place, channel }: TestDrawerProps) {
   const { form, action } = testing;
   return (
     <>
-      <ApiForm of={testing} submit="Send">
+      <ApiForm of={testing} submit={texts.send}>
         <Text size="sm" c="dimmed">
-          Sends one real message, even if the channel is paused or at its limit.
+          {texts.sendsOneRealMessageEvenIf}
         </Text>
         <TextInput
-          label="To"
-          description={look.example ? undefined : 'Leave empty if the provider has a fixed destination.'}
+          label={texts.to}
+          description={look.example ? undefined : texts.leaveEmptyIfTheProviderHas}
           placeholder={look.example}
           data-autofocus
           {...form.getInputProps('to')}
         />
-        <TextInput label="Subject" {...form.getInputProps('subject')} />
-        <Textarea label="Body" autosize minRows={2} maxRows={8} {...form.getInputProps('body')} />
+        <TextInput label={texts.subject} {...form.getInputProps('subject')} />
+        <Textarea label={texts.body} autosize minRows={2} maxRows={8} {...form.getInputProps('body')} />
         {channel.providers.length > 1 && (
           <Select
-            label="Provider"
+            label={texts.provider}
             data={channel.providers.map(({ use }, i) => ({ value: String(i), label: `${i + 1}. ${use}` }))}
             allowDeselect={false}
             {...form.getInputProps('provider')}
@@ -83,19 +84,19 @@ function Form({ place, channel }: TestDrawerProps) {
 
 function Answer({ result }: { result: TestResult }) {
   const facts: [string, React.ReactNode][] = [
-    ['Provider', result.provider ?? '–'],
-    ...(result.reason ? [['Reason', result.reason] as [string, string]] : []),
-    ...(result.detail ? [['Provider response', result.detail] as [string, string]] : []),
+    [texts.provider, result.provider ?? '–'],
+    ...(result.reason ? [[texts.reason, result.reason] as [string, string]] : []),
+    ...(result.detail ? [[texts.providerResponse, result.detail] as [string, string]] : []),
     ...(result.message_id
-      ? [['Message ID', <CopyText key="id" value={result.message_id} />] as [string, React.ReactNode]]
+      ? [[texts.messageId, <CopyText key="id" value={result.message_id} />] as [string, React.ReactNode]]
       : []),
-    ['Duration', milliseconds(result.ms)],
+    [texts.duration, milliseconds(result.ms)],
   ];
   return (
     <Alert
       color={result.ok ? 'teal' : 'red'}
       icon={result.ok ? <IconCheck size={18} /> : <IconX size={18} />}
-      title={result.ok ? 'Accepted by the provider' : 'Not sent'}
+      title={result.ok ? texts.acceptedByTheProvider : texts.notSent}
     >
       <Facts facts={facts} />
     </Alert>

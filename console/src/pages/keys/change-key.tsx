@@ -5,6 +5,7 @@ import type { Key } from '../../api-types.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { exactTime } from '../../components/time.tsx';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/keys.ts';
 import { KeyFields, rulesToSend } from './key-fields.tsx';
 import { ShowKey } from './show-key.tsx';
 
@@ -29,24 +30,24 @@ export function EditKey({ of: before, close }: ChangeProps) {
           body: { name, ...rulesToSend(rules) },
         }),
       ),
-    done: 'Saved.',
+    done: texts.saved,
     refresh: [[org, 'keys']],
     onDone: close,
   });
   return (
-    <FormModal of={editing} title={`Edit ${before.name}`} submit="Save" reload={close} close={close}>
-      <TextInput label="Name" data-autofocus {...editing.form.getInputProps('name')} />
+    <FormModal of={editing} title={texts.edit(before.name)} submit={texts.save} reload={close} close={close}>
+      <TextInput label={texts.name} data-autofocus {...editing.form.getInputProps('name')} />
       <KeyFields form={editing.form} />
     </FormModal>
   );
 }
 
 const overlaps = [
-  { value: '10m', label: '10 minutes' },
-  { value: '1h', label: '1 hour' },
-  { value: '24h', label: '1 day' },
-  { value: '7d', label: '7 days' },
-  { value: '30d', label: '30 days' },
+  { value: '10m', label: texts.n10Minutes },
+  { value: '1h', label: texts.n1Hour },
+  { value: '24h', label: texts.n1Day },
+  { value: '7d', label: texts.n7Days },
+  { value: '30d', label: texts.n30Days },
 ];
 
 export function RotateKey({ of: before, close }: ChangeProps) {
@@ -61,8 +62,8 @@ export function RotateKey({ of: before, close }: ChangeProps) {
   return (
     <FormModal
       of={rotating}
-      title={`Rotate ${before.name}`}
-      submit="Rotate"
+      title={texts.rotate(before.name)}
+      submit={texts.rotate2}
       size="lg"
       close={close}
       result={
@@ -76,19 +77,16 @@ export function RotateKey({ of: before, close }: ChangeProps) {
           >
             {rotated.previous.expires_at && (
               <Text size="sm" c="dimmed">
-                The old key works until {exactTime(rotated.previous.expires_at)}. Replace it before then.
+                {texts.theOldKeyWorksUntilReplace(exactTime(rotated.previous.expires_at))}
               </Text>
             )}
           </ShowKey>
         )
       }
     >
-      <Text size="sm">
-        You get a new key with the same name, scope and permissions. The old key keeps working for a while, so that you
-        can switch without downtime.
-      </Text>
+      <Text size="sm">{texts.youGetANewKeyWith}</Text>
       <Select
-        label="Old key works for"
+        label={texts.oldKeyWorksFor}
         data={overlaps}
         allowDeselect={false}
         {...rotating.form.getInputProps('overlap')}

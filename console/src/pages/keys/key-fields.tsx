@@ -1,6 +1,7 @@
 /** What a new key and a changed one have in common. */
 import { NumberInput, TagsInput } from '@mantine/core';
 import type { useForm } from '@mantine/form';
+import { texts } from '../../texts/keys.ts';
 import { Expiry } from './expiry.tsx';
 
 export interface KeyRules {
@@ -26,9 +27,9 @@ export function KeyFields<Values extends KeyRules>({ form }: { form: ReturnType<
         error={errors.expires_at as string | undefined}
       />
       <NumberInput
-        label="Requests per second"
-        description="Requests over the limit get 429 Too Many Requests."
-        placeholder="No limit"
+        label={texts.requestsPerSecond}
+        description={texts.requestsOverTheLimitGet429}
+        placeholder={texts.noLimit}
         min={1}
         allowDecimal={false}
         clampBehavior="none"
@@ -37,9 +38,9 @@ export function KeyFields<Values extends KeyRules>({ form }: { form: ReturnType<
         onChange={value => setFieldValue('requests_per_second', value === '' ? null : Number(value))}
       />
       <TagsInput
-        label="Allowed addresses"
-        description="IP addresses and networks, such as 203.0.113.7 or 10.0.0.0/8."
-        placeholder={allowed_networks.length === 0 ? 'Any address' : ''}
+        label={texts.allowedAddresses}
+        description={texts.ipAddressesAndNetworksSuchAs}
+        placeholder={allowed_networks.length === 0 ? texts.anyAddress : ''}
         value={allowed_networks}
         error={wrongNetwork}
         onChange={value => setFieldValue('allowed_networks', value)}

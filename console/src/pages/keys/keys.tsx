@@ -12,16 +12,19 @@ import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
-type Open = { what: 'new' } | { what: 'edit' | 'rotate'; of: Key };
+type Open = { what: 'edit' | 'rotate'; of: Key };
 
 export default function Keys() {
   const org = useOrg();
   const [open, setOpen] = useState<Open>();
+  const [creating, setCreating] = useDialogParam();
   const close = () => setOpen(undefined);
   const { data, isPending, error, refetch } = useQuery({
     queryKey: [org, 'keys'],
@@ -30,30 +33,30 @@ export default function Keys() {
   // Those that work come first.
   const rows = [...(data ?? [])].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const create = (
-    <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ what: 'new' })}>
-      New key
+    <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
+      {texts.newKey}
     </GuardedButton>
   );
   const columns: Column<Key>[] = [
     {
-      head: 'Key',
+      head: texts.key,
       cell: key => (
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
             {key.name}
           </Text>
           <Text component="span" size="xs" c="dimmed" className="mono">
-            bf_{key.id}_…
+            {texts.bf(key.id)}
           </Text>
         </>
       ),
     },
-    { head: 'Scope', from: 'md', cell: ({ project, application }) => scopeOf(project, application) },
-    { head: 'Permissions', from: 'sm', cell: ({ permissions }) => <Permissions permissions={permissions} /> },
-    { head: 'Last used', from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
-    { head: 'Expires', width: 130, cell: key => <Expires of={key} /> },
+    { head: texts.scope, from: 'md', cell: ({ project, application }) => scopeOf(project, application) },
+    { head: texts.permissions, from: 'sm', cell: ({ permissions }) => <Permissions permissions={permissions} /> },
+    { head: texts.lastUsed, from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
+    { head: texts.expires, width: 130, cell: key => <Expires of={key} /> },
     {
-      head: 'Actions',
+      head: texts.actions,
       quiet: true,
       width: 48,
       align: 'right',
@@ -61,25 +64,21 @@ export default function Keys() {
     },
   ];
   return (
-    <Page
-      title="Keys"
-      description="API keys for your applications. Give each its own key with only the permissions it needs."
-      actions={create}
-    >
+    <Page title={texts.keys} description={texts.apiKeysForYourApplicationsGive} actions={create}>
       <Box className="card">
         <DataTable
-          label="Keys"
+          label={texts.keys}
           list={{ rows, loading: isPending, error, retry: () => void refetch() }}
           columns={columns}
           rowKey={({ id }) => id}
           empty={
-            <Empty icon={<IconKey size={28} stroke={1.4} />} title="No keys yet" action={create}>
-              Your applications need a key to trigger events. Start with a key that can only trigger.
+            <Empty icon={<IconKey size={28} stroke={1.4} />} title={texts.noKeysYet} action={create}>
+              {texts.yourApplicationsNeedAKeyTo}
             </Empty>
           }
         />
       </Box>
-      {open?.what === 'new' && <NewKey close={close} />}
+      {creating && <NewKey close={() => setCreating(false)} />}
       {open?.what === 'edit' && <EditKey of={open.of} close={close} />}
       {open?.what === 'rotate' && <RotateKey of={open.of} close={close} />}
     </Page>
@@ -91,19 +90,19 @@ function hasEnded({ revoked_at, expires_at }: Key): boolean {
 }
 
 function scopeOf(project: string | null, application: string | null): string {
-  if (!project) return 'Whole organization';
+  if (!project) return texts.wholeOrganization;
   return application ? `${project}/${application}` : project;
 }
 
 function Permissions({ permissions }: { permissions: string[] }) {
-  if (permissions.includes('*')) return 'All permissions';
+  if (permissions.includes('*')) return texts.allPermissions;
   const shown = permissions.slice(0, 2).join(', ');
   const more = permissions.length - 2;
   return (
     <Tooltip label={permissions.join(', ')} multiline maw={320}>
       <Text component="span" size="sm" tabIndex={more > 0 ? 0 : undefined}>
         {shown}
-        {more > 0 && ` +${more} more`}
+        {more > 0 && texts.more(more)}
       </Text>
     </Tooltip>
   );
@@ -112,21 +111,21 @@ function Permissions({ permissions }: { permissions: string[] }) {
 function Expires({ of: key }: { of: Key }) {
   if (key.revoked_at) {
     return (
-      <Mark color="red" meaning={`Revoked on ${exactTime(key.revoked_at)}`}>
-        Revoked
+      <Mark color="red" meaning={texts.revokedOn(exactTime(key.revoked_at))}>
+        {texts.revoked}
       </Mark>
     );
   }
   if (!key.expires_at) {
     return (
       <Text component="span" inherit c="dimmed">
-        Never
+        {texts.never}
       </Text>
     );
   }
   return hasEnded(key) ? (
-    <Mark color="gray" meaning={`Expired on ${exactTime(key.expires_at)}`}>
-      Expired
+    <Mark color="gray" meaning={texts.expiredOn(exactTime(key.expires_at))}>
+      {texts.expired}
     </Mark>
   ) : (
     <TimeAgo at={key.expires_at} />
@@ -137,28 +136,28 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const org = useOrg();
   const revoke = useAction({
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
-    done: `Revoked ${key.name}.`,
+    done: texts.revoked2(key.name),
     refresh: [[org, 'keys']],
   });
   const remove = useAction({
     run: () => take(api.DELETE('/api/o/{org}/k/{key}/', { params: { path: { org, key: key.id } } })),
-    done: `Deleted ${key.name}.`,
+    done: texts.deleted(key.name),
     refresh: [[org, 'keys']],
   });
   const askRevoke = async () => {
     const sure = await confirm({
-      title: `Revoke ${key.name}?`,
-      children: 'Requests with this key stop working at once. To switch without downtime, rotate it instead.',
-      action: 'Revoke',
+      title: texts.revoke(key.name),
+      children: texts.requestsWithThisKeyStopWorking,
+      action: texts.revoke2,
       danger: true,
     });
     if (sure) revoke.mutate(undefined);
   };
   const askRemove = async () => {
     const sure = await confirm({
-      title: `Delete ${key.name}?`,
-      children: 'The key no longer works. Deleting it frees its name; the audit log keeps what it did.',
-      action: 'Delete',
+      title: texts.deleteWord(key.name),
+      children: texts.theKeyNoLongerWorksDeleting,
+      action: texts.deleteWord2,
       danger: true,
     });
     if (sure) remove.mutate(undefined);
@@ -167,7 +166,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   return (
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`More actions for ${key.name}`}>
+        <ActionIcon variant="subtle" color="gray" aria-label={texts.moreActionsFor(key.name)}>
           <IconDots {...icon} />
         </ActionIcon>
       </Menu.Target>
@@ -179,23 +178,23 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
               icon={<IconPencil {...icon} />}
               onClick={() => setOpen({ what: 'edit', of: key })}
             >
-              Edit…
+              {texts.edit2}
             </GuardedItem>
             <GuardedItem
               permission="key:write"
               icon={<IconRefresh {...icon} />}
               onClick={() => setOpen({ what: 'rotate', of: key })}
             >
-              Rotate…
+              {texts.rotate3}
             </GuardedItem>
             <GuardedItem permission="key:write" icon={<IconBan {...icon} />} danger onClick={() => void askRevoke()}>
-              Revoke…
+              {texts.revoke3}
             </GuardedItem>
           </>
         )}
         {ended && (
           <GuardedItem permission="key:write" icon={<IconTrash {...icon} />} danger onClick={() => void askRemove()}>
-            Delete…
+            {texts.deleteWord3}
           </GuardedItem>
         )}
       </Menu.Dropdown>

@@ -5,6 +5,7 @@ import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg, useProject } from '../../places.ts';
 import { useOrganization } from '../../session.tsx';
+import { texts } from '../../texts/keys.ts';
 import { KeyFields, rulesToSend } from './key-fields.tsx';
 import { PermissionPicker } from './permission-picker.tsx';
 import { ShowKey } from './show-key.tsx';
@@ -52,8 +53,8 @@ export function NewKey({ close, name = '' }: { close: () => void; name?: string 
   return (
     <FormModal
       of={creating}
-      title="New key"
-      submit="Create key"
+      title={texts.newKey}
+      submit={texts.createKey}
       size="lg"
       isDisabled={permissions.length === 0}
       close={close}
@@ -70,28 +71,28 @@ export function NewKey({ close, name = '' }: { close: () => void; name?: string 
       }
     >
       <TextInput
-        label="Name"
-        description="What will use the key. Shown in the audit log."
+        label={texts.name}
+        description={texts.whatWillUseTheKeyShown}
         withAsterisk
         data-autofocus
         {...form.getInputProps('name')}
       />
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <Select
-          label="Scope"
+          label={texts.scope}
           data={[
-            { value: '', label: 'Whole organization' },
-            ...projects.map(({ slug, name: label }) => ({ value: slug, label: `Project ${label}` })),
+            { value: '', label: texts.wholeOrganization },
+            ...projects.map(({ slug, name: label }) => ({ value: slug, label: texts.project(label) })),
           ]}
           allowDeselect={false}
           {...form.getInputProps('project')}
           onChange={value => form.setValues({ project: value ?? '', application: '' })}
         />
         <Select
-          label="Application"
+          label={texts.application}
           disabled={project === ''}
           data={[
-            { value: '', label: 'All applications' },
+            { value: '', label: texts.allApplications },
             ...(applications.data ?? []).map(({ slug, name: label }) => ({ value: slug, label })),
           ]}
           allowDeselect={false}

@@ -1,21 +1,22 @@
 /** What a key may do, in words: grouped by noun, as people think of it. */
+import { texts } from '../../texts/keys.ts';
 
 export const nounWords: Record<string, { name: string; meaning: string }> = {
-  event: { name: 'Events', meaning: 'Trigger, list and edit events' },
-  occurrence: { name: 'Occurrences', meaning: 'View, cancel, replay and retry' },
-  user: { name: 'People', meaning: 'People and their addresses' },
-  distributionlist: { name: 'Lists', meaning: 'Distribution lists and their members' },
-  inbox: { name: 'Inbox', meaning: 'In-app messages' },
-  channel: { name: 'Channels', meaning: 'Channels and their providers' },
-  notification: { name: 'Notifications', meaning: 'Recipients, channels and filters' },
-  template: { name: 'Messages and layouts', meaning: 'Message templates and email layouts' },
-  configuration: { name: 'Configuration', meaning: 'Configuration files: plan, apply, export' },
-  organization: { name: 'Organization', meaning: 'Projects, applications and settings' },
-  security: { name: 'Security', meaning: 'Two-factor requirement' },
-  account: { name: 'Team', meaning: 'Members and invites' },
+  event: { name: texts.events, meaning: texts.triggerListAndEditEvents },
+  occurrence: { name: texts.occurrences, meaning: texts.viewCancelReplayAndRetry },
+  user: { name: texts.people, meaning: texts.peopleAndTheirAddresses },
+  distributionlist: { name: texts.lists, meaning: texts.distributionListsAndTheirMembers },
+  inbox: { name: texts.inbox, meaning: texts.inAppMessages },
+  channel: { name: texts.channels, meaning: texts.channelsAndTheirProviders },
+  notification: { name: texts.notifications, meaning: texts.recipientsChannelsAndFilters },
+  template: { name: texts.messagesAndLayouts, meaning: texts.messageTemplatesAndEmailLayouts },
+  configuration: { name: texts.configuration, meaning: texts.configurationFilesPlanApplyExport },
+  organization: { name: texts.organization, meaning: texts.projectsApplicationsAndSettings },
+  security: { name: texts.security, meaning: texts.twoFactorRequirement },
+  account: { name: texts.team, meaning: texts.membersAndInvites },
   key: { name: 'Keys', meaning: 'API keys' },
-  audit: { name: 'Audit log', meaning: 'History of changes' },
-  system: { name: 'System', meaning: 'Health check' },
+  audit: { name: texts.auditLog, meaning: texts.historyOfChanges },
+  system: { name: texts.system, meaning: texts.healthCheck },
 };
 
 export interface Preset {
@@ -28,28 +29,28 @@ const anyOf = (wanted: string[]) => (permission: string) => wanted.includes(perm
 
 export const presets: Preset[] = [
   {
-    name: 'Trigger only',
-    meaning: 'For applications that only send notifications',
+    name: texts.triggerOnly,
+    meaning: texts.forApplicationsThatOnlySendNotifications,
     includes: anyOf(['event:trigger', 'system:ping']),
   },
   {
-    name: 'Trigger and follow',
-    meaning: 'Also reads what became of each trigger',
+    name: texts.triggerAndFollow,
+    meaning: texts.alsoReadsWhatBecameOfEach,
     includes: anyOf(['event:trigger', 'event:list', 'occurrence:read', 'system:ping']),
   },
   {
-    name: 'Sync people',
-    meaning: 'For the system that manages your users',
+    name: texts.syncPeople,
+    meaning: texts.forTheSystemThatManagesYour,
     includes: permission => /^(user|distributionlist):|^system:ping$/.test(permission),
   },
   {
-    name: 'Deploy configuration',
-    meaning: 'For belfry plan and apply in CI',
+    name: texts.deployConfiguration,
+    meaning: texts.forBelfryPlanAndApplyIn,
     includes: anyOf(['configuration:read', 'configuration:write', 'organization:read', 'system:ping']),
   },
   {
-    name: 'Read only',
-    meaning: 'Reads everything, changes nothing',
+    name: texts.readOnly,
+    meaning: texts.readsEverythingChangesNothing,
     includes: name => /:(read|list|ping)$/.test(name),
   },
 ];

@@ -4,6 +4,7 @@ import { ApiError, api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
 /** `Jane <jane@acme.test>, joe@acme.test; …` */
@@ -21,7 +22,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
         api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: readAddresses(text) }),
       ),
     done: ({ added, existing, created_users }) =>
-      `Added ${count(added)} (${count(created_users)} new). ${count(existing)} were already members.`,
+      texts.addedNewWereAlreadyMembers(count(added), count(created_users), count(existing)),
     refresh: [listKey(org, prj, pk), [org, 'users']],
     onDone: close,
   });
@@ -31,15 +32,15 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
   return (
     <FormModal
       of={{ ...adding, action: { isPending: action.isPending, error: refused.length > 0 ? null : action.error } }}
-      title={`Add members to ${name}`}
-      submit={addresses.length > 0 ? `Add ${count(addresses.length)}` : 'Add'}
+      title={texts.addMembersTo(name)}
+      submit={addresses.length > 0 ? texts.add(count(addresses.length)) : texts.add2}
       size="lg"
       isDisabled={addresses.length === 0}
       close={close}
     >
       <Textarea
-        label="Email addresses"
-        description="Paste from anywhere: a column, a line, the recipients of an email. New addresses are added to People."
+        label={texts.emailAddresses}
+        description={texts.pasteFromAnywhereAColumnA}
         autosize
         minRows={6}
         maxRows={14}
@@ -48,14 +49,15 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
       />
       <Text size="sm" c="dimmed" aria-live="polite">
         {addresses.length === 0
-          ? 'No addresses yet'
+          ? texts.noAddressesYet
           : `${count(addresses.length)} ${addresses.length === 1 ? 'address' : 'addresses'}`}
       </Text>
       {refused.length > 0 && (
         <Group gap="xs" role="alert">
           <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
-            Not valid: {refused.slice(0, 10).join(', ')}
-            {refused.length > 10 && ` and ${refused.length - 10} more`}. Nobody was added.
+            {texts.notValid} {refused.slice(0, 10).join(', ')}
+            {refused.length > 10 && texts.andMore(refused.length - 10)}
+            {texts.nobodyWasAdded}
           </Text>
           <Button
             variant="default"
@@ -64,7 +66,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
               action.reset();
             }}
           >
-            Remove invalid addresses
+            {texts.removeInvalidAddresses}
           </Button>
         </Group>
       )}

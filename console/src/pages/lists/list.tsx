@@ -12,6 +12,7 @@ import { GuardedItem } from '../../components/guarded.tsx';
 import { Page } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { AddMembers } from './add-members.tsx';
 import { listKey, listsKey } from './list-key.ts';
 import { useCount } from './lists.tsx';
@@ -34,10 +35,10 @@ export default function ListPage() {
   const pk = Number(text);
   const { data, error, refetch } = useDistributionList(prj, pk);
   const { data: counts } = useCount(prj, pk);
-  const parents = [{ label: 'Lists', to: to.lists(org, prj) }];
+  const parents = [{ label: texts.lists, to: to.lists(org, prj) }];
   if (!data) {
     return (
-      <Page title="List" parents={parents}>
+      <Page title={texts.list} parents={parents}>
         {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
       </Page>
     );
@@ -48,7 +49,7 @@ export default function ListPage() {
       parents={parents}
       description={
         counts &&
-        `${count(counts.members)} ${counts.members === 1 ? 'member' : 'members'}, ${count(counts.active)} active`
+        texts.active2(count(counts.members), counts.members === 1 ? 'member' : 'members', count(counts.active))
       }
       actions={<Actions prj={prj} pk={pk} name={data.value.name} etag={data.etag} />}
     >
@@ -78,7 +79,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         leftSection={<IconUserPlus {...icon} />}
         onClick={() => setOpen('add')}
       >
-        Add members
+        {texts.addMembers}
       </GuardedButton>
       <GuardedButton
         permission="distributionlist:write"
@@ -86,11 +87,11 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         leftSection={<IconUpload {...icon} />}
         onClick={() => navigate(to.importList(org, prj, pk))}
       >
-        Import CSV
+        {texts.importCsv}
       </GuardedButton>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label="More">
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
             <IconDots {...icon} />
           </ActionIcon>
         </Menu.Target>
@@ -101,14 +102,14 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
             download={`${name}.csv`}
             leftSection={<IconDownload {...icon} />}
           >
-            Export as CSV
+            {texts.exportAsCsv}
           </Menu.Item>
           <GuardedItem
             permission="distributionlist:write"
             icon={<IconPencil {...icon} />}
             onClick={() => setOpen('rename')}
           >
-            Rename…
+            {texts.rename}
           </GuardedItem>
           <GuardedItem
             permission="distributionlist:write"
@@ -116,7 +117,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
             danger
             onClick={() => setOpen('delete')}
           >
-            Delete…
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
@@ -125,7 +126,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
       <Deletion
         opened={open === 'delete'}
         onClose={close}
-        what={`the list ${name}`}
+        what={texts.theList(name)}
         run={({ dryRun }) =>
           take(
             api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/', {
@@ -136,7 +137,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         refresh={[listsKey(org, prj)]}
         onDeleted={() => void navigate(to.lists(org, prj))}
       >
-        The people on it are not deleted.
+        {texts.thePeopleOnItAreNot}
       </Deletion>
     </>
   );
@@ -155,15 +156,15 @@ function Rename({ prj, pk, name, etag, close }: ActionsProps & { close: () => vo
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
-    done: (_, values) => `Renamed to ${values.name}.`,
+    done: (_, values) => texts.renamedTo(values.name),
     refresh: [listsKey(org, prj), listKey(org, prj, pk)],
     onDone: close,
   });
   return (
-    <FormModal of={renaming} title={`Rename ${name}`} submit="Rename" reload={close} close={close}>
+    <FormModal of={renaming} title={texts.rename2(name)} submit={texts.rename3} reload={close} close={close}>
       <TextInput
-        label="Name"
-        description="Notifications that use the list keep working."
+        label={texts.name}
+        description={texts.notificationsThatUseTheListKeep}
         data-autofocus
         {...renaming.form.getInputProps('name')}
       />

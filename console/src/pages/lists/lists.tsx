@@ -14,6 +14,7 @@ import { Empty, Failure, Waiting } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg, useProject } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { listKey, listsKey } from './list-key.ts';
 
 export default function Lists() {
@@ -21,7 +22,7 @@ export default function Lists() {
   const { data: projects, error, refetch } = useProjects();
   const shown = (projects ?? []).filter(({ slug }) => !project || slug === project);
   return (
-    <Page title="Lists" description="Distribution lists. A notification for a list goes to all its active members.">
+    <Page title={texts.lists} description={texts.distributionListsANotificationForA}>
       {error && <Failure error={error} retry={() => void refetch()} />}
       {!projects && !error && <Waiting />}
       <Stack>
@@ -30,8 +31,8 @@ export default function Lists() {
         ))}
       </Stack>
       {projects && shown.length === 0 && (
-        <Empty icon={<IconAddressBook size={28} stroke={1.4} />} title="No projects yet">
-          Lists belong to projects. Create a project first.
+        <Empty icon={<IconAddressBook size={28} stroke={1.4} />} title={texts.noProjectsYet}>
+          {texts.listsBelongToProjectsCreateA}
         </Empty>
       )}
     </Page>
@@ -47,16 +48,16 @@ function ProjectLists({ prj, name }: { prj: string; name: string }) {
   });
   const columns: Column<DistributionList>[] = [
     {
-      head: 'Name',
+      head: texts.name,
       cell: row => (
         <Text component="span" size="sm" fw={500}>
           {row.name}
         </Text>
       ),
     },
-    { head: 'Members', align: 'right', width: 110, cell: ({ id }) => <Count prj={prj} pk={id} of="members" /> },
+    { head: texts.members, align: 'right', width: 110, cell: ({ id }) => <Count prj={prj} pk={id} of="members" /> },
     {
-      head: 'Active',
+      head: texts.active,
       align: 'right',
       width: 110,
       cell: ({ id }) => <Count prj={prj} pk={id} of="active" />,
@@ -70,22 +71,18 @@ function ProjectLists({ prj, name }: { prj: string; name: string }) {
       leftSection={<IconPlus size={14} />}
       onClick={() => setCreating(true)}
     >
-      New list
+      {texts.newList}
     </GuardedButton>
   );
   return (
     <Section title={name} padded={false} aside={create}>
       <DataTable
-        label={`Lists of ${name}`}
+        label={texts.listsOf(name)}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         rowTo={({ id }) => to.list(org, prj, id)}
-        empty={
-          <Empty title="No lists yet">
-            Create a list, then paste email addresses or import a CSV file. New addresses are added to People.
-          </Empty>
-        }
+        empty={<Empty title={texts.noListsYet}>{texts.createAListThenPasteEmail}</Empty>}
       />
       {creating && <NewList prj={prj} project={name} close={() => setCreating(false)} />}
     </Section>
@@ -113,15 +110,15 @@ function NewList({ prj, project, close }: { prj: string; project: string; close:
   const creating = useApiForm({
     initialValues: { name: '' },
     run: body => take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, body })),
-    done: made => `Created the list ${made.name}.`,
+    done: made => texts.createdTheList(made.name),
     refresh: [listsKey(org, prj)],
     onDone: ({ id }) => void navigate(to.list(org, prj, id)),
   });
   return (
-    <FormModal of={creating} title={`New list in ${project}`} submit="Create list" close={close}>
+    <FormModal of={creating} title={texts.newListIn(project)} submit={texts.createList} close={close}>
       <TextInput
-        label="Name"
-        placeholder="Customers"
+        label={texts.name}
+        placeholder={texts.customers}
         withAsterisk
         data-autofocus
         {...creating.form.getInputProps('name')}

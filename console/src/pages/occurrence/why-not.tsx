@@ -8,6 +8,7 @@ import { Failure } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/occurrences.ts';
 
 export function WhyNot({ identifier }: { identifier: string }) {
   const org = useOrg();
@@ -31,37 +32,39 @@ export function WhyNot({ identifier }: { identifier: string }) {
   };
 
   return (
-    <Section title="Why not?">
-      <form onSubmit={ask} aria-label="Why did somebody get nothing?">
+    <Section title={texts.whyNot}>
+      <form onSubmit={ask} aria-label={texts.whyDidSomeoneNotGetA}>
         <Group gap="xs" wrap="nowrap">
           <TextInput
             size="xs"
             flex={1}
-            aria-label="Username or address"
-            placeholder="Username or address"
+            aria-label={texts.usernameOrAddress}
+            placeholder={texts.usernameOrAddress}
             value={typed}
             onChange={event => setTyped(event.currentTarget.value)}
           />
           <Button type="submit" variant="default" disabled={!typed.trim()}>
-            Ask
+            {texts.check}
           </Button>
         </Group>
       </form>
       <Stack gap="sm" mt="sm" aria-live="polite">
         {user === '' && (
           <Text size="xs" c="dimmed">
-            What somebody got of this occurrence, and where they got nothing, the reason.
+            {texts.seeWhatAPersonReceivedAnd}
           </Text>
         )}
-        {answer.isFetching && !answer.data && user !== '' && <Loader size="xs" type="dots" aria-label="Asking" />}
+        {answer.isFetching && !answer.data && user !== '' && (
+          <Loader size="xs" type="dots" aria-label={texts.checking} />
+        )}
         {answer.error && <Failure error={answer.error} />}
         {user !== '' &&
           answer.data?.answers.map(({ notification, channel, outcome, explanation }) => (
             <Stack key={`${notification} ${channel} ${explanation}`} gap={4}>
               <Group gap="xs">
-                <StatusBadge status={outcome === 'none' ? 'not sent' : outcome} />
+                <StatusBadge status={outcome === 'none' ? texts.notSent : outcome} />
                 <Text size="xs" c="dimmed">
-                  {[notification, channel].filter(Boolean).join(' · ') || 'all notifications'}
+                  {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
                 </Text>
               </Group>
               <Text size="sm">{explanation}</Text>
@@ -69,7 +72,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
           ))}
         {answer.data && !answer.data.final && (
           <Text size="xs" c="dimmed">
-            Recipients are still being worked out: this may change.
+            {texts.stillResolvingRecipientsThisMayChange}
           </Text>
         )}
       </Stack>

@@ -14,6 +14,7 @@ import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
 const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
@@ -35,21 +36,21 @@ export function Addresses({ username }: { username: string }) {
           body: { enabled },
         }),
       ),
-    done: (_, { address, enabled }) => (enabled ? `Enabled ${address.value}.` : `Disabled ${address.value}.`),
+    done: (_, { address, enabled }) => (enabled ? texts.enabled(address.value) : texts.disabled(address.value)),
     refresh: [key],
   });
   const [removed, setRemoved] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
-    { head: 'Type', cell: ({ name }) => name, width: 70 },
+    { head: texts.type, cell: ({ name }) => name, width: 70 },
     {
-      head: 'Address',
+      head: texts.address,
       cell: ({ value, disabled_at, disabled_reason }) => (
         <>
           <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
           {disabled_at && (
             <Group gap={6}>
-              <Mark color="gray" meaning="No messages are sent to this address.">
-                Disabled
+              <Mark color="gray" meaning={texts.noMessagesAreSentToThis}>
+                {texts.disabled2}
               </Mark>
               <Text size="xs" c="dimmed">
                 {disabled_reason && `${disabled_reason}, `}
@@ -61,24 +62,24 @@ export function Addresses({ username }: { username: string }) {
       ),
     },
     {
-      head: 'Enabled',
+      head: texts.enabled2,
       width: 80,
       cell: address => (
         <GuardedSwitch
           permission="user:write"
-          label={`Send to ${address.value}`}
+          label={texts.sendTo(address.value)}
           checked={address.disabled_at === null}
           onChange={enabled => enable.mutate({ address, enabled })}
         />
       ),
     },
     {
-      head: 'Remove',
+      head: texts.remove,
       quiet: true,
       width: 40,
       align: 'right',
       cell: address => (
-        <GuardedIcon permission="user:write" label={`Remove ${address.value}`} onClick={() => setRemoved(address)}>
+        <GuardedIcon permission="user:write" label={texts.remove2(address.value)} onClick={() => setRemoved(address)}>
           <IconTrash size={15} stroke={1.6} />
         </GuardedIcon>
       ),
@@ -86,30 +87,30 @@ export function Addresses({ username }: { username: string }) {
   ];
   return (
     <Section
-      title="Addresses"
+      title={texts.addresses}
       padded={false}
       aside={
         <GuardedButton permission="user:write" variant="default" onClick={() => setAdding(!adding)}>
-          {adding ? 'Done' : 'Add address'}
+          {adding ? texts.done : texts.addAddress}
         </GuardedButton>
       }
     >
       {adding && <NewAddress username={username} />}
       <DataTable
-        label="Addresses"
+        label={texts.addresses}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            No addresses. Only channels without an address, such as the inbox, can reach this person.
+            {texts.noAddressesOnlyChannelsWithoutAn}
           </Text>
         }
       />
       <Deletion
         opened={removed !== undefined}
         onClose={() => setRemoved(undefined)}
-        what={`the address ${removed?.value ?? ''}`}
+        what={texts.theAddress(removed?.value ?? '')}
         run={({ dryRun }) =>
           take(
             api.DELETE('/api/o/{org}/u/{username}/addresses/{address}/', {
@@ -123,7 +124,7 @@ export function Addresses({ username }: { username: string }) {
         refresh={[personKey(org, username)]}
         onDeleted={() => {}}
       >
-        To keep the address without sending to it, switch it off instead.
+        {texts.toKeepTheAddressWithoutSending}
       </Deletion>
     </Section>
   );
@@ -134,17 +135,17 @@ function NewAddress({ username }: { username: string }) {
   const adding = useApiForm({
     initialValues: { name: 'phone', value: '' },
     run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
-    done: added => `Added ${added.value}.`,
+    done: added => texts.added(added.value),
     refresh: [personKey(org, username)],
     onDone: () => form.setFieldValue('value', ''),
   });
   const { form } = adding;
   return (
     <Box px="md" pb="md">
-      <ApiForm of={adding} submit="Add" label="Add address">
+      <ApiForm of={adding} submit={texts.add} label={texts.addAddress}>
         <Group align="flex-start" gap="xs">
           <Autocomplete
-            label="Type"
+            label={texts.type}
             data={types}
             w={140}
             // Only a help: any name will do.
@@ -152,7 +153,7 @@ function NewAddress({ username }: { username: string }) {
             {...form.getInputProps('name')}
           />
           <TextInput
-            label="Address"
+            label={texts.address}
             placeholder={/^(phone|sms)/.test(form.values.name) ? '+15555550100' : undefined}
             flex={1}
             miw={200}

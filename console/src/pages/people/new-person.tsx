@@ -4,6 +4,7 @@ import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
 
 interface NewPersonProps {
   close: () => void;
@@ -20,7 +21,7 @@ export function NewPerson({ close, start = nobody, onCreated }: NewPersonProps) 
   const creating = useApiForm({
     initialValues: start,
     run: body => take(api.POST('/api/o/{org}/u/', { params: { path: { org } }, body })),
-    done: ({ email }) => `Added ${email}.`,
+    done: ({ email }) => texts.added2(email),
     refresh: [[org, 'users']],
     onDone: ({ username }) => {
       if (onCreated) onCreated();
@@ -29,17 +30,17 @@ export function NewPerson({ close, start = nobody, onCreated }: NewPersonProps) 
   });
   const { form } = creating;
   return (
-    <FormModal of={creating} title="New person" submit="Add person" close={close}>
+    <FormModal of={creating} title={texts.newPerson} submit={texts.addPerson} close={close}>
       <TextInput
-        label="Email"
-        description="Used as the username; cannot be changed."
+        label={texts.email}
+        description={texts.usedAsTheUsernameCannotBe}
         withAsterisk
         type="email"
         data-autofocus
         {...form.getInputProps('email')}
       />
-      <TextInput label="First name" {...form.getInputProps('first_name')} />
-      <TextInput label="Last name" {...form.getInputProps('last_name')} />
+      <TextInput label={texts.firstName} {...form.getInputProps('first_name')} />
+      <TextInput label={texts.lastName} {...form.getInputProps('last_name')} />
     </FormModal>
   );
 }

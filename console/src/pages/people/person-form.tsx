@@ -7,6 +7,7 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
 import { useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
 function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
@@ -44,7 +45,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
         }),
       );
     },
-    done: 'Saved.',
+    done: texts.saved,
     refresh: [key, [org, 'users']],
     onDone: () => refill(),
   });
@@ -60,7 +61,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
   return (
     <ApiForm
       of={editing}
-      submit="Save"
+      submit={texts.save}
       permission="user:write"
       isDisabled={problem !== undefined}
       reload={() => void queries.refetchQueries({ queryKey: key }).then(refill)}
@@ -68,18 +69,18 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <Stack gap="sm">
           <SimpleGrid cols={{ base: 1, xs: 2 }}>
-            <TextInput label="First name" {...form.getInputProps('first_name')} />
-            <TextInput label="Last name" {...form.getInputProps('last_name')} />
+            <TextInput label={texts.firstName} {...form.getInputProps('first_name')} />
+            <TextInput label={texts.lastName} {...form.getInputProps('last_name')} />
           </SimpleGrid>
           <TextInput
-            label="Language"
-            description="Such as en or pt-BR. Messages in this language are used where there are any."
+            label={texts.language}
+            description={texts.suchAsEnOrPtBr}
             maw={320}
             {...form.getInputProps('locale')}
           />
           <JsonEditor
-            label="Custom fields"
-            description="JSON, available in messages and recipient expressions."
+            label={texts.customFields}
+            description={texts.jsonAvailableInMessagesAndRecipient}
             value={form.values.custom_fields}
             onChange={text => form.setFieldValue('custom_fields', text)}
             error={problem ?? (form.errors.custom_fields as string | undefined)}

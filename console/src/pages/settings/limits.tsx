@@ -9,22 +9,23 @@ import { count } from '../../components/counts.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useOrg } from '../../places.ts';
 import { useSession } from '../../session.tsx';
+import { texts } from '../../texts/settings.ts';
 
 const names = ['triggers_per_second', 'deliveries_per_trigger', 'users', 'stored_messages'] as const;
 type Name = (typeof names)[number];
 
 const labels: Record<Name, string> = {
-  triggers_per_second: 'Triggers per second',
-  deliveries_per_trigger: 'Deliveries per trigger',
-  users: 'People',
-  stored_messages: 'Stored messages',
+  triggers_per_second: texts.triggersPerSecond,
+  deliveries_per_trigger: texts.deliveriesPerTrigger,
+  users: texts.people,
+  stored_messages: texts.storedMessages,
 };
 
 const meanings: Record<Name, string> = {
-  triggers_per_second: 'Per API process. Triggers over the limit get 429 Too Many Requests.',
-  deliveries_per_trigger: 'Deliveries over the limit are not sent; the occurrence says so.',
-  users: 'No more people can be added.',
-  stored_messages: 'At the limit, triggers are refused until older messages are deleted.',
+  triggers_per_second: texts.perApiProcessTriggersOverThe,
+  deliveries_per_trigger: texts.deliveriesOverTheLimitAreNot,
+  users: texts.noMorePeopleCanBeAdded,
+  stored_messages: texts.atTheLimitTriggersAreRefused,
 };
 
 export function Limits() {
@@ -51,13 +52,11 @@ export function Limits() {
       </SimpleGrid>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          {admin
-            ? 'You can change these as an administrator of this installation.'
-            : 'Set by the administrator of this installation.'}
+          {admin ? texts.youCanChangeTheseAsAn : texts.setByTheAdministratorOfThis}
         </Text>
         {admin && (
           <Button variant="default" onClick={() => setEditing(true)}>
-            Edit limits
+            {texts.editLimits}
           </Button>
         )}
       </Group>
@@ -68,7 +67,7 @@ export function Limits() {
 function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
   const limit = limits[name];
   const used = name === 'users' || name === 'stored_messages' ? limits.used[name] : undefined;
-  const most = limit === null ? 'No limit' : count(limit);
+  const most = limit === null ? texts.noLimit : count(limit);
   const share = used === undefined || limit === null ? undefined : Math.min(100, (100 * used) / limit);
   return (
     <div>
@@ -76,14 +75,14 @@ function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
         {labels[name]}
       </Text>
       <Text size="sm" className="numbers">
-        {used === undefined ? most : limit === null ? `${count(used)}, no limit` : `${count(used)} of ${most}`}
+        {used === undefined ? most : limit === null ? texts.noLimit2(count(used)) : texts.ofWord(count(used), most)}
       </Text>
       {share !== undefined && (
         <Progress.Root size="sm" mt={4}>
           <Progress.Section
             value={share}
             color={share >= 100 ? 'red' : share >= 80 ? 'yellow' : undefined}
-            aria-label={`${labels[name]}, percentage of the limit`}
+            aria-label={texts.percentageOfTheLimit(labels[name])}
           />
         </Progress.Root>
       )}
@@ -109,17 +108,17 @@ function LimitsForm({ limits, etag, onClose }: FormProps) {
           headers: etag ? { 'if-match': etag } : {},
         }),
       ),
-    done: 'Saved.',
+    done: texts.saved,
     onDone: onClose,
   });
   return (
-    <ApiForm of={editing} submit="Save limits" cancel={onClose} reload={onClose}>
+    <ApiForm of={editing} submit={texts.saveLimits} cancel={onClose} reload={onClose}>
       {names.map(name => (
         <NumberInput
           key={name}
           label={labels[name]}
           description={meanings[name]}
-          placeholder="No limit"
+          placeholder={texts.noLimit}
           thousandSeparator=","
           min={1}
           allowDecimal={false}
