@@ -1,12 +1,15 @@
 /** Writing in the console: what somebody types is never lost, whatever the network, other people or other pages do. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { buildConsole } from '../scripts/console.ts';
 import type { Service } from '../src/app.ts';
 import { createDemo, type Demo } from '../src/services/demo.ts';
 import { type Ask, asker } from './support/api.ts';
 import { openBrowser, signIn, type Visit, visit } from './support/browser.ts';
 import { testService } from './support/database.ts';
+
+// Typing takes its time, and a busy machine more.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 let service: Service;
 let demo: Demo;
@@ -22,6 +25,7 @@ beforeAll(async () => {
   ask = asker(service.address, demo.key);
   browser = await openBrowser();
   visitor = await visit(browser, service.address);
+  visitor.context.setDefaultTimeout(30_000);
   page = visitor.page;
   await signIn(page, demo.signIn);
 });
@@ -69,7 +73,8 @@ test('what is typed into a layout while it is being saved stays, and is saved ne
   expect(await nameField().inputValue()).toBe('plain one, and more');
   await request.done();
   await button('Save').click();
-  await expect.poll(async () => (await ask({ path: `/api/o/demo/l/${id}/` })).body.name).toBe('plain one, and more');
+  const stored = async () => (await ask({ path: `/api/o/demo/l/${id}/` })).body.name;
+  await expect.poll(stored, { timeout: 30_000 }).toBe('plain one, and more');
 });
 
 test('a search box keeps every letter, however fast or slowly they come', async () => {
@@ -126,10 +131,10 @@ test('the preview follows the language that is being written', async () => {
 test('a layout is found by its name, and one that does not exist yet is begun with it', async () => {
   const id = await newLayout('default');
   await page.goto('/o/demo/layouts/default');
-  await expect.poll(() => nameField().inputValue()).toBe('default');
+  await expect.poll(() => nameField().inputValue(), { timeout: 30_000 }).toBe('default');
   await page.getByRole('button', { name: 'History' }).waitFor();
   await ask({ method: 'DELETE', path: `/api/o/demo/l/${id}/` });
   await page.goto('/o/demo/layouts/invoice');
-  await expect.poll(() => nameField().inputValue()).toBe('invoice');
+  await expect.poll(() => nameField().inputValue(), { timeout: 30_000 }).toBe('invoice');
   await button('Create').waitFor();
 });

@@ -3,6 +3,8 @@ import { Badge, Tooltip } from '@mantine/core';
 import { texts } from '../texts/common.ts';
 
 interface Look {
+  /** In badges. */
+  name?: string;
   /** Of Mantine's palette. */
   color: string;
   /** In charts and bars. */
@@ -12,22 +14,34 @@ interface Look {
 }
 
 export const deliveryLooks: Record<string, Look> = {
-  sent: { color: 'teal', fill: 'teal.7', meaning: texts.acceptedByTheProvider },
-  pending: { color: 'gray', fill: 'gray.4', meaning: texts.waitingToBeSent, moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: texts.beingSentToTheProvider, moving: true },
-  retrying: { color: 'yellow', fill: 'yellow.5', meaning: texts.failedWillBeTriedAgain, moving: true },
-  failed: { color: 'red', fill: 'red.7', meaning: texts.failedForGoodSeeTheReason },
-  unknown: { color: 'orange', fill: 'orange.5', meaning: texts.mayHaveBeenSentTheResponse },
-  suppressed: { color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurposeSeeThe },
-  cancelled: { color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
-  expired: { color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
+  sent: { name: texts.sent, color: 'teal', fill: 'teal.7', meaning: texts.acceptedByTheProvider },
+  pending: { name: texts.pending, color: 'gray', fill: 'gray.4', meaning: texts.waitingToBeSent, moving: true },
+  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.beingSentToTheProvider, moving: true },
+  retrying: {
+    name: texts.retrying,
+    color: 'yellow',
+    fill: 'yellow.5',
+    meaning: texts.failedWillBeTriedAgain,
+    moving: true,
+  },
+  failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.failedForGoodSeeTheReason },
+  unknown: { name: texts.unknown, color: 'orange', fill: 'orange.5', meaning: texts.mayHaveBeenSentTheResponse },
+  suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurposeSeeThe },
+  cancelled: { name: 'Cancelled', color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
+  expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
 export const occurrenceLooks: Record<string, Look> = {
-  accepted: { color: 'gray', fill: 'gray.5', meaning: texts.storedProcessingStartsSoon, moving: true },
-  expanding: { color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
-  completed: { color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
+  accepted: {
+    name: texts.accepted,
+    color: 'gray',
+    fill: 'gray.5',
+    meaning: texts.storedProcessingStartsSoon,
+    moving: true,
+  },
+  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
+  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
+  completed: { name: texts.completed, color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };
@@ -50,7 +64,7 @@ export const statusOrder = [
 ];
 
 export function StatusBadge({ status, looks = deliveryLooks }: { status: string; looks?: Record<string, Look> }) {
-  const { color, meaning, moving } = looks[status] ?? plain;
+  const { name, color, meaning, moving } = looks[status] ?? plain;
   const dot = `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
   return (
     <Tooltip label={meaning} disabled={!meaning}>
@@ -62,8 +76,13 @@ export function StatusBadge({ status, looks = deliveryLooks }: { status: string;
         leftSection={<span className={moving ? 'dot live' : 'dot'} style={{ '--dot': dot } as React.CSSProperties} />}
         style={{ cursor: 'inherit' }}
       >
-        {status}
+        {name ?? sentence(status)}
       </Badge>
     </Tooltip>
   );
+}
+
+/** `not sent` becomes `Not sent`. */
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

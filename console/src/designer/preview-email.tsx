@@ -9,13 +9,14 @@ import { ScaledFrame } from './scaled-frame.tsx';
 const wide = 680;
 const narrow = 360;
 const gap = 16;
+const bothFrom = 780;
 
 export function EmailPreview({ content }: { content: Message }) {
   const [chosen, setForm] = useState<string>();
   const { ref, width } = useElementSize();
   const room = width || 560;
-  // Beside each other on a phone, nothing could be read.
-  const form = chosen ?? (room < 480 ? 'narrow' : 'both');
+  // As large as there is room for: beside each other only where both can be read.
+  const form = chosen ?? (room < 480 ? 'narrow' : room < bothFrom ? 'wide' : 'both');
   const both = Math.min(1, (room - gap) / (wide + narrow));
   return (
     <Stack gap="sm">

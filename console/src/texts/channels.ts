@@ -146,4 +146,5 @@ export const texts = {
   duration: 'Duration',
   acceptedByTheProvider: 'Accepted by the provider',
   notSent: 'Not sent',
+  shownInTheConsole: 'Shown in the console.',
 };

@@ -45,6 +45,7 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       <SimpleGrid cols={{ base: 1, xs: slug ? 2 : 1, md: slug ? 3 : 1 }}>
         <TextInput
           label={texts.name}
+          description={slug ? texts.shownInTheConsole : undefined}
           withAsterisk
           maxLength={255}
           value={draft.name}
