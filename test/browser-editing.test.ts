@@ -95,7 +95,7 @@ test('a search box keeps every letter, however fast or slowly they come', async 
   await page.getByText('Ada Lovelace').waitFor();
 });
 
-test('an unsaved notification survives a visit to another page, and a reload', async () => {
+test('an unsaved notification survives a visit to another page, and says beside its fields what it lacks', async () => {
   const event = '/o/demo/p/shop/a/web/e/order-paid';
   await page.goto(`${event}/n/new`);
   await nameField().fill('half done');

@@ -1,7 +1,8 @@
 /** Deleting: what goes with it is shown first, and what still refers to it stands in the way. */
 import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useId } from 'react';
 import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
 import type { Deleted } from '../api-types.ts';
@@ -56,7 +57,8 @@ function Question({
 }: DeletionProps) {
   const queries = useQueryClient();
   const id = useId();
-  const [text, setText] = useState('');
+  const form = useForm({ initialValues: { text: '' } });
+  const { text } = form.values;
   const trial = useQuery({
     queryKey: ['deletion', id],
     queryFn: () => run({ dryRun: true }),
@@ -81,10 +83,9 @@ function Question({
   if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
   return (
     <form
-      onSubmit={event => {
-        event.preventDefault();
+      onSubmit={form.onSubmit(() => {
         if (!typed || text === typed) removal.mutate(undefined);
-      }}
+      })}
     >
       <Stack gap="sm">
         <Text size="sm">{texts.thisCannotBeUndoneItDeletes}</Text>
@@ -105,8 +106,7 @@ function Question({
         {typed && (
           <TextInput
             label={texts.typeToConfirm(typed)}
-            value={text}
-            onChange={event => setText(event.currentTarget.value)}
+            {...form.getInputProps('text')}
             autoComplete="off"
             data-autofocus
           />

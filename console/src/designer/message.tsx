@@ -13,6 +13,7 @@ import {
   TextInput,
   Tooltip,
 } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Section } from '../components/page.tsx';
@@ -234,7 +235,8 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
 
 function AddLocale({ add }: { add: (locale: string) => void }) {
   const [opened, setOpened] = useState(false);
-  const [tag, setTag] = useState('');
+  const form = useForm({ initialValues: { tag: '' } });
+  const { tag } = form.values;
   const locale = canonicalLocale(tag);
   return (
     <Popover opened={opened} onChange={setOpened} trapFocus shadow="md" width={230} keepMounted={false}>
@@ -251,19 +253,17 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
       </Popover.Target>
       <Popover.Dropdown>
         <form
-          onSubmit={event => {
-            event.preventDefault();
+          onSubmit={form.onSubmit(() => {
             if (!locale) return;
             add(locale);
-            setTag('');
+            form.reset();
             setOpened(false);
-          }}
+          })}
         >
           <TextInput
             label={texts.language}
             description={texts.forPeopleWithThisLanguageSuch}
-            value={tag}
-            onChange={event => setTag(event.currentTarget.value)}
+            {...form.getInputProps('tag')}
             error={tag !== '' && !locale ? texts.enterALanguageTagSuchAs : undefined}
             data-autofocus
           />

@@ -7,7 +7,7 @@ import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
-import { CountsBar, describe } from '../components/counts.tsx';
+import { CountsBar, totalOf } from '../components/counts.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
@@ -174,7 +174,7 @@ function Recent({ path }: { path: EventPath }) {
             head: texts.deliveries,
             width: '40%',
             cell: row =>
-              describe(row.counts) === 'no deliveries' ? (
+              totalOf(row.counts) === 0 ? (
                 <Text size="sm" c="dimmed">
                   {texts.none}
                 </Text>

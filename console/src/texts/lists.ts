@@ -61,7 +61,7 @@ export const texts = {
   mb: (value: Part) => `${value} MB`,
   stop: 'Stop',
   firstRowsOfTheFile: 'First rows of the file',
-  theFirstRows: 'The first rows',
+  theFirstRows: 'First rows',
   willBeAdded: 'will be added',
   alreadyMembers: 'already members',
   newPeople: 'new people',

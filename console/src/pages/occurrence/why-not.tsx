@@ -1,7 +1,7 @@
 /** Any person of whom somebody asks: what did they get, and if nothing, why? */
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
 import { api, take } from '../../api.ts';
 import { Section } from '../../components/page.tsx';
 import { Failure } from '../../components/states.tsx';
@@ -13,7 +13,7 @@ import { texts } from '../../texts/occurrences.ts';
 export function WhyNot({ identifier }: { identifier: string }) {
   const org = useOrg();
   const [{ why: user = '' }, setFilters] = useFilters(['why']);
-  const [typed, setTyped] = useState(user);
+  const form = useForm({ initialValues: { user } });
   const answer = useQuery({
     queryKey: [org, 'why', identifier, user],
     enabled: user !== '',
@@ -25,11 +25,11 @@ export function WhyNot({ identifier }: { identifier: string }) {
         }),
       ),
   });
-  const ask = (event: FormEvent) => {
-    event.preventDefault();
-    setFilters({ why: typed.trim() });
-    if (typed.trim() === user) void answer.refetch();
-  };
+  const ask = form.onSubmit(values => {
+    const wanted = values.user.trim();
+    setFilters({ why: wanted });
+    if (wanted === user) void answer.refetch();
+  });
 
   return (
     <Section title={texts.whyNot}>
@@ -40,10 +40,9 @@ export function WhyNot({ identifier }: { identifier: string }) {
             flex={1}
             aria-label={texts.usernameOrAddress}
             placeholder={texts.usernameOrAddress}
-            value={typed}
-            onChange={event => setTyped(event.currentTarget.value)}
+            {...form.getInputProps('user')}
           />
-          <Button type="submit" variant="default" disabled={!typed.trim()}>
+          <Button type="submit" variant="default" disabled={!form.values.user.trim()}>
             {texts.check}
           </Button>
         </Group>
