@@ -4,7 +4,11 @@
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { errorCodes } from '../src/core/errors.ts';
-import { type OpenApiDocument, typesOf } from './console-types.ts';
+import { typesOf } from './console-types.ts';
+
+interface OpenApiDocument {
+  paths: Record<string, Record<string, { security?: Record<string, string[]>[] }>>;
+}
 
 const root = new URL('../', import.meta.url);
 
@@ -18,9 +22,9 @@ export async function writeSdkTypes(): Promise<void> {
   });
   const known = Object.fromEntries(paths.filter(([, operations]) => Object.keys(operations).length > 0));
   const banner = '/** Generated from openapi.json by scripts/sdk-types.ts; never edited by hand. */';
-  const types = await typesOf({ ...document, paths: known }, banner);
+  const types = await typesOf(JSON.stringify({ ...document, paths: known }));
   const codes = errorCodes.map(code => `  | '${code}'`).join('\n');
-  await writeFile(new URL('sdk/client/src/api.ts', root), `${types}\nexport type ErrorCode =\n${codes};\n`);
+  await writeFile(new URL('sdk/client/src/api.ts', root), `${banner}\n${types}\nexport type ErrorCode =\n${codes};\n`);
 }
 
 if (import.meta.main) await writeSdkTypes();

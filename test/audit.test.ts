@@ -95,9 +95,7 @@ test('the log of one organization shows nothing of another', async () => {
 });
 
 test('secrets of channels are in no entry', async () => {
-  const providers = [
-    { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'u', password: 'hush-hush' },
-  ];
+  const providers = [{ use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test', user: 'u', password: 'hush-hush' }];
   const channels = [{ slug: 'sealed', name: 'Sealed', type: 'email', providers }];
   const organization = { slug: 'acme', name: 'Acme', channels };
   const applied = await ask({ method: 'POST', path: '/api/o/acme/configuration/apply/', body: { organization } });

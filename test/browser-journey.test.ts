@@ -58,7 +58,7 @@ describe('an operator', () => {
     await page.goto('/o/demo/channels/news-mail?test');
     await page.getByRole('dialog').getByLabel('To').fill('me@demo.test');
     await button('Send').click();
-    await page.getByText('The provider took it').waitFor();
+    await page.getByText('Accepted by the provider').waitFor();
   });
 
   test('creates an event and designs a notification for it, with a preview of what each would get', async () => {
@@ -70,7 +70,7 @@ describe('an operator', () => {
 
     await page.goto(`${event}/n/new`);
     await page.getByRole('textbox', { name: 'Name' }).fill('on its way');
-    await page.getByRole('checkbox', { name: 'A distribution list' }).check();
+    await page.getByRole('checkbox', { name: 'Distribution list' }).check();
     await page.getByRole('textbox', { name: 'Subject' }).click();
     await page.keyboard.press('Control+A');
     await page.keyboard.type('Parcel {{ parcel }} is on its way');
@@ -87,7 +87,7 @@ describe('an operator', () => {
     await page.goto(event);
     await button('Trigger').click();
     await button('Trigger now').click();
-    await page.getByText('See what becomes of it').click();
+    await page.getByText('View occurrence').click();
     await page.waitForURL(/\/occurrences\//);
     await page.getByText('completed').first().waitFor();
     await page.goto('/o/demo/sandbox');
@@ -101,10 +101,10 @@ describe('an operator', () => {
     const { body } = await api()({ path: '/api/o/demo/occurrence/?limit=1' });
     await page.goto(`/o/demo/occurrences/${body[0].identifier}`);
     await page.getByLabel('Username or address').fill('nobody@demo.test');
-    await button('Ask').click();
+    await button('Check').click();
     await page.getByText('not sent').first().waitFor();
     await page.getByLabel('Username or address').fill('ada@demo.test');
-    await button('Ask').click();
+    await button('Check').click();
     await page
       .getByText(/on its way · /)
       .first()
@@ -122,15 +122,12 @@ describe('an operator', () => {
     await page.goto(`/o/demo/p/shop/lists/${lists[0].id}/import`);
     const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from(rows.join('\n')) };
     await page.setInputFiles('input[type=file]', file);
-    await page.getByText('2. What the columns are').waitFor();
-    await button('Try without changing anything').click();
+    await page.getByText('2. Columns').waitFor();
+    await button('Check file').click();
     await page.getByText('4. Import').waitFor();
     await button(/^Import .* rows?$/).click();
-    await page.getByRole('link', { name: 'To the list' }).waitFor();
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      button('Download them as CSV').last().click(),
-    ]);
+    await page.getByRole('link', { name: 'Open list' }).waitFor();
+    const [download] = await Promise.all([page.waitForEvent('download'), button('Download as CSV').last().click()]);
     expect(await readFile(await download.path(), 'utf8')).toContain('nonsense');
     const { body: user } = await api()({ path: '/api/o/demo/u/ida@demo.test/' });
     expect(user.first_name).toBe('Ida');
@@ -144,11 +141,11 @@ describe('an operator', () => {
     await button('Create key').click();
     await page.getByText('Copy it now').waitFor();
     const key = /bf_\w+/.exec(await page.getByRole('dialog').innerText())![0];
-    await button('I have it').click();
+    await button("I've copied it").click();
     const trigger = () => asker(service.address, key)({ method: 'POST', path: demo.triggerPath, body: {} });
     expect((await trigger()).status).toBe(201);
 
-    await button(/More about nightly job/)
+    await button(/More actions for nightly job/)
       .first()
       .click();
     await page.getByRole('menuitem', { name: /Revoke/ }).click();

@@ -48,14 +48,14 @@ describe('a viewer', () => {
   test('sees on a phone how to begin, and nothing sticks out to the side', async () => {
     const { page } = await enter('viewer', { viewport: { width: 390, height: 844 } });
     await page.goto('/o/demo');
-    await page.getByText('Nothing has been triggered yet').waitFor();
+    await page.getByText('No occurrences yet').waitFor();
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
   });
 
   test('finds an event’s actions switched off, and gets a list as a file', async () => {
     const { page } = await enter('viewer');
     await page.goto(event);
-    await page.getByRole('button', { name: /^More for event/ }).click();
+    await page.getByRole('button', { name: /^More actions for event/ }).click();
     const items = page.getByRole('menuitem');
     await items.first().waitFor();
     for (const item of await items.all()) expect(await item.isDisabled()).toBe(true);
@@ -74,7 +74,7 @@ test('an editor renames an event, deactivates it, and activates it again', async
   const { page } = await enter('editor');
   await page.goto(event);
   const choose = async (name: string) => {
-    await page.getByRole('button', { name: /^More for event/ }).click();
+    await page.getByRole('button', { name: /^More actions for event/ }).click();
     await page.getByRole('menuitem', { name, exact: true }).click();
   };
   await choose('Rename');
@@ -82,10 +82,10 @@ test('an editor renames an event, deactivates it, and activates it again', async
   await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
   await page.getByRole('heading', { level: 1, name: 'Order is paid' }).waitFor();
   await choose('Deactivate');
-  await page.getByText('inactive', { exact: true }).waitFor();
+  await page.getByText('Inactive', { exact: true }).waitFor();
   expect((await trigger()).body).toMatchObject({ status: 400, code: 'event.inactive' });
   await choose('Activate');
-  await page.getByText('inactive', { exact: true }).waitFor({ state: 'detached' });
+  await page.getByText('Inactive', { exact: true }).waitFor({ state: 'detached' });
   expect((await trigger()).status).toBe(201);
 });
 
@@ -96,7 +96,7 @@ describe('an owner', () => {
     await page.goto('/o/demo/team');
     await page.getByLabel(`Role of ${email}`).first().click();
     await page.getByRole('option', { name: 'editor' }).click();
-    await page.getByText(`${email} is editor now.`).waitFor();
+    await page.getByText(`${email} is now editor.`).waitFor();
     const { body } = await ask({ path: '/api/o/demo/account/' });
     expect(body).toContainEqual(expect.objectContaining({ email, role: 'editor' }));
   });
@@ -137,15 +137,15 @@ test('limits are seen by everybody with what is used, and changed by an admin of
   await page.goto('/o/demo/settings');
   const { body } = await ask({ path: '/api/o/demo/limits/' });
   await page.getByText(`${body.used.users} of 5,000,000`).waitFor();
-  await page.getByText('Set by whoever runs this installation.').waitFor();
-  expect(await page.getByRole('button', { name: 'Change limits' }).count()).toBe(0);
+  await page.getByText('Set by the administrator of this installation.').waitFor();
+  expect(await page.getByRole('button', { name: 'Edit limits' }).count()).toBe(0);
 
   const visitor = await visit(browser, service.address);
   visitors.push(visitor);
   const { page: own } = visitor;
   await signIn(own, demo.signIn);
   await own.goto('/o/demo/settings');
-  await own.getByRole('button', { name: 'Change limits' }).click();
+  await own.getByRole('button', { name: 'Edit limits' }).click();
   await own.getByLabel('People').fill('100');
   await own.getByLabel('Stored messages').fill('');
   await own.getByRole('button', { name: 'Save limits' }).click();
@@ -157,7 +157,7 @@ test('limits are seen by everybody with what is used, and changed by an admin of
 test('an owner makes a key that works from one address only, within the days that keys may live', async () => {
   const { page } = await enter('owner');
   await page.goto('/o/demo/settings');
-  await page.getByLabel('Days that an API key may live').fill('60');
+  await page.getByLabel('Maximum key lifetime (days)').fill('60');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved.').waitFor();
   await page.goto('/o/demo/keys');

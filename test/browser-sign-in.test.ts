@@ -277,7 +277,7 @@ test('an owner requires two-factor authentication, and a member is led to set it
 
   await page.goto('/o/demo/settings');
   await page.getByRole('switch', { name: 'Require two-factor authentication' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Require it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Require' }).click();
   await page.getByText('Two-factor authentication is now required.').waitFor();
   await page.goto('/o/demo/team');
   await page
@@ -297,7 +297,7 @@ test('an owner requires two-factor authentication, and a member is led to set it
 
   await page.goto('/o/demo/settings');
   await page.getByRole('switch', { name: 'Require two-factor authentication' }).click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Stop requiring it' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Stop requiring' }).click();
   await page.getByText('Two-factor authentication is no longer required.').waitFor();
   await visitor.close();
 });
@@ -330,9 +330,9 @@ test('a forgotten password is reset by mail', async () => {
   await signIn(page, { ...person, password: 'a new, longer one' });
 
   await page.goto('/o/demo/team');
-  await button(page, 'Invite somebody').click();
+  await button(page, 'Invite member').click();
   await page.getByRole('dialog').getByLabel('Email').fill('friend@demo.test');
-  await page.getByRole('dialog').getByRole('button', { name: 'Invite' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create invite link' }).click();
   await page.getByText('We emailed an invite to friend@demo.test.').waitFor();
   await eventually(() => expect(smtp.mails.at(-1)!.to).toEqual(['friend@demo.test']));
   await visitor.close();

@@ -186,10 +186,7 @@ describe('a change', () => {
     const swap = (...providers: object[]) => ask({ method: 'PATCH', path: at, body: { providers } });
     const swapped = await swap({ ...other, rate: 25 }, { ...first, rate: 26 });
     expect(swapped.status, swapped.text).toBe(200);
-    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual([
-      'of-the-other',
-      'hush-hush',
-    ]);
+    expect([await storedPassword('pair', 0), await storedPassword('pair', 1)]).toEqual(['of-the-other', 'hush-hush']);
   });
 
   test('of two accounts of one server asks for their secrets again, rather than to mix them up', async () => {

@@ -106,6 +106,9 @@ describe('the content', () => {
       (await preview({ message: german, user, channels: ['texts'] })).previews[0].content.text;
     expect(await text()).toBe('Hallo Jane');
     expect(await text('JOE@acme.test')).toBe('Dear Joe:');
+    // Or in one that is asked for, whatever the reader's own is.
+    const spoken = await preview({ message: german, user: 'joe@acme.test', locale: 'de-AT', channels: ['texts'] });
+    expect(spoken.previews[0].content.text).toBe('Hallo Joe');
     expectProblem(await ask({ method: 'POST', path, body: { message, user: 'nobody@acme.test' } }), 400, undefined, [
       'user',
     ]);

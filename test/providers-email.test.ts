@@ -221,9 +221,7 @@ describe('on the wire', () => {
       ],
       ConfigurationSetName: 'set-1',
     });
-    expect(seen.headers.authorization).toBe(
-      sign(seen, 'AKIAEXAMPLEEXAMPLE', 'hush/hush+hush', 'eu-central-1'),
-    );
+    expect(seen.headers.authorization).toBe(sign(seen, 'AKIAEXAMPLEEXAMPLE', 'hush/hush+hush', 'eu-central-1'));
   });
 
   it('ses gets names in ASCII', async () => {
@@ -272,12 +270,7 @@ function sign({ method, path, headers, body }: Seen, key: string, secret: string
 }
 
 describe('settings', () => {
-  const endpoints = [
-    'https://api.test',
-    'http://127.0.0.1:80/base/',
-    'https://user:hush@api.test',
-    'ftp://api.test',
-  ];
+  const endpoints = ['https://api.test', 'http://127.0.0.1:80/base/', 'https://user:hush@api.test', 'ftp://api.test'];
   it.each(Object.entries(emailCases))('%s keeps its keys secret and its endpoint free of them', (_, suite) => {
     const { settings, secrets, provider } = suite as unknown as ComplianceCase;
     const given = settings('https://api.test') as Record<string, string>;

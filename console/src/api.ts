@@ -1,6 +1,7 @@
 /** The console's only way to the service: the public API, typed from openapi.json. */
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { Problem, paths } from './api-types.ts';
+import { texts } from './texts/common.ts';
 
 /** A refusal in the service's own words. */
 export class ApiError extends Error {
@@ -16,10 +17,10 @@ export class ApiError extends Error {
   readonly problem: Partial<Problem> & Record<string, unknown>;
 
   constructor(status: number, problem: Partial<Problem>, retryAfter?: number) {
-    super(sentence(problem.detail ?? problem.title ?? `The service answered ${status}.`));
+    super(sentence(problem.detail ?? problem.title ?? texts.theServiceRespondedWith(status)));
     this.status = status;
     this.code = problem.code ?? '';
-    this.title = problem.title ?? 'Something went wrong';
+    this.title = problem.title ?? texts.somethingWentWrong;
     this.requestId = problem.request_id;
     this.errors = problem.errors ?? {};
     this.retryAfter = retryAfter;
@@ -66,7 +67,7 @@ const session: Middleware = {
   },
   onError({ error }) {
     if (error instanceof DOMException) return;
-    return new Unreachable('The service cannot be reached. Is it running, and are you connected?');
+    return new Unreachable(texts.theServiceCannotBeReachedCheck);
   },
 };
 

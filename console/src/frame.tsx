@@ -13,6 +13,7 @@ import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.ts
 import { entryAt, navigation } from './nav.ts';
 import { lastOrganization, to, useOrg, useProject } from './places.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
+import { texts } from './texts/common.ts';
 
 const Palette = lazy(() => import('./components/palette.tsx'));
 const TwoFactor = lazy(async () => ({ default: (await import('./pages/account/two-factor.tsx')).TwoFactor }));
@@ -41,7 +42,7 @@ export default function Frame() {
   return (
     <AppShell header={{ height: 50 }} navbar={{ width: 216, breakpoint: 'sm', collapsed: { mobile: !opened } }}>
       <a href="#main" className="skip">
-        Skip to content
+        {texts.skipToContent}
       </a>
       <AppShell.Header bg="var(--ground)">
         <Group h="100%" px="md" gap="xs" wrap="nowrap">
@@ -50,13 +51,13 @@ export default function Frame() {
             onClick={toggle}
             hiddenFrom="sm"
             size="sm"
-            aria-label="Navigation"
+            aria-label={texts.navigation}
             aria-expanded={opened}
           />
           <UnstyledButton
             component={Link}
             to={organization ? to.overview(org) : '/'}
-            aria-label="Belfry, to the overview"
+            aria-label={texts.belfryGoToTheOverview}
           >
             <img src="/belfry.svg" alt="" width={24} height={24} style={{ display: 'block' }} />
           </UnstyledButton>
@@ -75,7 +76,7 @@ export default function Frame() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar bg="var(--ground)" p="xs" aria-label="Pages">
+      <AppShell.Navbar bg="var(--ground)" p="xs" aria-label={texts.pages}>
         {organization && (
           <Box hiddenFrom="sm" mb="xs">
             <ProjectSwitcher />
@@ -146,13 +147,13 @@ function SearchButton({ search }: { search: () => void }) {
         <Group gap={8} wrap="nowrap" c="dimmed">
           <IconSearch size={14} stroke={1.8} aria-hidden />
           <Text size="sm" flex={1} inherit>
-            Search
+            {texts.search}
           </Text>
           <Kbd size="xs">{mod} K</Kbd>
         </Group>
       </UnstyledButton>
-      <Tooltip label="Search">
-        <ActionIcon variant="subtle" color="gray" onClick={search} hiddenFrom="sm" aria-label="Search">
+      <Tooltip label={texts.search}>
+        <ActionIcon variant="subtle" color="gray" onClick={search} hiddenFrom="sm" aria-label={texts.search}>
           <IconSearch size={18} stroke={1.6} />
         </ActionIcon>
       </Tooltip>
@@ -163,10 +164,7 @@ function SearchButton({ search }: { search: () => void }) {
 /** Where an organization requires what the account does not have yet. */
 function RequiredTwoFactor({ name }: { name: string }) {
   return (
-    <Page
-      title="Set up two-factor authentication"
-      description={`${name} requires two-factor authentication. Add an authenticator app or a passkey to continue.`}
-    >
+    <Page title={texts.setUpTwoFactorAuthentication} description={texts.requiresTwoFactorAuthenticationAddAn(name)}>
       <Box maw={640}>
         <Suspense fallback={<Waiting />}>
           <TwoFactor />
@@ -179,10 +177,7 @@ function RequiredTwoFactor({ name }: { name: string }) {
 function NoAccess({ org }: { org: string }) {
   const { organizations } = useSession();
   return (
-    <Page
-      title={`There is no organization ${org} for you`}
-      description="It does not exist, or your account is not a member of it."
-    >
+    <Page title={texts.noAccessTo(org)} description={texts.theOrganizationDoesNotExistOr}>
       {organizations.map(({ slug, name }) => (
         <div key={slug}>
           <Anchor component={Link} to={to.overview(slug)}>

@@ -15,6 +15,7 @@ import {
   IconUsersGroup,
 } from '@tabler/icons-react';
 import { to } from './places.ts';
+import { texts } from './texts/common.ts';
 
 export interface NavEntry {
   label: string;
@@ -30,33 +31,45 @@ export interface NavEntry {
 export const navigation: { title?: string; entries: NavEntry[] }[] = [
   {
     entries: [
-      { label: 'Overview', icon: IconActivityHeartbeat, permission: 'occurrence:read', path: to.overview, key: 'o' },
-      { label: 'Occurrences', icon: IconBellRinging, permission: 'occurrence:read', path: to.occurrences, key: 'c' },
+      {
+        label: texts.overview,
+        icon: IconActivityHeartbeat,
+        permission: 'occurrence:read',
+        path: to.overview,
+        key: 'o',
+      },
+      {
+        label: texts.occurrences,
+        icon: IconBellRinging,
+        permission: 'occurrence:read',
+        path: to.occurrences,
+        key: 'c',
+      },
     ],
   },
   {
-    title: 'Sending',
+    title: texts.sending,
     entries: [
-      { label: 'Events', icon: IconBolt, permission: 'event:list', path: to.events, key: 'e' },
-      { label: 'Layouts', icon: IconLayout, permission: 'template:read', path: to.layouts, key: 'y' },
-      { label: 'Channels', icon: IconSend, permission: 'channel:read', path: to.channels, key: 'h' },
-      { label: 'Sandbox mailbox', icon: IconMailbox, permission: 'occurrence:read', path: to.sandbox, key: 'm' },
+      { label: texts.events, icon: IconBolt, permission: 'event:list', path: to.events, key: 'e' },
+      { label: texts.layouts, icon: IconLayout, permission: 'template:read', path: to.layouts, key: 'y' },
+      { label: texts.channels, icon: IconSend, permission: 'channel:read', path: to.channels, key: 'h' },
+      { label: texts.sandboxMailbox, icon: IconMailbox, permission: 'occurrence:read', path: to.sandbox, key: 'm' },
     ],
   },
   {
-    title: 'Audience',
+    title: texts.audience,
     entries: [
-      { label: 'People', icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
-      { label: 'Lists', icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
+      { label: texts.people, icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
+      { label: texts.lists, icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
     ],
   },
   {
-    title: 'Organization',
+    title: texts.organization,
     entries: [
-      { label: 'Keys', icon: IconKey, permission: 'key:read', path: to.keys, key: 'k' },
-      { label: 'Audit log', icon: IconHistory, permission: 'audit:read', path: to.audit, key: 'a' },
-      { label: 'Team', icon: IconUsersGroup, permission: 'account:read', path: to.team, key: 't' },
-      { label: 'Settings', icon: IconSettings, permission: 'organization:read', path: to.settings, key: 's' },
+      { label: texts.keys, icon: IconKey, permission: 'key:read', path: to.keys, key: 'k' },
+      { label: texts.auditLog, icon: IconHistory, permission: 'audit:read', path: to.audit, key: 'a' },
+      { label: texts.team, icon: IconUsersGroup, permission: 'account:read', path: to.team, key: 't' },
+      { label: texts.settings, icon: IconSettings, permission: 'organization:read', path: to.settings, key: 's' },
     ],
   },
 ];

@@ -7,6 +7,7 @@ import {
   startRegistration,
   WebAuthnError,
 } from '@simplewebauthn/browser';
+import { texts } from './texts/account.ts';
 
 export function supportsPasskeys(): boolean {
   const isAddress = /^[\d.]+$|^\[/.test(location.hostname);
@@ -17,11 +18,9 @@ export function supportsPasskeys(): boolean {
 export function passkeyObstacle(): string | undefined {
   if (supportsPasskeys()) return undefined;
   if (/^127\.|^\[::1\]$/.test(location.hostname)) {
-    return `Passkeys need a host name. Open the console at ${location.origin.replace(location.hostname, 'localhost')} to add one.`;
+    return texts.passkeysNeedAHostNameOpen(location.origin.replace(location.hostname, 'localhost'));
   }
-  return window.isSecureContext
-    ? 'This browser, or the address of this console, does not support passkeys.'
-    : 'Passkeys need HTTPS and a host name.';
+  return window.isSecureContext ? texts.thisBrowserOrTheAddressOf : texts.passkeysNeedHttpsAndAHost;
 }
 
 async function ceremony<T>(run: () => Promise<T>): Promise<T> {
@@ -34,10 +33,10 @@ async function ceremony<T>(run: () => Promise<T>): Promise<T> {
 
 function explain(error: unknown): string {
   if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED') {
-    return 'This device already has a passkey for your account.';
+    return texts.thisDeviceAlreadyHasAPasskey;
   }
   const { name, message } = error as Error;
-  if (name === 'NotAllowedError' || name === 'AbortError') return 'The passkey request was cancelled or timed out.';
+  if (name === 'NotAllowedError' || name === 'AbortError') return texts.thePasskeyRequestWasCancelledOr;
   return message;
 }
 

@@ -1,11 +1,14 @@
 /** Every address of the console. A page is loaded when it is first opened; what it is called is in places.ts. */
-import { Text } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
 import { createBrowserRouter, Navigate, Outlet } from 'react-router';
 import { Front } from './components/front.tsx';
 import { NotFound, RouteError } from './components/route-error.tsx';
 import { Waiting } from './components/states.tsx';
 import { lastOrganization, to } from './places.ts';
 import { RequireSession, useSession } from './session.tsx';
+import { texts } from './texts/common.ts';
+import { NewOrganization } from './welcome/new-organization.tsx';
 
 type Module = { default: React.ComponentType };
 const page = (load: () => Promise<Module>) => async () => ({ Component: (await load()).default });
@@ -76,15 +79,24 @@ export const router = createBrowserRouter([
 
 /** The organization that was looked at last, else the first. */
 function Start() {
-  const { organizations } = useSession();
+  const { account, organizations } = useSession();
+  const [creating, setCreating] = useState(false);
   const last = localStorage.getItem(lastOrganization);
   const organization = organizations.find(({ slug }) => slug === last) ?? organizations[0];
   if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
   return (
-    <Front title="No organization yet">
-      <Text size="sm">
-        You are signed in, but a member of no organization. Ask somebody who is an owner or admin of one to invite you.
-      </Text>
+    <Front title={texts.noOrganizationYet}>
+      {account.admin ? (
+        <Stack gap="sm">
+          <Text size="sm">{texts.createAnOrganizationToGetStarted}</Text>
+          <Button fullWidth onClick={() => setCreating(true)}>
+            {texts.newOrganization}
+          </Button>
+          {creating && <NewOrganization close={() => setCreating(false)} />}
+        </Stack>
+      ) : (
+        <Text size="sm">{texts.youAreNotAMemberOf}</Text>
+      )}
     </Front>
   );
 }

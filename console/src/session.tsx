@@ -5,6 +5,7 @@ import { useLocation, useNavigate, useParams } from 'react-router';
 import { ApiError, api, setCsrfToken, take, whenSignedOut } from './api.ts';
 import type { Session } from './api-types.ts';
 import { FullPage, Waiting } from './components/states.tsx';
+import { texts } from './texts/common.ts';
 
 const SessionContext = createContext<Session | null>(null);
 
@@ -44,7 +45,7 @@ export function RequireSession({ children }: { children: ReactNode }) {
 
   if (data && !missing) return <SessionContext value={data}>{children}</SessionContext>;
   if (error && !missing) return <FullPage error={error} retry={() => void refetch()} />;
-  return <Waiting label="Opening the console" />;
+  return <Waiting label={texts.loadingTheConsole} />;
 }
 
 export function useSession(): Session {
@@ -70,5 +71,5 @@ export function useRefusal(): (permission: string) => string | undefined {
   const can = useCan();
   const role = useOrganization()?.role;
   return permission =>
-    can(permission) ? undefined : `Your role${role ? ` (${role})` : ''} does not allow this: it needs ${permission}.`;
+    can(permission) ? undefined : texts.yourRoleDoesNotAllowThis(role ? ` (${role})` : '', permission);
 }

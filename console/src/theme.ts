@@ -90,6 +90,7 @@ export const theme = createTheme({
         closeButtonProps: { 'aria-label': 'Close' },
         attributes: { header: { role: 'none' } },
       },
+      styles: { title: { fontWeight: 600 } },
     }),
     Drawer: Drawer.extend({
       defaultProps: {
@@ -98,6 +99,7 @@ export const theme = createTheme({
         closeButtonProps: { 'aria-label': 'Close' },
         attributes: { header: { role: 'none' } },
       },
+      styles: { title: { fontWeight: 600 } },
     }),
     Tooltip: Tooltip.extend({ defaultProps: { openDelay: 250, events: { hover: true, focus: true, touch: true } } }),
   },

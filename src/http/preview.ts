@@ -25,6 +25,9 @@ const PreviewRequest = Type.Unsafe<Draft>(
       user: Type.Optional(
         Type.String({ maxLength: limits.email, description: 'Username of the reader. Absent: the first user.' }),
       ),
+      locale: Type.Optional(
+        Type.String({ minLength: 1, maxLength: limits.locale, description: 'Language tag. Absent: the reader’s own.' }),
+      ),
       channels: Type.Optional(
         Type.Array(Type.String({ maxLength: limits.slug }), {
           maxItems: 100,

@@ -36,6 +36,8 @@ export interface Draft {
   users?: string;
   /** Username of the one to write to. */
   user?: string;
+  /** In place of the reader's own. */
+  locale?: string;
   /** Slugs or types. */
   channels?: string[];
   /** The body of a layout that is a draft too. */
@@ -81,7 +83,8 @@ export async function previewDraft(
   const plan = await deps.plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
   const usable = await deps.plans.listUsable(organization.id, project.id);
-  const person = await findReader(deps, organization.id, draft.user, mayReadUsers);
+  const reader = await findReader(deps, organization.id, draft.user, mayReadUsers);
+  const person = draft.locale === undefined ? reader : { ...reader, locale: draft.locale };
   const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
   const check = await deps.rendering.checkerOf(organization.id, textsOf(draft));
   const errors = findMistakes(draft, usable, isKnown, check);

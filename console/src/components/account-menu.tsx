@@ -1,27 +1,16 @@
 import { ActionIcon, Menu, Text } from '@mantine/core';
 import { IconBook2, IconKeyboard, IconLogout, IconUser, IconUserCircle } from '@tabler/icons-react';
-import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from 'react-router';
-import { api } from '../api.ts';
+import { Link } from 'react-router';
 import { to } from '../places.ts';
 import { useOrganization, useSession } from '../session.tsx';
-import { tellFailure } from './actions.tsx';
+import { texts } from '../texts/common.ts';
 import { openShortcutHelp } from './shortcuts.tsx';
+import { useSignOut } from './use-sign-out.ts';
 
 export function AccountMenu() {
   const { account } = useSession();
   const organization = useOrganization();
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const signOut = async () => {
-    try {
-      await api.DELETE('/api/session/');
-      queries.clear();
-      navigate('/sign-in', { replace: true });
-    } catch (error) {
-      tellFailure(error);
-    }
-  };
+  const signOut = useSignOut();
   return (
     <Menu position="bottom-end" width={220} shadow="md" keepMounted={false}>
       <Menu.Target>
@@ -45,18 +34,18 @@ export function AccountMenu() {
             to={to.account(organization.slug)}
             leftSection={<IconUser size={15} stroke={1.6} />}
           >
-            Your account
+            {texts.yourAccount}
           </Menu.Item>
         )}
         <Menu.Item leftSection={<IconKeyboard size={15} stroke={1.6} />} onClick={openShortcutHelp}>
-          Keyboard shortcuts
+          {texts.keyboardShortcuts}
         </Menu.Item>
         <Menu.Item leftSection={<IconBook2 size={15} stroke={1.6} />} component="a" href="/docs">
-          API reference
+          {texts.apiReference}
         </Menu.Item>
         <Menu.Divider />
         <Menu.Item leftSection={<IconLogout size={15} stroke={1.6} />} onClick={() => void signOut()}>
-          Sign out
+          {texts.signOut}
         </Menu.Item>
       </Menu.Dropdown>
     </Menu>

@@ -5,6 +5,7 @@ import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-quer
 import type { MouseEventHandler, ReactNode } from 'react';
 import { ApiError, Cancelled, explain } from '../api.ts';
 import { useRefusal } from '../session.tsx';
+import { texts } from '../texts/common.ts';
 
 interface GuardedButtonProps extends ButtonProps {
   /** What the role must have. */
@@ -36,8 +37,8 @@ export function tellFailure(error: unknown): void {
   if (error instanceof Cancelled) return;
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   notifications.show({
-    title: error instanceof ApiError ? error.title : 'This did not work',
-    message: requestId ? `${explain(error)} (request ${requestId})` : explain(error),
+    title: error instanceof ApiError ? error.title : texts.somethingWentWrong,
+    message: requestId ? texts.request(explain(error), requestId) : explain(error),
     color: 'red',
     withBorder: true,
     autoClose: 10_000,

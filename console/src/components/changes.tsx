@@ -1,5 +1,6 @@
 /** Before and after, field by field: what went is struck, what came is marked. */
 import { Box, Table, Text } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 
 export function Changes({ before, after }: { before: unknown; after: unknown }) {
   const fields = fieldsOf(before, after);
@@ -8,14 +9,14 @@ export function Changes({ before, after }: { before: unknown; after: unknown }) 
   return (
     <Box style={{ overflowX: 'auto' }} mt="sm">
       <Table className="table" verticalSpacing={6}>
-        <caption hidden>What changed</caption>
+        <caption hidden>{texts.changes}</caption>
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col" w={160}>
-              Field
+              {texts.field}
             </Table.Th>
-            {before !== null && <Table.Th scope="col">Before</Table.Th>}
-            {after !== null && <Table.Th scope="col">{both ? 'After' : 'Value'}</Table.Th>}
+            {before !== null && <Table.Th scope="col">{texts.before}</Table.Th>}
+            {after !== null && <Table.Th scope="col">{both ? texts.after : texts.value}</Table.Th>}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -1,10 +1,9 @@
 /** Asks for the password again where the service wants a recent proof of who somebody is, and then goes on. */
-import { Button, PasswordInput, Stack, Text } from '@mantine/core';
+import { PasswordInput, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
-import { useState } from 'react';
 import { ApiError, api, Cancelled, take } from '../api.ts';
-import { useAction } from './actions.tsx';
-import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
+import { texts } from '../texts/account.ts';
+import { ApiForm, useApiForm } from './api-form.tsx';
 
 export async function withConfirmation<T>(run: () => Promise<T>): Promise<T> {
   try {
@@ -19,11 +18,7 @@ export async function withConfirmation<T>(run: () => Promise<T>): Promise<T> {
 function askPassword(): Promise<void> {
   return new Promise((resolve, reject) => {
     const id = modals.open({
-      title: (
-        <Text component="span" fw={600}>
-          Confirm it’s you
-        </Text>
-      ),
+      title: texts.confirmItsYou,
       children: (
         <ConfirmForm
           done={() => {
@@ -39,44 +34,25 @@ function askPassword(): Promise<void> {
 }
 
 function ConfirmForm({ done, cancel }: { done: () => void; cancel: () => void }) {
-  const [password, setPassword] = useState('');
-  const confirm = useAction({
-    run: () => take(api.POST('/api/session/confirm/', { body: { password } })),
+  const confirming = useApiForm({
+    initialValues: { password: '' },
+    run: body => take(api.POST('/api/session/confirm/', { body })),
     onDone: done,
-    quiet: true,
   });
+  const { form } = confirming;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        confirm.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <Text size="sm">Enter your password to change how you sign in.</Text>
-        <PasswordInput
-          label="Password"
-          autoComplete="current-password"
-          value={password}
-          error={fieldErrors(confirm.error).password}
-          onChange={event => setPassword(event.currentTarget.value)}
-          visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
-          data-autofocus
-        />
-        <FormFailure error={confirm.error} shown={['password']} />
-        <Text size="xs" c="dimmed">
-          If you sign in with single sign-on and have no password, sign out and sign in again instead.
-        </Text>
-        <FormButtons>
-          <Button variant="default" onClick={cancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={confirm.isPending} disabled={password === ''}>
-            Confirm
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <ApiForm of={confirming} submit={texts.confirm} cancel={cancel} isDisabled={form.values.password === ''}>
+      <Text size="sm">{texts.enterYourPasswordToChangeHow}</Text>
+      <PasswordInput
+        label={texts.password}
+        autoComplete="current-password"
+        visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
+        data-autofocus
+        {...form.getInputProps('password')}
+      />
+      <Text size="xs" c="dimmed">
+        {texts.ifYouSignInWithSingle}
+      </Text>
+    </ApiForm>
   );
 }

@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import type { ReactNode } from 'react';
+import { texts } from '../texts/common.ts';
 
 interface Question {
   title: string;
@@ -14,17 +15,13 @@ interface Question {
 export function confirm({ title, children, action, danger = false }: Question): Promise<boolean> {
   return new Promise(resolve => {
     modals.openConfirmModal({
-      title: (
-        <Text component="span" fw={600}>
-          {title}
-        </Text>
-      ),
+      title,
       children: (
         <Text component="div" size="sm">
           {children}
         </Text>
       ),
-      labels: { confirm: action, cancel: 'Go back' },
+      labels: { confirm: action, cancel: texts.cancel },
       confirmProps: danger ? { color: 'red.8' } : {},
       onConfirm: () => resolve(true),
       onCancel: () => resolve(false),

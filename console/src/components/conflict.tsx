@@ -1,5 +1,6 @@
 /** Somebody else saved the same thing meanwhile: theirs or mine. */
 import { Button, Group, Modal, Text } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 
 interface ConflictProps {
   noun: string;
@@ -11,20 +12,19 @@ interface ConflictProps {
 
 export function Conflict({ noun, opened, close, reload, overwrite }: ConflictProps) {
   return (
-    <Modal opened={opened} onClose={close} title="Somebody else was faster">
+    <Modal opened={opened} onClose={close} title={texts.someoneElseSavedChanges}>
       <Text size="sm" mb="md">
-        The {noun} was changed after you opened it, so nothing was saved. Take theirs and lose what you typed, or save
-        yours over it. Older versions of a message stay in its history either way.
+        {texts.thisChangedAfterYouOpenedIt(noun)}
       </Text>
       <Group justify="flex-end">
         <Button variant="subtle" color="gray" onClick={close}>
-          Keep editing
+          {texts.keepEditing}
         </Button>
         <Button variant="default" onClick={reload}>
-          Take theirs
+          {texts.loadLatest}
         </Button>
         <Button color="red.8" onClick={overwrite}>
-          Save mine over it
+          {texts.overwrite}
         </Button>
       </Group>
     </Modal>

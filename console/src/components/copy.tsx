@@ -1,13 +1,14 @@
 /** Text that is there to be copied. */
 import { ActionIcon, Box, CopyButton, Group, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
+import { texts } from '../texts/common.ts';
 
 export function CopyIcon({ value, label }: { value: string; label: string }) {
   return (
     <CopyButton value={value} timeout={1_500}>
       {({ copied, copy }) => (
-        <Tooltip label={copied ? 'Copied' : label}>
-          <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={copied ? 'Copied' : label}>
+        <Tooltip label={copied ? texts.copied : label}>
+          <ActionIcon variant="subtle" color="gray" size="sm" onClick={copy} aria-label={copied ? texts.copied : label}>
             {copied ? <IconCheck size={14} stroke={1.8} /> : <IconCopy size={14} stroke={1.6} />}
           </ActionIcon>
         </Tooltip>
@@ -17,7 +18,7 @@ export function CopyIcon({ value, label }: { value: string; label: string }) {
 }
 
 /** An identifier, an address: in one line, with its button. */
-export function CopyText({ value, label = 'Copy' }: { value: string; label?: string }) {
+export function CopyText({ value, label = texts.copy }: { value: string; label?: string }) {
   return (
     <Group component="span" gap={4} wrap="nowrap" display="inline-flex" maw="100%">
       <span className="mono" style={{ overflow: 'hidden', textOverflow: 'ellipsis' }}>
@@ -29,7 +30,7 @@ export function CopyText({ value, label = 'Copy' }: { value: string; label?: str
 }
 
 /** A command line, a piece of code; its button stands beside what scrolls, and hides nothing. */
-export function CopyBlock({ value, label = 'Copy' }: { value: string; label?: string }) {
+export function CopyBlock({ value, label = texts.copy }: { value: string; label?: string }) {
   return (
     <Group className="card" gap={0} wrap="nowrap" align="flex-start" ta="left">
       <Box

@@ -1,5 +1,6 @@
 /** How many deliveries stand where: a bar in the colours of the statuses, and the numbers. */
 import { Box, Group, Text, Tooltip } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 import { lookOf, statusOrder } from './status.tsx';
 
 export type Counts = Partial<Record<string, number>>;
@@ -30,7 +31,7 @@ export function fillOf(status: string): string {
 
 export function describe(counts: Counts): string {
   const entries = entriesOf(counts);
-  return entries.length > 0 ? entries.map(([status, n]) => `${count(n)} ${status}`).join(', ') : 'no deliveries';
+  return entries.length > 0 ? entries.map(([status, n]) => `${count(n)} ${status}`).join(', ') : texts.noDeliveries;
 }
 
 /** Grows by its height alone; never says more than `describe`. */

@@ -3,6 +3,7 @@ import { Box, Button, Center, Skeleton, Table, VisuallyHidden } from '@mantine/c
 import { useIntersection } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
+import { texts } from '../texts/common.ts';
 import { Failure } from './states.tsx';
 import type { List } from './use-list.ts';
 
@@ -85,7 +86,7 @@ export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byH
       {hasMore && (
         <Center ref={ref} py="sm">
           <Button variant="subtle" loading={loadingMore} onClick={() => loadMore?.()}>
-            Load more
+            {texts.loadMore}
           </Button>
         </Center>
       )}

@@ -1,11 +1,13 @@
 /** Deleting: what goes with it is shown first, and what still refers to it stands in the way. */
 import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useId } from 'react';
 import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
 import type { Deleted } from '../api-types.ts';
 import { useOrg } from '../places.ts';
+import { texts } from '../texts/common.ts';
 import { useAction } from './actions.tsx';
 import { FormFailure } from './form.tsx';
 import { Failure, Waiting } from './states.tsx';
@@ -29,15 +31,7 @@ interface DeletionProps {
 
 export function Deletion(props: DeletionProps) {
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title={
-        <Text component="span" fw={600}>
-          Delete {props.what}?
-        </Text>
-      }
-    >
+    <Modal opened={props.opened} onClose={props.onClose} title={texts.deleteWord(props.what)}>
       {props.opened && <Question {...props} />}
     </Modal>
   );
@@ -63,7 +57,8 @@ function Question({
 }: DeletionProps) {
   const queries = useQueryClient();
   const id = useId();
-  const [text, setText] = useState('');
+  const form = useForm({ initialValues: { text: '' } });
+  const { text } = form.values;
   const trial = useQuery({
     queryKey: ['deletion', id],
     queryFn: () => run({ dryRun: true }),
@@ -72,7 +67,7 @@ function Question({
   });
   const removal = useAction({
     run: () => run({ dryRun: false }),
-    done: `Deleted ${what}.`,
+    done: texts.deleted(what),
     refresh: leaves ? [] : refresh,
     quiet: true,
     onDone: () => {
@@ -83,18 +78,17 @@ function Question({
   });
   const typed = typeof toType === 'function' ? toType(trial.data?.deleted ?? {}) : toType;
   const uses = usesOf(trial.error) ?? usesOf(removal.error);
-  if (trial.isPending) return <Waiting label="Looking what goes with it" />;
+  if (trial.isPending) return <Waiting label={texts.checkingWhatWillBeDeleted} />;
   if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;
   if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
   return (
     <form
-      onSubmit={event => {
-        event.preventDefault();
+      onSubmit={form.onSubmit(() => {
         if (!typed || text === typed) removal.mutate(undefined);
-      }}
+      })}
     >
       <Stack gap="sm">
-        <Text size="sm">This cannot be taken back. Gone will be:</Text>
+        <Text size="sm">{texts.thisCannotBeUndoneItDeletes}</Text>
         <List size="sm">
           {Object.entries(trial.data?.deleted ?? {})
             .filter(([, count]) => count > 0)
@@ -111,9 +105,8 @@ function Question({
         )}
         {typed && (
           <TextInput
-            label={`Type ${typed} to confirm`}
-            value={text}
-            onChange={event => setText(event.currentTarget.value)}
+            label={texts.typeToConfirm(typed)}
+            {...form.getInputProps('text')}
             autoComplete="off"
             data-autofocus
           />
@@ -121,7 +114,7 @@ function Question({
         <FormFailure error={removal.error} />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Go back
+            {texts.cancel}
           </Button>
           <Button
             type="submit"
@@ -129,7 +122,7 @@ function Question({
             loading={removal.isPending}
             disabled={typed !== undefined && text !== typed}
           >
-            Delete
+            {texts.deleteWord2}
           </Button>
         </Group>
       </Stack>
@@ -141,10 +134,8 @@ function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: 
   const org = useOrg();
   return (
     <Stack gap="sm">
-      <Alert color="yellow" title="It is still in use">
-        <Text size="sm">
-          {what.charAt(0).toUpperCase() + what.slice(1)} cannot be deleted while these refer to it. Change them first.
-        </Text>
+      <Alert color="yellow" title={texts.stillInUse}>
+        <Text size="sm">{texts.cannotBeDeletedWhileItIs(what.charAt(0).toUpperCase() + what.slice(1))}</Text>
       </Alert>
       {Object.entries(uses).map(([noun, those]) => (
         <div key={noun}>
@@ -166,7 +157,7 @@ function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: 
       ))}
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose}>
-          Close
+          {texts.close}
         </Button>
       </Group>
     </Stack>

@@ -2,11 +2,12 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { ApiError, Cancelled, explain } from '../api.ts';
+import { texts } from '../texts/common.ts';
 
 /** Field to its first mistake, in a sentence's form; the fields of what is nested are joined by slashes. */
 export function fieldErrors(error: unknown): Record<string, string> {
   if (!(error instanceof ApiError)) return {};
-  return Object.fromEntries(Object.entries(error.errors).map(([field, [first = 'is invalid']]) => [field, first]));
+  return Object.fromEntries(Object.entries(error.errors).map(([field, [first = texts.isInvalid]]) => [field, first]));
 }
 
 /** The mistakes below one field: `providers/0/host` is `host` below `providers/0`. */
@@ -37,13 +38,11 @@ export function FormFailure({
   if (!error || error instanceof Cancelled) return null;
   if (isStale(error)) {
     return (
-      <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title="Somebody changed this meanwhile" role="alert">
-        <Text size="sm">
-          Nothing was saved, so that their change is not lost. Look at what is there now, then make yours again.
-        </Text>
+      <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title={texts.someoneElseSavedChanges} role="alert">
+        <Text size="sm">{texts.yourChangesWereNotSavedReload}</Text>
         {reload && (
           <Button mt="xs" variant="default" onClick={reload}>
-            Reload
+            {texts.reload}
           </Button>
         )}
       </Alert>
@@ -56,7 +55,7 @@ export function FormFailure({
     <Alert color="red" icon={<IconAlertTriangle size={18} />} role="alert" title={titleOf(error)}>
       <Text size="sm" component="div">
         {mistakes.length === 0 && explain(error)}
-        {mistakes.length > 0 && elsewhere.length === 0 && 'See the fields marked above.'}
+        {mistakes.length > 0 && elsewhere.length === 0 && texts.checkTheFieldsMarkedAbove}
         {elsewhere.map(([field, message]) => (
           <div key={field}>
             <Code>{field}</Code> {message}
@@ -65,7 +64,7 @@ export function FormFailure({
       </Text>
       {requestId && mistakes.length === 0 && (
         <Text size="xs" c="dimmed" mt={4}>
-          Request {requestId}
+          {texts.request2(requestId)}
         </Text>
       )}
     </Alert>
@@ -73,7 +72,7 @@ export function FormFailure({
 }
 
 function titleOf(error: unknown): string {
-  return error instanceof ApiError ? error.title : 'This did not work';
+  return error instanceof ApiError ? error.title : texts.somethingWentWrong;
 }
 
 export function FormButtons({ children }: { children: React.ReactNode }) {

@@ -2,11 +2,12 @@
 import { Alert, Box, Center, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api.ts';
+import { texts } from '../texts/account.ts';
 
 export function Front({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
   return (
     <Center component="main" mih="100vh" p="md">
-      <title>{`${title} · Belfry`}</title>
+      <title>{texts.belfry(title)}</title>
       <Stack w="100%" maw={360} gap="lg">
         <Stack gap={6} align="center" ta="center">
           <img src="/belfry.svg" alt="" width={40} height={40} />
@@ -35,7 +36,7 @@ export function FormError({ error }: { error: unknown }) {
     <Alert color="red" variant="light" role="alert" p="xs">
       <Text size="sm" c="var(--mantine-color-text)">
         {explain(error)}
-        {requestId && ` (request ${requestId})`}
+        {requestId && texts.request(requestId)}
       </Text>
     </Alert>
   );

@@ -3,6 +3,7 @@ import { Badge, Box, Button, Drawer, Group, Skeleton, Stack, Text, UnstyledButto
 import { useMediaQuery } from '@mantine/hooks';
 import { type QueryKey, useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
+import { texts } from '../texts/common.ts';
 import { GuardedButton } from './actions.tsx';
 import { Empty, Failure } from './states.tsx';
 import { TimeAgo } from './time.tsx';
@@ -48,7 +49,7 @@ export function History<Version>(props: HistoryProps<Version>) {
       {list.error && <Failure error={list.error} retry={list.retry} />}
       {list.loading && <Skeleton height={240} />}
       <Group align="flex-start" gap="lg" wrap={roomy ? 'nowrap' : 'wrap'}>
-        <Stack gap={4} w={roomy ? 200 : '100%'} role="group" aria-label="Versions">
+        <Stack gap={4} w={roomy ? 200 : '100%'} role="group" aria-label={texts.versions}>
           {list.rows.map(row => (
             <UnstyledButton
               key={row.version}
@@ -59,11 +60,11 @@ export function History<Version>(props: HistoryProps<Version>) {
               <Box miw={0}>
                 <Group gap={6}>
                   <Text size="sm" fw={500}>
-                    Version {row.version}
+                    {texts.version(row.version)}
                   </Text>
                   {row.current && (
                     <Badge variant="default" tt="none" size="sm">
-                      current
+                      {texts.current}
                     </Badge>
                   )}
                 </Group>
@@ -76,7 +77,7 @@ export function History<Version>(props: HistoryProps<Version>) {
           ))}
           {list.hasMore && (
             <Button variant="subtle" loading={list.loadingMore} onClick={list.loadMore}>
-              Older ones
+              {texts.loadOlderVersions}
             </Button>
           )}
         </Stack>
@@ -86,7 +87,7 @@ export function History<Version>(props: HistoryProps<Version>) {
             <Stack gap="sm">
               <Group justify="space-between">
                 <Text size="sm" c="dimmed">
-                  Version {number}, compared with what is in the editor
+                  {texts.versionComparedWithTheEditor(number)}
                 </Text>
                 <GuardedButton
                   permission="template:write"
@@ -96,18 +97,18 @@ export function History<Version>(props: HistoryProps<Version>) {
                     close();
                   }}
                 >
-                  Bring back version {number}
+                  {texts.restoreVersion(number)}
                 </GuardedButton>
               </Group>
               {text === draft ? (
-                <Empty title="No difference">The editor holds exactly this.</Empty>
+                <Empty title={texts.noDifferences}>{texts.theEditorHasTheSameContent}</Empty>
               ) : (
                 <Suspense fallback={<Skeleton height={240} />}>
                   <Diff
                     before={text}
                     after={draft}
-                    beforeLabel={`Version ${number}`}
-                    afterLabel="The draft"
+                    beforeLabel={texts.version2(number)}
+                    afterLabel={texts.draft}
                     sideBySide={roomy}
                   />
                 </Suspense>

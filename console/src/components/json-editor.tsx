@@ -1,5 +1,6 @@
 /** JSON to write. */
 import { CodeField } from '../editor/code.tsx';
+import { texts } from '../texts/common.ts';
 
 interface JsonEditorProps {
   label: string;
@@ -23,8 +24,8 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
       return { value: value as Record<string, unknown> };
     }
-    return { error: 'This must be an object: { "name": "value" }' };
+    return { error: texts.mustBeAJsonObjectSuch };
   } catch (error) {
-    return { error: error instanceof Error ? error.message : 'This is not JSON' };
+    return { error: error instanceof Error ? error.message : texts.notValidJson };
   }
 }

@@ -1,6 +1,7 @@
 /** JSON to read: indented, coloured, copyable. */
 import { Box, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { texts } from '../texts/common.ts';
 import { CopyIcon } from './copy.tsx';
 
 const tokens = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d[\d.eE+-]*|true|false|null)/g;
@@ -10,7 +11,7 @@ export function JsonView({ value, label, maxHeight = 420 }: { value: unknown; la
   if (value === null || value === undefined || text === '{}') {
     return (
       <Text c="dimmed" size="sm">
-        Empty
+        {texts.empty}
       </Text>
     );
   }
@@ -33,7 +34,7 @@ export function JsonView({ value, label, maxHeight = 420 }: { value: unknown; la
         {coloured(text)}
       </Box>
       <Box pos="absolute" top={0} right={0}>
-        <CopyIcon value={text} label={`Copy ${label.toLowerCase()}`} />
+        <CopyIcon value={text} label={texts.copy2(label.toLowerCase())} />
       </Box>
     </Box>
   );

@@ -1,22 +1,26 @@
 /** A message exactly as its recipient gets it, in each of its forms. */
 import { Alert, Badge, Box, Group, Stack, Tabs, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
+import { texts } from '../texts/common.ts';
 import { HtmlFrame } from './html-frame.tsx';
 import { JsonView } from './json-view.tsx';
 
 export function MessageView({ message }: { message: Message }) {
   const { title, text, html, markup, card, data, segments, missing } = message;
   const forms = [
-    html !== undefined && { name: 'HTML', panel: <HtmlFrame html={html} label={`Message: ${title || 'HTML'}`} /> },
-    card !== undefined && { name: 'Card', panel: <JsonView value={card} label="Card" /> },
-    markup !== undefined && { name: 'Markup', panel: <Plain text={markup} label="Markup" /> },
-    data !== undefined && { name: 'Data', panel: <JsonView value={data} label="Data" /> },
-    text !== '' && { name: 'Text', panel: <Plain text={text} label="Text" /> },
+    html !== undefined && {
+      name: texts.html,
+      panel: <HtmlFrame html={html} label={`Message: ${title || texts.html}`} />,
+    },
+    card !== undefined && { name: texts.card, panel: <JsonView value={card} label={texts.card} /> },
+    markup !== undefined && { name: texts.markup, panel: <Plain text={markup} label={texts.markup} /> },
+    data !== undefined && { name: texts.data, panel: <JsonView value={data} label={texts.data} /> },
+    text !== '' && { name: texts.text, panel: <Plain text={text} label={texts.text} /> },
   ].filter(form => form !== false);
   return (
     <Stack gap="sm">
       {missing.length > 0 && (
-        <Alert color="yellow" variant="light" p="xs" title="The context did not have">
+        <Alert color="yellow" variant="light" p="xs" title={texts.missingVariables}>
           <Text size="sm" c="var(--mantine-color-text)" className="mono">
             {missing.join(', ')}
           </Text>
@@ -26,7 +30,7 @@ export function MessageView({ message }: { message: Message }) {
         {(title || segments !== undefined) && (
           <Group px="sm" py={8} gap="xs" justify="space-between" style={{ borderBottom: '1px solid var(--line)' }}>
             <Text fw={600} size="sm" style={{ overflowWrap: 'anywhere' }}>
-              {title || 'Without a subject'}
+              {title || texts.noSubject}
             </Text>
             {segments !== undefined && (
               <Badge color="gray" tt="none">{`${segments} ${segments === 1 ? 'segment' : 'segments'}`}</Badge>
@@ -49,7 +53,7 @@ export function MessageView({ message }: { message: Message }) {
             ))}
           </Tabs>
         ) : (
-          <Box p="sm">{forms[0]?.panel ?? <Text c="dimmed">The message is empty.</Text>}</Box>
+          <Box p="sm">{forms[0]?.panel ?? <Text c="dimmed">{texts.theMessageIsEmpty}</Text>}</Box>
         )}
       </Box>
     </Stack>

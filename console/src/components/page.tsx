@@ -2,6 +2,7 @@
 import { Anchor, Box, Group, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'react-router';
+import { texts } from '../texts/common.ts';
 
 interface PageProps {
   title: string;
@@ -33,11 +34,11 @@ export function Page(props: PageProps) {
 
   return (
     <Box maw={wide ? 1840 : 1280} mx="auto" w="100%">
-      <title>{`${documentTitle ?? title} · Belfry`}</title>
+      <title>{texts.belfry(documentTitle ?? title)}</title>
       <Group component="header" justify="space-between" align="flex-start" gap="md" mb="lg" wrap="wrap">
         <Stack gap={2} miw={0}>
           {parents.length > 0 && (
-            <Group component="nav" aria-label="Breadcrumb" gap={6}>
+            <Group component="nav" aria-label={texts.breadcrumb} gap={6}>
               {parents.map(({ label, to }) => (
                 <Text key={to} size="xs" c="dimmed">
                   <Anchor component={Link} to={to} c="dimmed" inherit>

@@ -1,124 +1,247 @@
-/** The command palette: any page, event, channel, user or occurrence by a few letters. */
+/** The command palette: any page, thing or action by a few letters. */
 import '@mantine/spotlight/styles.css';
-import { useDebouncedValue } from '@mantine/hooks';
+import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/spotlight';
-import { IconBellRinging, IconBolt, IconBuilding, IconSearch, IconSend, IconUser } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
+import {
+  type Icon,
+  IconAddressBook,
+  IconBellRinging,
+  IconBolt,
+  IconBook2,
+  IconBuilding,
+  IconFolder,
+  IconKey,
+  IconKeyboard,
+  IconLayout,
+  IconLogout,
+  IconMoon,
+  IconPlus,
+  IconSearch,
+  IconUser,
+  IconUserCircle,
+  IconUserPlus,
+} from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { api, take } from '../api.ts';
+import { lookOfMedium } from '../media.ts';
 import { navEntries } from '../nav.ts';
 import { to, useOrg, useProject } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
-import { useEvents } from './use-events.ts';
+import { texts } from '../texts/common.ts';
+import { NewOrganization } from '../welcome/new-organization.tsx';
+import { openShortcutHelp } from './shortcuts.tsx';
+import { useFound } from './use-found.ts';
+import { useSignOut } from './use-sign-out.ts';
 
-const searchDelayMs = 180;
 const shownOfAKind = 6;
-const icon = { size: 17, stroke: 1.6 };
+
+interface Entry {
+  id: string;
+  label: string;
+  description?: string;
+  icon: Icon;
+  run: () => void;
+}
 
 export default function Palette({ wanted }: { wanted: number }) {
   const [query, setQuery] = useState('');
+  const [creating, setCreating] = useState(false);
+  const org = useOrg();
+  useEffect(() => {
+    if (wanted > 0) spotlight.open();
+  }, [wanted]);
   const navigate = useNavigate();
+  const go = (path: string) => () => void navigate(path);
+  const found = useFound(query.trim());
+  const pages = usePages(go);
+  const actions = useActions(go, () => setCreating(true));
+
+  const groups: [title: string, entries: Entry[], isMatched?: boolean][] = [
+    [texts.pages, pages],
+    [texts.actions, actions],
+    [
+      texts.projects,
+      found.projects.map(({ slug, name }) => ({
+        id: `project ${slug}`,
+        label: name,
+        description: slug,
+        icon: IconFolder,
+        run: go(to.events(org, slug)),
+      })),
+    ],
+    [
+      texts.events,
+      found.events.map(({ name, path, prj, app, slug }) => ({
+        id: `event ${path}`,
+        label: name,
+        description: path,
+        icon: IconBolt,
+        run: go(to.event(org, prj, app, slug)),
+      })),
+    ],
+    [
+      texts.channels,
+      found.channels.map(({ name, slug, type, prj }) => ({
+        id: `channel ${prj}/${slug}`,
+        label: name,
+        description: [lookOfMedium(type).name, slug, prj].filter(Boolean).join(' · '),
+        icon: lookOfMedium(type).icon,
+        run: go(to.channel(org, slug, prj)),
+      })),
+    ],
+    [
+      texts.lists,
+      found.lists.map(({ id, name, prj }) => ({
+        id: `list ${id}`,
+        label: name,
+        description: prj,
+        icon: IconAddressBook,
+        run: go(to.list(org, prj, id)),
+      })),
+    ],
+    [
+      texts.layouts,
+      found.layouts.map(({ id, name, prj }) => ({
+        id: `layout ${prj}/${id}`,
+        label: name,
+        description: prj ?? undefined,
+        icon: IconLayout,
+        run: go(to.layout(org, id, prj)),
+      })),
+    ],
+    [
+      texts.keys,
+      found.keys.map(({ id, name }) => ({
+        id: `key ${id}`,
+        label: name,
+        description: `bf_${id}_…`,
+        icon: IconKey,
+        run: go(to.keys(org)),
+      })),
+    ],
+    [
+      texts.people,
+      found.users.map(({ username, first_name, last_name }) => ({
+        id: `user ${username}`,
+        label: `${first_name} ${last_name}`.trim() || username,
+        description: username,
+        icon: IconUser,
+        run: go(to.person(org, username)),
+      })),
+      true,
+    ],
+    [
+      texts.occurrences,
+      found.occurrences.map(({ identifier, event, status }) => ({
+        id: `occurrence ${identifier}`,
+        label: identifier,
+        description: `${event} · ${status}`,
+        icon: IconBellRinging,
+        run: go(to.occurrence(org, identifier)),
+      })),
+      true,
+    ],
+  ];
+  const shown: SpotlightActionGroupData[] = groups
+    .map(([group, entries, isMatched = false]) => ({
+      group,
+      actions: entries
+        .filter(entry => isMatched || matches(query, `${entry.label} ${entry.description ?? ''}`))
+        // Without a query, the pages and actions are all there is to choose from.
+        .slice(0, query || group === 'Pages' || group === 'Actions' ? 20 : 0)
+        .slice(0, group === 'Pages' || group === 'Actions' ? 20 : shownOfAKind)
+        .map(({ id, label, description, icon: Icon, run }) => ({
+          id,
+          label,
+          description,
+          onClick: run,
+          leftSection: <Icon size={17} stroke={1.6} />,
+        })),
+    }))
+    .filter(group => group.actions.length > 0);
+
+  return (
+    <>
+      <Spotlight
+        actions={shown}
+        // What is shown was chosen above.
+        filter={(_query, actions) => actions}
+        query={query}
+        onQueryChange={setQuery}
+        shortcut={null}
+        aria-label={texts.search}
+        yOffset="12vh"
+        centered={false}
+        overlayProps={{ blur: 0, backgroundOpacity: 0.3 }}
+        scrollable
+        maxHeight={460}
+        nothingFound={found.searching ? texts.searching : texts.noResults}
+        searchProps={{
+          leftSection: <IconSearch size={17} stroke={1.6} />,
+          placeholder: texts.searchForAnythingOrTypeA,
+          'aria-label': texts.search,
+        }}
+        highlightQuery
+      />
+      {creating && <NewOrganization close={() => setCreating(false)} />}
+    </>
+  );
+}
+
+type Go = (path: string) => () => void;
+
+function usePages(go: Go): Entry[] {
   const org = useOrg();
   const can = useCan();
   const [project] = useProject();
   const { organizations } = useSession();
-  useEffect(() => {
-    if (wanted > 0) spotlight.open();
-  }, [wanted]);
-
-  const go = (path: string) => () => void navigate(path);
   const pages = navEntries
     .filter(entry => can(entry.permission))
-    .map(entry => ({
-      id: `page ${entry.label}`,
-      label: entry.label,
-      onClick: go(entry.path(org, project)),
-      leftSection: <entry.icon {...icon} />,
-    }));
+    .map(({ label, path, icon }) => ({ id: `page ${label}`, label, icon, run: go(path(org, project)) }));
   const others = organizations
     .filter(({ slug }) => slug !== org)
     .map(({ slug, name }) => ({
       id: `organization ${slug}`,
       label: name,
-      description: 'Switch to this organization',
-      onClick: go(to.overview(slug)),
-      leftSection: <IconBuilding {...icon} />,
+      description: texts.switchToThisOrganization,
+      icon: IconBuilding,
+      run: go(to.overview(slug)),
     }));
-  const found = useFound(query.trim());
-  const groups: SpotlightActionGroupData[] = [
-    { group: 'Pages', actions: [...pages, ...others].filter(action => matches(query, action.label)) },
-    {
-      group: 'Events',
-      actions: found.events
-        .filter(event => matches(query, `${event.name} ${event.path}`))
-        .slice(0, shownOfAKind)
-        .map(({ name, path, prj, app, slug }) => ({
-          id: `event ${path}`,
-          label: name,
-          description: path,
-          onClick: go(to.event(org, prj, app, slug)),
-          leftSection: <IconBolt {...icon} />,
-        })),
-    },
-    {
-      group: 'Channels',
-      actions: found.channels
-        .filter(channel => matches(query, `${channel.name} ${channel.slug} ${channel.type}`))
-        .slice(0, shownOfAKind)
-        .map(({ name, slug, type, prj }) => ({
-          id: `channel ${prj}/${slug}`,
-          label: name,
-          description: [type, prj].filter(Boolean).join(' · '),
-          onClick: go(to.channel(org, slug, prj)),
-          leftSection: <IconSend {...icon} />,
-        })),
-    },
-    {
-      group: 'People',
-      actions: found.users.map(({ username, first_name, last_name }) => ({
-        id: `user ${username}`,
-        label: `${first_name} ${last_name}`.trim() || username,
-        description: username,
-        onClick: go(to.person(org, username)),
-        leftSection: <IconUser {...icon} />,
-      })),
-    },
-    {
-      group: 'Occurrences',
-      actions: found.occurrences.map(({ identifier, event, status }) => ({
-        id: `occurrence ${identifier}`,
-        label: identifier,
-        description: `${event} · ${status}`,
-        onClick: go(to.occurrence(org, identifier)),
-        leftSection: <IconBellRinging {...icon} />,
-      })),
-    },
-  ].filter(group => group.actions.length > 0);
+  return [
+    ...pages,
+    { id: 'page account', label: texts.yourAccount, icon: IconUserCircle, run: go(to.account(org)) },
+    ...others,
+  ];
+}
 
-  return (
-    <Spotlight
-      actions={groups}
-      // What is shown was chosen above.
-      filter={(_query, actions) => actions}
-      query={query}
-      onQueryChange={setQuery}
-      shortcut={null}
-      aria-label="Search"
-      yOffset="12vh"
-      centered={false}
-      overlayProps={{ blur: 0, backgroundOpacity: 0.3 }}
-      scrollable
-      maxHeight={460}
-      nothingFound={found.searching ? 'Looking…' : 'Nothing found'}
-      searchProps={{
-        leftSection: <IconSearch {...icon} />,
-        placeholder: 'Pages, events, channels, people, occurrence ids…',
-        'aria-label': 'Search',
-      }}
-      highlightQuery
-    />
-  );
+function useActions(go: Go, createOrganization: () => void): Entry[] {
+  const org = useOrg();
+  const can = useCan();
+  const [project] = useProject();
+  const { account } = useSession();
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme('light', { getInitialValueInEffect: false });
+  const other = scheme === 'dark' ? 'light' : 'dark';
+  const signOut = useSignOut();
+  const guarded: (Omit<Entry, 'id'> & { permission: string })[] = [
+    { permission: 'channel:write', label: texts.newChannel, icon: IconPlus, run: go(to.newChannel(org, project)) },
+    { permission: 'organization:write', label: texts.newProject, icon: IconPlus, run: go(`${to.events(org)}?new`) },
+    { permission: 'event:write', label: texts.newEvent, icon: IconPlus, run: go(to.events(org, project)) },
+    { permission: 'template:write', label: texts.newLayout, icon: IconPlus, run: go(to.layout(org, 'new', project)) },
+    { permission: 'user:write', label: texts.newPerson, icon: IconPlus, run: go(`${to.people(org)}?new`) },
+    { permission: 'distributionlist:write', label: texts.newList, icon: IconPlus, run: go(to.lists(org, project)) },
+    { permission: 'key:write', label: texts.newKey, icon: IconPlus, run: go(`${to.keys(org)}?new`) },
+    { permission: 'account:write', label: texts.inviteMember, icon: IconUserPlus, run: go(`${to.team(org)}?new`) },
+  ];
+  const own: Omit<Entry, 'id'>[] = [
+    ...guarded.filter(({ permission }) => can(permission)),
+    ...(account.admin ? [{ label: texts.newOrganization, icon: IconBuilding, run: createOrganization }] : []),
+    { label: texts.switchToMode(other), icon: IconMoon, run: () => setColorScheme(other) },
+    { label: texts.keyboardShortcuts, icon: IconKeyboard, run: openShortcutHelp },
+    { label: texts.apiReference, icon: IconBook2, run: () => location.assign('/docs') },
+    { label: texts.signOut, icon: IconLogout, run: () => void signOut() },
+  ];
+  return own.map(({ label, icon, run }) => ({ id: `action ${label}`, label, icon, run }));
 }
 
 function matches(query: string, text: string): boolean {
@@ -127,44 +250,4 @@ function matches(query: string, text: string): boolean {
     .toLowerCase()
     .split(/\s+/)
     .every(word => folded.includes(word));
-}
-
-/** Events and channels are few and read once; users and occurrences are many and asked for. */
-function useFound(query: string) {
-  const org = useOrg();
-  const can = useCan();
-  const [asked] = useDebouncedValue(query, searchDelayMs);
-  // Identifiers begin with a time and so with a digit; names do not.
-  const identified = /^[0-9][0-9a-f-]{3,35}$/i.test(asked);
-  const named = asked.length > 1 && !identified;
-  const configured = useEvents();
-  const users = useQuery({
-    queryKey: [org, 'palette-users', asked],
-    enabled: named && can('user:read'),
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/u/', {
-          params: { path: { org }, query: { search: asked, limit: shownOfAKind } },
-          signal,
-        }),
-      ),
-  });
-  const occurrences = useQuery({
-    queryKey: [org, 'palette-occurrences', asked],
-    enabled: identified && can('occurrence:read'),
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { search: asked, limit: shownOfAKind } },
-          signal,
-        }),
-      ),
-  });
-  return {
-    events: configured.data?.events ?? [],
-    channels: configured.data?.channels ?? [],
-    users: named ? (users.data ?? []) : [],
-    occurrences: identified ? (occurrences.data ?? []) : [],
-    searching: users.isFetching || occurrences.isFetching || asked !== query,
-  };
 }

@@ -3,16 +3,13 @@ import { Alert, Button, Checkbox, CopyButton, Group, Stack, Text } from '@mantin
 import { modals } from '@mantine/modals';
 import { IconCopy, IconDownload } from '@tabler/icons-react';
 import { useState } from 'react';
+import { texts } from '../texts/account.ts';
 
 /** Resolves when they say that they have them. */
 export function showRecoveryCodes(codes: string[]): Promise<void> {
   return new Promise(resolve => {
     const id = modals.open({
-      title: (
-        <Text component="span" fw={600}>
-          Save your recovery codes
-        </Text>
-      ),
+      title: texts.saveYourRecoveryCodes,
       withCloseButton: false,
       closeOnClickOutside: false,
       closeOnEscape: false,
@@ -28,10 +25,8 @@ function RecoveryCodes({ codes, done }: { codes: string[]; done: () => void }) {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`Belfry recovery codes for ${location.host}\n\n${text}`)}`;
   return (
     <Stack gap="sm">
-      <Text size="sm">
-        If you lose your phone or security key, one of these codes gets you in. Each code works once.
-      </Text>
-      <ul className="codes" aria-label="Recovery codes">
+      <Text size="sm">{texts.ifYouLoseYourPhoneOr}</Text>
+      <ul className="codes" aria-label={texts.recoveryCodes}>
         {codes.map(code => (
           <li key={code} className="mono">
             {code}
@@ -42,7 +37,7 @@ function RecoveryCodes({ codes, done }: { codes: string[]; done: () => void }) {
         <CopyButton value={text} timeout={1_500}>
           {({ copied, copy }) => (
             <Button variant="default" leftSection={<IconCopy size={15} stroke={1.6} />} onClick={copy}>
-              {copied ? 'Copied' : 'Copy'}
+              {copied ? texts.copied : texts.copy}
             </Button>
           )}
         </CopyButton>
@@ -53,21 +48,21 @@ function RecoveryCodes({ codes, done }: { codes: string[]; done: () => void }) {
           download="belfry-recovery-codes.txt"
           leftSection={<IconDownload size={15} stroke={1.6} />}
         >
-          Download
+          {texts.download}
         </Button>
       </Group>
       <Alert color="yellow" variant="light" p="xs">
         <Text size="sm" c="var(--mantine-color-text)">
-          You won’t see these codes again. Keep them somewhere safe, such as a password manager.
+          {texts.youWontSeeTheseCodesAgain}
         </Text>
       </Alert>
       <Checkbox
-        label="I have saved my recovery codes"
+        label={texts.iHaveSavedMyRecoveryCodes}
         checked={saved}
         onChange={event => setSaved(event.currentTarget.checked)}
       />
       <Button onClick={done} disabled={!saved}>
-        Done
+        {texts.done}
       </Button>
     </Stack>
   );

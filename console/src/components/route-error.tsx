@@ -2,6 +2,7 @@
 import { Anchor, Code } from '@mantine/core';
 import { useEffect } from 'react';
 import { isRouteErrorResponse, Link, useLocation, useNavigate, useRouteError } from 'react-router';
+import { texts } from '../texts/common.ts';
 import { Page } from './page.tsx';
 import { Failure } from './states.tsx';
 
@@ -25,7 +26,7 @@ export function RouteError() {
   }, [outdated]);
   if (isRouteErrorResponse(error) && error.status === 404) return <NotFound />;
   return (
-    <Page title="This page failed" documentTitle="Error">
+    <Page title={texts.somethingWentWrong} documentTitle={texts.error}>
       <Failure error={error} retry={() => void navigate(0)} />
     </Page>
   );
@@ -34,10 +35,10 @@ export function RouteError() {
 export function NotFound() {
   const { pathname } = useLocation();
   return (
-    <Page title="There is no such page">
-      <Code>{pathname}</Code> leads nowhere.{' '}
+    <Page title={texts.pageNotFound}>
+      {texts.thereIsNoPageAt} <Code>{pathname}</Code>.{' '}
       <Anchor component={Link} to="/" inherit underline="always">
-        Back to the start
+        {texts.goToTheOverview}
       </Anchor>
     </Page>
   );

@@ -1,11 +1,13 @@
 /** The second step of signing in: a passkey, a code from the app, or a recovery code. */
 import { Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, api, take } from '../api.ts';
 import type { Session } from '../api-types.ts';
 import { askPasskey, supportsPasskeys } from '../passkeys.ts';
+import { texts } from '../texts/account.ts';
 import { FormError } from './front.tsx';
 
 /** What the service answers to a right password where that is not enough. */
@@ -31,14 +33,15 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
   const { token, methods } = challenge;
   const passkey = methods.passkey && supportsPasskeys() ? challenge.passkey : null;
   const [isRecovery, setRecovery] = useState(!methods.totp && !passkey);
-  const [code, setCode] = useState('');
+  const form = useForm({ initialValues: { code: '' } });
+  const { code } = form.values;
   const finish = useMutation({
     mutationFn: async (given: { code: string } | { passkey: object }) => {
       const proof = 'code' in given ? given : { passkey: (await askPasskey(given.passkey)) as never };
       return take(api.POST('/api/session/second-factor/', { body: { token, ...proof } }));
     },
     onSuccess: onDone,
-    onError: () => setCode(''),
+    onError: () => form.reset(),
   });
   const expired = finish.error instanceof ApiError && finish.error.code === 'session.expired';
   const withCode = methods.totp || isRecovery;
@@ -47,7 +50,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
       <FormError error={finish.error} />
       {expired && (
         <Button variant="default" onClick={onCancel}>
-          Start over
+          {texts.startOver}
         </Button>
       )}
       {passkey && !isRecovery && (
@@ -58,32 +61,25 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
           loading={finish.isPending}
           onClick={() => finish.mutate({ passkey })}
         >
-          Use a passkey
+          {texts.useAPasskey}
         </Button>
       )}
-      {passkey && methods.totp && !isRecovery && <Divider label="or" />}
+      {passkey && methods.totp && !isRecovery && <Divider label={texts.or} />}
       {withCode && (
-        <form
-          aria-label="Two-factor authentication"
-          onSubmit={event => {
-            event.preventDefault();
-            finish.mutate({ code });
-          }}
-        >
+        <form aria-label={texts.twoFactorAuthentication} onSubmit={form.onSubmit(values => finish.mutate(values))}>
           <Stack gap="sm">
             <TextInput
               key={String(isRecovery)}
-              label={isRecovery ? 'Recovery code' : 'Authentication code'}
-              description={isRecovery ? 'One of the ten you saved.' : 'Six digits from your authenticator app.'}
-              value={code}
-              onChange={event => setCode(event.currentTarget.value)}
+              label={isRecovery ? texts.recoveryCode : texts.authenticationCode}
+              description={isRecovery ? texts.oneOfTheTenYouSaved : texts.sixDigitsFromYourAuthenticatorApp}
+              {...form.getInputProps('code')}
               autoComplete={isRecovery ? 'off' : 'one-time-code'}
               inputMode={isRecovery ? 'text' : 'numeric'}
               className={isRecovery ? undefined : 'code-input'}
               autoFocus
             />
             <Button type="submit" fullWidth loading={finish.isPending} disabled={code.trim().length < 6}>
-              Verify
+              {texts.verify}
             </Button>
           </Stack>
         </form>
@@ -96,16 +92,16 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
             inherit
             onClick={() => {
               setRecovery(!isRecovery);
-              setCode('');
+              form.reset();
               finish.reset();
             }}
           >
-            {isRecovery ? 'Use another method' : 'Use a recovery code'}
+            {isRecovery ? texts.useAnotherMethod : texts.useARecoveryCode}
           </Anchor>
         )}
       </Text>
       <Anchor component="button" type="button" size="sm" c="dimmed" onClick={onCancel}>
-        Back to sign in
+        {texts.backToSignIn}
       </Anchor>
     </Stack>
   );

@@ -6,6 +6,7 @@ import { useNavigate } from 'react-router';
 import { navEntries } from '../nav.ts';
 import { useOrg, useProject } from '../places.ts';
 import { useCan } from '../session.tsx';
+import { texts } from '../texts/common.ts';
 
 /** As long as somebody takes between the two keys of "g o". */
 const sequenceMs = 1_200;
@@ -62,19 +63,15 @@ function Line({ keys, does }: { keys: string[]; does: string }) {
 
 export function openShortcutHelp(): void {
   modals.open({
-    title: (
-      <Text component="span" fw={600}>
-        Keyboard shortcuts
-      </Text>
-    ),
+    title: texts.keyboardShortcuts,
     size: 'sm',
     children: (
       <Stack gap={8}>
-        <Line keys={['Ctrl', 'K']} does="Search, go anywhere" />
-        <Line keys={['/']} does="Search" />
-        <Line keys={['?']} does="These shortcuts" />
+        <Line keys={['Ctrl', 'K']} does={texts.searchAndCommands} />
+        <Line keys={['/']} does={texts.search} />
+        <Line keys={['?']} does={texts.showKeyboardShortcuts} />
         {navEntries.map(({ label, key }) => (
-          <Line key={key} keys={['g', key]} does={`Go to ${label}`} />
+          <Line key={key} keys={['g', key]} does={texts.goTo(label)} />
         ))}
       </Stack>
     ),

@@ -3,8 +3,9 @@ import { Anchor, Button, Center, Code, Group, Loader, Stack, Text, Title } from 
 import { IconAlertTriangle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api.ts';
+import { texts } from '../texts/common.ts';
 
-export function Waiting({ label = 'Loading' }: { label?: string }) {
+export function Waiting({ label = texts.loading }: { label?: string }) {
   return (
     <Center mih="60vh" role="status" aria-label={label}>
       <Loader size="sm" type="dots" aria-hidden />
@@ -42,7 +43,7 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
 /** Says what failed in the service's words, and which request it was, so that the log can be asked. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : undefined;
-  const title = error instanceof ApiError ? error.title : 'This did not work';
+  const title = error instanceof ApiError ? error.title : texts.somethingWentWrong;
   return (
     <Stack align="center" gap="xs" py={40} px="md" ta="center" role="alert">
       <Text component="span" c="var(--mantine-color-error)" lh={0} aria-hidden>
@@ -54,12 +55,12 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
       </Text>
       {requestId && (
         <Text c="dimmed" size="xs">
-          Request <Code fz="xs">{requestId}</Code>
+          {texts.request3} <Code fz="xs">{requestId}</Code>
         </Text>
       )}
       {retry && (
         <Button variant="default" mt="xs" onClick={retry}>
-          Try again
+          {texts.tryAgain}
         </Button>
       )}
     </Stack>
@@ -72,11 +73,11 @@ export function FullPage({ error, retry }: { error: unknown; retry?: () => void 
     <Center mih="100vh" component="main">
       <Stack align="center" gap={0}>
         <Title order={1} size="h2">
-          Belfry
+          {texts.belfry2}
         </Title>
         <Failure error={error} retry={retry} />
         <Anchor href="/" size="sm">
-          Back to the start
+          {texts.goToTheOverview}
         </Anchor>
       </Stack>
     </Center>

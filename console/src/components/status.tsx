@@ -1,7 +1,10 @@
 /** Where an occurrence or a delivery stands: one colour and one word each, the same everywhere. */
 import { Badge, Tooltip } from '@mantine/core';
+import { texts } from '../texts/common.ts';
 
 interface Look {
+  /** In badges. */
+  name?: string;
   /** Of Mantine's palette. */
   color: string;
   /** In charts and bars. */
@@ -11,22 +14,34 @@ interface Look {
 }
 
 export const deliveryLooks: Record<string, Look> = {
-  sent: { color: 'teal', fill: 'teal.7', meaning: 'The provider took it.' },
-  pending: { color: 'gray', fill: 'gray.4', meaning: 'Waits for its turn.', moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: 'Is being handed to the provider.', moving: true },
-  retrying: { color: 'yellow', fill: 'yellow.5', meaning: 'Failed for now and is tried again.', moving: true },
-  failed: { color: 'red', fill: 'red.7', meaning: 'Given up, with the reason.' },
-  unknown: { color: 'orange', fill: 'orange.5', meaning: 'May have been sent: nobody can tell.' },
-  suppressed: { color: 'gray', fill: 'gray.5', meaning: 'Deliberately not sent, with the reason.' },
-  cancelled: { color: 'gray', fill: 'gray.6', meaning: 'Stopped by somebody.' },
-  expired: { color: 'gray', fill: 'gray.7', meaning: 'Was too late to send.' },
+  sent: { name: texts.sent, color: 'teal', fill: 'teal.7', meaning: texts.acceptedByTheProvider },
+  pending: { name: texts.pending, color: 'gray', fill: 'gray.4', meaning: texts.waitingToBeSent, moving: true },
+  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.beingSentToTheProvider, moving: true },
+  retrying: {
+    name: texts.retrying,
+    color: 'yellow',
+    fill: 'yellow.5',
+    meaning: texts.failedWillBeTriedAgain,
+    moving: true,
+  },
+  failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.failedForGoodSeeTheReason },
+  unknown: { name: texts.unknown, color: 'orange', fill: 'orange.5', meaning: texts.mayHaveBeenSentTheResponse },
+  suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurposeSeeThe },
+  cancelled: { name: 'Cancelled', color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
+  expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
 export const occurrenceLooks: Record<string, Look> = {
-  accepted: { color: 'gray', fill: 'gray.5', meaning: 'Stored for good; its turn comes.', moving: true },
-  expanding: { color: 'blue', fill: 'blue.5', meaning: 'Recipients are being worked out.', moving: true },
-  sending: { color: 'blue', fill: 'blue.5', meaning: 'Messages are on their way.', moving: true },
-  completed: { color: 'teal', fill: 'teal.7', meaning: 'Every message has its outcome.' },
+  accepted: {
+    name: texts.accepted,
+    color: 'gray',
+    fill: 'gray.5',
+    meaning: texts.storedProcessingStartsSoon,
+    moving: true,
+  },
+  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
+  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
+  completed: { name: texts.completed, color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };
@@ -49,7 +64,7 @@ export const statusOrder = [
 ];
 
 export function StatusBadge({ status, looks = deliveryLooks }: { status: string; looks?: Record<string, Look> }) {
-  const { color, meaning, moving } = looks[status] ?? plain;
+  const { name, color, meaning, moving } = looks[status] ?? plain;
   const dot = `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
   return (
     <Tooltip label={meaning} disabled={!meaning}>
@@ -61,8 +76,13 @@ export function StatusBadge({ status, looks = deliveryLooks }: { status: string;
         leftSection={<span className={moving ? 'dot live' : 'dot'} style={{ '--dot': dot } as React.CSSProperties} />}
         style={{ cursor: 'inherit' }}
       >
-        {status}
+        {name ?? sentence(status)}
       </Badge>
     </Tooltip>
   );
+}
+
+/** `not sent` becomes `Not sent`. */
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }

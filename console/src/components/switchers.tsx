@@ -1,12 +1,15 @@
 /** Which organization, and which of its projects. */
 import { Group, Menu, Text, UnstyledButton } from '@mantine/core';
-import { IconCheck, IconSelector } from '@tabler/icons-react';
+import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { entryAt } from '../nav.ts';
 import { to, useOrg, useProject } from '../places.ts';
 import { useOrganization, useSession } from '../session.tsx';
+import { texts } from '../texts/common.ts';
+import { NewOrganization } from '../welcome/new-organization.tsx';
 
 interface SwitcherProps {
   label: string;
@@ -14,9 +17,11 @@ interface SwitcherProps {
   /** Text of the second rank. */
   quiet?: boolean;
   options: { key: string; name: string; chosen: boolean; choose: () => void }[];
+  /** Below the options. */
+  more?: React.ReactNode;
 }
 
-function Switcher({ label, value, quiet = false, options }: SwitcherProps) {
+function Switcher({ label, value, quiet = false, options, more }: SwitcherProps) {
   return (
     <Menu position="bottom-start" width={230} shadow="md" keepMounted={false}>
       <Menu.Target>
@@ -38,17 +43,23 @@ function Switcher({ label, value, quiet = false, options }: SwitcherProps) {
       <Menu.Dropdown mah={420} style={{ overflowY: 'auto' }}>
         <Menu.Label>{label}</Menu.Label>
         {options.map(({ key, name, chosen, choose }) => (
-          <Menu.Item key={key} onClick={choose} rightSection={chosen && <IconCheck size={14} aria-label="chosen" />}>
+          <Menu.Item
+            key={key}
+            onClick={choose}
+            rightSection={chosen && <IconCheck size={14} aria-label={texts.chosen} />}
+          >
             {name}
           </Menu.Item>
         ))}
+        {more}
       </Menu.Dropdown>
     </Menu>
   );
 }
 
 export function OrganizationSwitcher() {
-  const { organizations } = useSession();
+  const { account, organizations } = useSession();
+  const [creating, setCreating] = useState(false);
   const navigate = useNavigate();
   const current = useOrganization();
   const options = organizations.map(({ slug, name }) => ({
@@ -57,7 +68,26 @@ export function OrganizationSwitcher() {
     chosen: slug === current?.slug,
     choose: () => void navigate(to.overview(slug)),
   }));
-  return <Switcher label="Organization" value={current?.name ?? 'Organizations'} options={options} />;
+  return (
+    <>
+      <Switcher
+        label={texts.organization}
+        value={current?.name ?? texts.organizations}
+        options={options}
+        more={
+          account.admin && (
+            <>
+              <Menu.Divider />
+              <Menu.Item leftSection={<IconPlus size={14} stroke={1.8} />} onClick={() => setCreating(true)}>
+                {texts.newOrganization}
+              </Menu.Item>
+            </>
+          )
+        }
+      />
+      {creating && <NewOrganization close={() => setCreating(false)} />}
+    </>
+  );
 }
 
 export function useProjects() {
@@ -86,6 +116,6 @@ export function ProjectSwitcher() {
     },
   });
   const options = [option(undefined, 'All projects'), ...projects.map(({ slug, name }) => option(slug, name))];
-  const value = options.find(({ chosen }) => chosen)?.name ?? project ?? 'All projects';
-  return <Switcher label="Project" value={value} quiet options={options} />;
+  const value = options.find(({ chosen }) => chosen)?.name ?? project ?? texts.allProjects;
+  return <Switcher label={texts.project} value={value} quiet options={options} />;
 }

@@ -1,6 +1,7 @@
 /** Moments in words, with the exact time at hand. */
 import { Text, Tooltip } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
+import { texts } from '../texts/common.ts';
 
 /** One clock for all: a page with a thousand moments has one timer. */
 const tickMs = 5_000;
@@ -38,7 +39,7 @@ export function timeAgo(moment: string, at = Date.now()): string {
   for (const [unit, length] of units) {
     if (Math.abs(seconds) >= length) return relative.format(Math.trunc(seconds / length), unit);
   }
-  if (Math.abs(seconds) < 5) return 'just now';
+  if (Math.abs(seconds) < 5) return texts.justNow;
   return relative.format(seconds, 'second');
 }
 
@@ -46,11 +47,18 @@ export function exactTime(moment: string): string {
   return exact.format(new Date(moment));
 }
 
+const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
+
+/** Where the reader is. */
+export function clockTime(moment: string): string {
+  return clock.format(new Date(moment));
+}
+
 export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; prefix?: string }) {
   const current = useSyncExternalStore(subscribe, () => now);
   if (!at)
     return (
-      <Text component="span" inherit c="dimmed" aria-label="never">
+      <Text component="span" inherit c="dimmed" aria-label={texts.never}>
         –
       </Text>
     );
@@ -66,14 +74,14 @@ export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; pr
 
 export function milliseconds(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–';
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 1_000) return texts.ms(Math.round(ms));
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
   return duration(ms / 1_000);
 }
 
 export function duration(seconds: number): string {
   if (seconds < 60) return `${Math.round(seconds)} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  if (seconds < 3600) return texts.min(Math.floor(seconds / 60));
+  if (seconds < 86_400) return texts.hMin(Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60));
   return `${Math.floor(seconds / 86_400)} d`;
 }

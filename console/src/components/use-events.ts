@@ -1,4 +1,4 @@
-/** All events and channels of an organization: few, read once and kept for a minute. */
+/** All projects, events and channels of an organization: few, read once and kept for a minute. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { useOrg } from '../places.ts';
@@ -23,6 +23,7 @@ export function useEvents() {
         ...slugs.map(prj => readProject(org, prj, can('event:list'), signal)),
       ]);
       return {
+        projects: inProjects.map(({ slug, applications }) => ({ slug, applications })),
         events: inProjects.flatMap(project => project.events),
         channels: [
           ...channels.map(channel => ({ ...channel, prj: undefined as string | undefined })),
@@ -47,5 +48,10 @@ async function readProject(org: string, prj: string, withEvents: boolean, signal
       return rows.map(event => ({ ...event, prj, app, path: `${prj}/${app}/${event.slug}` }));
     }),
   );
-  return { channels: channels.map(channel => ({ ...channel, prj })), events: events.flat() };
+  return {
+    slug: prj,
+    applications: applications.map(({ slug }) => slug),
+    channels: channels.map(channel => ({ ...channel, prj })),
+    events: events.flat(),
+  };
 }

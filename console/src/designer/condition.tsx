@@ -1,9 +1,10 @@
-/** When it is sent at all: a filter over the context, tried on the sample while it is typed. */
+/** A filter over the context, tried on the sample while it is typed. */
 import { Stack, Text, Textarea } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
 import type { EventPath, Sample } from '../events/sample.ts';
 import { SampleEditor, TakeRecent } from '../events/sample-editor.tsx';
+import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
 
@@ -19,11 +20,11 @@ interface ConditionProps {
 export function Condition({ path, sample, draft, change, errors, result }: ConditionProps) {
   const failed = result && 'error' in result ? result.error : undefined;
   return (
-    <Section title="When" aside={<TakeRecent path={path} sample={sample} />}>
+    <Section title={texts.filter} aside={<TakeRecent path={path} sample={sample} />}>
       <Stack gap="sm">
         <Textarea
-          label="Filter"
-          description="JMESPath over the context of the trigger. Empty: always."
+          label={texts.condition}
+          description={texts.jmespathOverTheTriggersContextLeave}
           classNames={{ input: 'mono' }}
           autosize
           minRows={1}
@@ -35,16 +36,16 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
         />
         {result && 'matches' in result && (
           <Text size="sm" role="status">
-            On the sample below it gives <span className="mono">{short(result.value)}</span>:{' '}
-            <b>{result.matches ? 'sent' : 'not sent'}</b>
+            {texts.resultForTheSample} <span className="mono">{short(result.value)}</span> →{' '}
+            <b>{result.matches ? 'sent' : texts.notSent}</b>
           </Text>
         )}
         <div>
           <Text size="sm" fw={500}>
-            Sample context
+            {texts.sampleContext}
           </Text>
           <Text size="xs" c="dimmed" mb={4}>
-            What the filter is tried on and the previews are written with. Nothing of it is saved.
+            {texts.usedForTheConditionAndThe}
           </Text>
           <SampleEditor sample={sample} />
         </div>

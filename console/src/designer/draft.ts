@@ -1,6 +1,8 @@
 /** A notification while it is being written, and what of it is sent to the service. */
 import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
+import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
+import { texts } from '../texts/designer.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
@@ -36,23 +38,19 @@ export function toDraft(stored: Notification): Draft {
   };
 }
 
-export function newDraft(channels: string[]): Draft {
+export function newDraft(): Draft {
   return {
     name: '',
     active: true,
     recipients: {},
-    channels,
+    channels: [],
     priority: null,
     filter: '',
     environs: [],
     extraContext: '',
-    message: { subject: '', body: 'Hello {{ user.first_name }},\n\n' },
+    message: { subject: '', body: texts.helloUserFirstName },
     overrides: {},
   };
-}
-
-export function same(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 /** Everything but the words, as the service takes it. */
@@ -73,7 +71,7 @@ function settingsOf(draft: Draft): NotificationChanges {
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */
 export function settingsChanges(draft: Draft, base: Draft): NotificationChanges {
   const before = settingsOf(base) as Record<string, unknown>;
-  const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !same(value, before[field]));
+  const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !isSame(value, before[field]));
   return Object.fromEntries(changes);
 }
 
@@ -103,7 +101,7 @@ export function toText({ message, overrides }: Pick<Draft, 'message' | 'override
   const { subject, body, layout, strict, locales } = message;
   const parts = [
     ...(layout ? [`Layout: ${layout}`] : []),
-    ...(strict ? ['Strict: a missing variable fails the message'] : []),
+    ...(strict ? [texts.strictAMissingVariableFailsThe] : []),
     ...words({ subject, body, locales }, ''),
     ...Object.entries(overrides).flatMap(([channel, override]) => words(override, channel)),
   ];

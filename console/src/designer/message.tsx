@@ -13,11 +13,14 @@ import {
   TextInput,
   Tooltip,
 } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Section } from '../components/page.tsx';
-import { CodeField, type Mistake } from '../editor/code.tsx';
+import { CodeField } from '../editor/code.tsx';
+import type { Mistake } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
+import { texts } from '../texts/designer.ts';
 import {
   type Draft,
   fieldOf,
@@ -29,6 +32,7 @@ import {
   wordsAt,
 } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { canonicalLocale, languageName } from './languages.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface MessageProps {
@@ -65,10 +69,10 @@ export function Message(props: MessageProps) {
 
   return (
     <Section
-      title="What it says"
+      title={texts.message}
       aside={
         <Switch
-          label="Strict"
+          label={texts.strict}
           labelPosition="left"
           checked={draft.message.strict ?? false}
           onChange={event => {
@@ -85,8 +89,8 @@ export function Message(props: MessageProps) {
         keepMounted={false}
       >
         <Group gap={4} wrap="nowrap" mb="sm" align="flex-end">
-          <Tabs.List aria-label="Channels with words of their own" flex={1} miw={0}>
-            <Tab value={everyChannel} label="Every channel" wrong={wrong({ channel: '', locale: '' })} />
+          <Tabs.List aria-label={texts.channelsWithTheirOwnMessage} flex={1} miw={0}>
+            <Tab value={everyChannel} label={texts.allChannels} wrong={wrong({ channel: '', locale: '' })} />
             {Object.keys(draft.overrides).map(name => (
               <Tab key={name} value={name} label={name} wrong={wrong({ channel: name, locale: '' })} />
             ))}
@@ -102,7 +106,7 @@ export function Message(props: MessageProps) {
         <Tabs.Panel value={channel || everyChannel}>
           <Stack gap="sm">
             <Group gap={4}>
-              <Group gap={4} role="group" aria-label="Languages">
+              <Group gap={4} role="group" aria-label={texts.languages}>
                 {['', ...Object.keys(own.locales ?? {})].map(tag => (
                   <Button
                     key={tag}
@@ -112,7 +116,7 @@ export function Message(props: MessageProps) {
                     aria-pressed={tag === locale}
                     onClick={() => setVariant({ channel, locale: tag })}
                   >
-                    {tag || 'Every language'}
+                    {tag || texts.defaultLanguage}
                   </Button>
                 ))}
               </Group>
@@ -123,13 +127,17 @@ export function Message(props: MessageProps) {
                 }}
               />
               {differs && (
-                <Tooltip label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}>
+                <Tooltip
+                  label={locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)}
+                >
                   <ActionIcon
                     variant="subtle"
                     color="gray"
                     size="sm"
                     ml="auto"
-                    aria-label={locale ? `Remove the words in ${locale}` : `Remove the words for ${channel}`}
+                    aria-label={
+                      locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)
+                    }
                     onClick={() => remove(variant)}
                   >
                     <IconTrash size={14} stroke={1.6} />
@@ -139,7 +147,7 @@ export function Message(props: MessageProps) {
             </Group>
             <CodeField
               key={`${channel}/${locale}/subject`}
-              label="Subject"
+              label={texts.subject}
               language="liquid"
               singleLine
               value={words.subject ?? ''}
@@ -147,16 +155,12 @@ export function Message(props: MessageProps) {
               scope={scope}
               mistakes={mistakes[fieldOf(variant, 'subject')]}
               error={errorAt(errors, fieldOf(variant, 'subject'))}
-              placeholder={differs ? inherited(draft, variant, 'subject') : 'Order {{ order }} is paid'}
+              placeholder={differs ? inherited(draft, variant, 'subject') : texts.orderOrderIsPaid}
             />
             <CodeField
               key={`${channel}/${locale}/body`}
-              label="Body"
-              description={
-                differs
-                  ? 'Empty: the words of every channel and language.'
-                  : 'Markdown with Liquid: {{ order }}, {% if amount > 100 %} … {% endif %}. Ctrl-Space offers what there is.'
-              }
+              label={texts.body}
+              description={differs ? texts.leaveEmptyToUseTheDefault : texts.markdownWithLiquidOrderIfAmount}
               language="liquid"
               value={words.body ?? ''}
               onChange={body => set({ body })}
@@ -168,19 +172,19 @@ export function Message(props: MessageProps) {
               maxHeight={560}
             />
             <Select
-              label="Layout of emails"
+              label={texts.emailLayout}
               data={layouts}
               value={draft.message.layout ?? null}
               onChange={layout =>
                 change(current => ({ ...current, message: { ...current.message, layout: layout ?? undefined } }))
               }
               clearable
-              clearButtonProps={{ 'aria-label': 'No layout of its own' }}
-              placeholder="The one named default, else Belfry's own"
+              clearButtonProps={{ 'aria-label': texts.useTheDefaultLayout }}
+              placeholder={texts.defaultLayout}
               error={mistakes['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
             />
             <Text size="xs" c="dimmed" id="strict-hint">
-              Strict: a variable that the context lacks fails the message instead of leaving a gap.
+              {texts.strictAMessageWithAMissing}
             </Text>
           </Stack>
         </Tabs.Panel>
@@ -213,17 +217,17 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
         <Button variant="subtle" leftSection={<IconPlus size={13} stroke={1.8} />}>
-          Channel
+          {texts.channel}
         </Button>
       </Menu.Target>
       <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
-        <Menu.Label>Other words on one channel, or one kind</Menu.Label>
+        <Menu.Label>{texts.overrideForOneChannelOrType}</Menu.Label>
         {names.map(name => (
           <Menu.Item key={name} onClick={() => add(name)}>
             {name}
           </Menu.Item>
         ))}
-        {names.length === 0 && <Menu.Item disabled>Every channel has its own already</Menu.Item>}
+        {names.length === 0 && <Menu.Item disabled>{texts.allChannelsHaveAnOverride}</Menu.Item>}
       </Menu.Dropdown>
     </Menu>
   );
@@ -231,8 +235,9 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
 
 function AddLocale({ add }: { add: (locale: string) => void }) {
   const [opened, setOpened] = useState(false);
-  const [tag, setTag] = useState('');
-  const locale = canonical(tag);
+  const form = useForm({ initialValues: { tag: '' } });
+  const { tag } = form.values;
+  const locale = canonicalLocale(tag);
   return (
     <Popover opened={opened} onChange={setOpened} trapFocus shadow="md" width={230} keepMounted={false}>
       <Popover.Target>
@@ -243,46 +248,30 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
           leftSection={<IconPlus size={12} stroke={1.8} />}
           onClick={() => setOpened(!opened)}
         >
-          Language
+          {texts.language}
         </Button>
       </Popover.Target>
       <Popover.Dropdown>
         <form
-          onSubmit={event => {
-            event.preventDefault();
+          onSubmit={form.onSubmit(() => {
             if (!locale) return;
             add(locale);
-            setTag('');
+            form.reset();
             setOpened(false);
-          }}
+          })}
         >
           <TextInput
-            label="Language"
-            description="Such as de or pt-BR: for users of this locale."
-            value={tag}
-            onChange={event => setTag(event.currentTarget.value)}
-            error={tag !== '' && !locale ? 'Not a language' : undefined}
+            label={texts.language}
+            description={texts.forPeopleWithThisLanguageSuch}
+            {...form.getInputProps('tag')}
+            error={tag !== '' && !locale ? texts.enterALanguageTagSuchAs : undefined}
             data-autofocus
           />
           <Button type="submit" mt="xs" fullWidth disabled={!locale}>
-            Add {locale && languageName(locale)}
+            {texts.add} {locale && languageName(locale)}
           </Button>
         </form>
       </Popover.Dropdown>
     </Popover>
   );
-}
-
-const languageNames = new Intl.DisplayNames('en', { type: 'language' });
-
-function languageName(locale: string): string {
-  return languageNames.of(locale) ?? locale;
-}
-
-function canonical(tag: string): string | undefined {
-  try {
-    return Intl.getCanonicalLocales(tag.trim())[0];
-  } catch {
-    return undefined;
-  }
 }

@@ -3,15 +3,16 @@ import { Alert, Text } from '@mantine/core';
 import type { Notification } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { TimeAgo } from '../components/time.tsx';
+import { texts } from '../texts/designer.ts';
 
 export function MissingVariables({ missing }: { missing: Notification['missing_variables'] }) {
   if (missing.length === 0) return null;
   return (
-    <Alert color="yellow" variant="light" p="xs" title="Messages were sent without variables they ask for">
+    <Alert color="yellow" variant="light" p="xs" title={texts.recentMessagesWereMissingVariables}>
       {missing.map(({ name, count: messages, last_at }) => (
         <Text key={name} size="sm" c="var(--mantine-color-text)">
-          <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}, the last{' '}
-          <TimeAgo at={last_at} />
+          <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}
+          {texts.last} <TimeAgo at={last_at} />
         </Text>
       ))}
     </Alert>

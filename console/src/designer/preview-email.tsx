@@ -3,35 +3,37 @@ import { Box, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useState } from 'react';
 import type { Message } from '../api-types.ts';
+import { texts } from '../texts/designer.ts';
 import { ScaledFrame } from './scaled-frame.tsx';
 
 const wide = 680;
 const narrow = 360;
 const gap = 16;
+const bothFrom = 780;
 
 export function EmailPreview({ content }: { content: Message }) {
   const [chosen, setForm] = useState<string>();
   const { ref, width } = useElementSize();
   const room = width || 560;
-  // Beside each other on a phone, nothing could be read.
-  const form = chosen ?? (room < 480 ? 'narrow' : 'both');
+  // As large as there is room for: beside each other only where both can be read.
+  const form = chosen ?? (room < 480 ? 'narrow' : room < bothFrom ? 'wide' : 'both');
   const both = Math.min(1, (room - gap) / (wide + narrow));
   return (
     <Stack gap="sm">
       <Group justify="space-between" gap="xs">
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {content.title || 'Without a subject'}
+          {content.title || texts.noSubject}
         </Text>
         <SegmentedControl
           size="xs"
           value={form}
           onChange={setForm}
-          aria-label="Form of the email"
+          aria-label={texts.emailView}
           data={[
-            { value: 'both', label: 'Both' },
-            { value: 'wide', label: 'Wide' },
-            { value: 'narrow', label: 'Narrow' },
-            { value: 'text', label: 'Text' },
+            { value: 'both', label: texts.both },
+            { value: 'wide', label: texts.desktop },
+            { value: 'narrow', label: texts.mobile },
+            { value: 'text', label: texts.text },
           ]}
         />
       </Group>
@@ -51,7 +53,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'narrow' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on a wide screen"
+                label={texts.emailOnDesktop}
                 width={wide}
                 scale={form === 'both' ? both : Math.min(1, room / wide)}
               />
@@ -59,7 +61,7 @@ export function EmailPreview({ content }: { content: Message }) {
             {form !== 'wide' && (
               <ScaledFrame
                 html={content.html ?? ''}
-                label="Email on a narrow screen"
+                label={texts.emailOnMobile}
                 width={narrow}
                 scale={form === 'both' ? both : Math.min(1, room / narrow)}
               />

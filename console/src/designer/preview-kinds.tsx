@@ -1,54 +1,18 @@
 /** How each medium shows a message. */
 import { Box, Group, Text } from '@mantine/core';
-import {
-  type Icon,
-  IconBell,
-  IconBrandDiscord,
-  IconBrandSlack,
-  IconBrandTeams,
-  IconBrandTelegram,
-  IconBrandWhatsapp,
-  IconDeviceMobile,
-  IconInbox,
-  IconMail,
-  IconMessage,
-  IconPhone,
-  IconSend,
-  IconWebhook,
-} from '@tabler/icons-react';
 import type { Message } from '../api-types.ts';
 import { JsonView } from '../components/json-view.tsx';
+import { texts } from '../texts/designer.ts';
 import { SlackBlocks } from './preview-slack.tsx';
 import { TeamsCard } from './preview-teams.tsx';
 
-interface Kind {
-  icon: Icon;
-  name: string;
-  /** What is worth knowing besides the words. */
-  note?: (content: Message) => string;
-}
-
-const kinds: Record<string, Kind> = {
-  email: { icon: IconMail, name: 'email' },
-  sms: { icon: IconMessage, name: 'SMS', note: content => segments(content) },
-  voice: { icon: IconPhone, name: 'voice call' },
-  whatsapp: { icon: IconBrandWhatsapp, name: 'WhatsApp' },
-  telegram: { icon: IconBrandTelegram, name: 'Telegram' },
-  slack: { icon: IconBrandSlack, name: 'Slack' },
-  teams: { icon: IconBrandTeams, name: 'Teams' },
-  discord: { icon: IconBrandDiscord, name: 'Discord' },
-  webhook: { icon: IconWebhook, name: 'webhook' },
-  webpush: { icon: IconBell, name: 'web push' },
-  push: { icon: IconDeviceMobile, name: 'push' },
-  inbox: { icon: IconInbox, name: 'inbox' },
-};
-
-export function channelKind(type: string): Kind {
-  return kinds[type] ?? { icon: IconSend, name: type };
+/** What is worth knowing besides the words. */
+export function noteOf(type: string, content: Message): string | undefined {
+  return type === 'sms' ? segments(content) : undefined;
 }
 
 function segments({ text, segments = 1 }: Message): string {
-  return `${text.length} characters · ${segments} ${segments === 1 ? 'segment' : 'segments'}`;
+  return texts.characters(text.length, segments, segments === 1 ? 'segment' : 'segments');
 }
 
 export function PreviewBody({ type, content }: { type: string; content: Message }) {
@@ -58,7 +22,7 @@ export function PreviewBody({ type, content }: { type: string; content: Message 
     case 'teams':
       return <TeamsCard card={content.card} />;
     case 'webhook':
-      return <JsonView value={content.data ?? content.text} label="Webhook body" maxHeight={260} />;
+      return <JsonView value={content.data ?? content.text} label={texts.webhookBody} maxHeight={260} />;
     case 'push':
     case 'webpush':
     case 'inbox':
@@ -76,7 +40,7 @@ function Bubble({ text }: { text: string }) {
   return (
     <Box className="bubble">
       <Text size="sm" component="p" m={0} style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }}>
-        {text || 'Empty'}
+        {text || texts.empty}
       </Text>
     </Box>
   );
@@ -88,7 +52,7 @@ function Banner({ content: { title, text } }: { content: Message }) {
       <img src="/belfry.svg" alt="" width={22} height={22} />
       <Box miw={0}>
         <Text size="sm" fw={600} style={{ overflowWrap: 'anywhere' }}>
-          {title || 'Without a title'}
+          {title || texts.noTitle}
         </Text>
         <Text size="sm" lineClamp={4} style={{ whiteSpace: 'pre-line', overflowWrap: 'anywhere' }}>
           {text}

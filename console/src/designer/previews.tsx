@@ -1,37 +1,56 @@
 /** The draft on every channel at once, as its readers would see it. */
-import { Alert, Box, Button, Group, Loader, Switch, Text, Title } from '@mantine/core';
+import { Alert, Badge, Box, Button, Group, Loader, Switch, Text, Title } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { explain } from '../api.ts';
 import type { Preview } from '../api-types.ts';
+import { lookOfMedium } from '../media.ts';
+import { texts } from '../texts/designer.ts';
+import { languageName } from './languages.ts';
 import { EmailPreview } from './preview-email.tsx';
-import { channelKind, PreviewBody } from './preview-kinds.tsx';
+import { noteOf, PreviewBody } from './preview-kinds.tsx';
 
 interface PreviewsProps {
   preview: Preview | undefined;
   error: unknown;
   working: boolean;
-  everyKind: boolean;
-  setEveryKind: (on: boolean) => void;
+  everyType: boolean;
+  setEveryType: (on: boolean) => void;
   addToSample: (names: string[]) => void;
   reader: React.ReactNode;
+  /** The language that is being written; empty: the reader's own. */
+  locale: string;
 }
 
-export function Previews({ preview, error, working, everyKind, setEveryKind, addToSample, reader }: PreviewsProps) {
+export function Previews({
+  preview,
+  error,
+  working,
+  everyType,
+  setEveryType,
+  addToSample,
+  reader,
+  locale,
+}: PreviewsProps) {
   const missing = [...new Set(preview?.previews.flatMap(one => one.missing))];
   return (
-    <Box component="section" aria-label="Preview" aria-busy={working}>
+    <Box component="section" aria-label={texts.preview} aria-busy={working}>
       <Group justify="space-between" mb="sm" gap="xs">
         <Group gap="xs">
-          <Title order={2}>Preview</Title>
+          <Title order={2}>{texts.preview}</Title>
+          {locale && (
+            <Badge variant="default" tt="none" fw={400}>
+              {languageName(locale)}
+            </Badge>
+          )}
           {working && <Loader size={12} aria-hidden />}
         </Group>
         <Group gap="sm">
           {reader}
           <Switch
             size="xs"
-            label="Every kind of channel"
-            checked={everyKind}
-            onChange={event => setEveryKind(event.currentTarget.checked)}
+            label={texts.allChannelTypes}
+            checked={everyType}
+            onChange={event => setEveryType(event.currentTarget.checked)}
           />
         </Group>
       </Group>
@@ -46,7 +65,7 @@ export function Previews({ preview, error, working, everyKind, setEveryKind, add
         <Alert color="yellow" variant="light" p="xs" mb="sm" role="status">
           <Group justify="space-between" gap="xs">
             <Text size="sm" c="var(--mantine-color-text)">
-              The sample lacks <span className="mono">{missing.join(', ')}</span>
+              {texts.missingInTheSample} <span className="mono">{missing.join(', ')}</span>
             </Text>
             <Button
               variant="default"
@@ -54,7 +73,7 @@ export function Previews({ preview, error, working, everyKind, setEveryKind, add
               leftSection={<IconPlus size={12} stroke={1.8} />}
               onClick={() => addToSample(missing)}
             >
-              Add to the sample
+              {texts.addToSample}
             </Button>
           </Group>
         </Alert>
@@ -69,10 +88,10 @@ export function Previews({ preview, error, working, everyKind, setEveryKind, add
 }
 
 function PreviewCard({ channel, type, content, problem }: Preview['previews'][number]) {
-  const { icon: Icon, name, note } = channelKind(type);
-  const extra = content && note?.(content);
+  const { icon: Icon, name } = lookOfMedium(type);
+  const extra = content && noteOf(type, content);
   return (
-    <Box component="article" className="card preview" aria-label={`Preview ${channel}`} data-wide={type === 'email'}>
+    <Box component="article" className="card preview" aria-label={texts.preview2(channel)} data-wide={type === 'email'}>
       <Group justify="space-between" px="sm" py={7} gap="xs" style={{ borderBottom: '1px solid var(--line)' }}>
         <Group gap={6}>
           <Icon size={15} stroke={1.6} color="var(--soft)" aria-hidden />

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { api, take } from '../api.ts';
 import { useOrg } from '../places.ts';
 import { useCan } from '../session.tsx';
+import { texts } from '../texts/designer.ts';
 
 interface ReaderProps {
   value: string | undefined;
@@ -38,7 +39,7 @@ export function Reader({ value, onChange, usual }: ReaderProps) {
     <Select
       size="xs"
       w={210}
-      aria-label="Written to"
+      aria-label={texts.previewAs}
       data={value && !names.includes(value) ? [value, ...names] : names}
       value={value ?? null}
       onChange={next => onChange(next ?? undefined)}
@@ -47,9 +48,9 @@ export function Reader({ value, onChange, usual }: ReaderProps) {
       // What was asked for is filtered already.
       filter={({ options }) => options}
       clearable
-      clearButtonProps={{ 'aria-label': 'The usual reader' }}
-      placeholder={usual ? `to ${usual}` : 'to the first user'}
-      nothingFoundMessage="Nobody of that name"
+      clearButtonProps={{ 'aria-label': texts.clear }}
+      placeholder={usual ? texts.previewAs2(usual) : texts.previewAsFirstPerson}
+      nothingFoundMessage={texts.noMatches}
     />
   );
 }

@@ -1,4 +1,4 @@
-/** Who is told: a list, users that an expression picks, whom the trigger names, or all of these together. */
+/** Recipients: a list, people that an expression matches, those named in the trigger, or all of these together. */
 import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
@@ -7,6 +7,7 @@ import { count } from '../components/counts.tsx';
 import { Section } from '../components/page.tsx';
 import type { EventPath } from '../events/sample.ts';
 import { useCan } from '../session.tsx';
+import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
 
@@ -29,41 +30,42 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
   const known = recipients.list && !names.includes(recipients.list) ? [recipients.list, ...names] : names;
   const usersOn = recipients.users !== undefined;
   const listOn = recipients.list !== undefined;
+  const problem = errorAt(errors, 'recipients');
   const nobody = Object.keys(recipients).length === 0;
 
   return (
-    <Section title="Who is told">
+    <Section title={texts.recipients}>
       <Stack gap="sm">
         <Checkbox
-          label="A distribution list"
-          description="Its active members, as they are when the event is triggered."
+          label={texts.distributionList}
+          description={texts.activeMembersAtTheTimeOf}
           checked={listOn}
           onChange={event => set({ list: event.currentTarget.checked ? (names[0] ?? '') : undefined })}
         />
         {listOn && (
           <Select
             ml={28}
-            aria-label="Distribution list"
+            aria-label={texts.distributionList}
             data={known}
             value={recipients.list || null}
             onChange={list => list && set({ list })}
             searchable
             allowDeselect={false}
-            nothingFoundMessage="No list of that name"
-            placeholder={names.length === 0 ? 'This project has no list yet' : 'Choose a list'}
+            nothingFoundMessage={texts.noMatchingList}
+            placeholder={names.length === 0 ? texts.thisProjectHasNoListsYet : texts.chooseAList}
             error={errorAt(errors, 'recipients/list')}
           />
         )}
         <Checkbox
-          label="Users that match an expression"
-          description="Looked up among all users of the organization each time."
+          label={texts.peopleMatchingAnExpression}
+          description={texts.everyoneInTheOrganizationWhoMatches}
           checked={usersOn}
           onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}
         />
         {usersOn && (
           <Textarea
             ml={28}
-            aria-label="Expression over users"
+            aria-label={texts.expression}
             classNames={{ input: 'mono' }}
             autosize
             minRows={1}
@@ -73,7 +75,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
             placeholder="custom_fields.tier == 'gold'"
             description={
               <>
-                JMESPath over <Code fz="xs">username email first_name last_name locale custom_fields</Code>
+                {texts.jmespathOver} <Code fz="xs">username email first_name last_name locale custom_fields</Code>
               </>
             }
             inputWrapperOrder={['input', 'error', 'description']}
@@ -82,23 +84,23 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
         )}
         {usersOn && matches && 'matches' in matches && (
           <Text ml={28} size="sm" role="status">
-            Picks <b className="numbers">{count(matches.matches)}</b> of{' '}
-            {matches.of >= 1_000 ? `the first ${count(matches.of)}` : count(matches.of)} users
+            {texts.matches} <b className="numbers">{count(matches.matches)}</b> {texts.ofWord}{' '}
+            {matches.of >= 1_000 ? texts.theFirst(count(matches.of)) : count(matches.of)} {texts.people}
           </Text>
         )}
         <Checkbox
-          label="Whom the trigger names"
+          label={texts.recipientsNamedInTheTrigger}
           description={
             <>
-              In <span className="mono">options.recipients</span> of the trigger.
+              {texts.passedAs} <span className="mono">options.recipients</span>.
             </>
           }
           checked={recipients.trigger === true}
           onChange={event => set({ trigger: event.currentTarget.checked ? true : undefined })}
         />
         {nobody && (
-          <Text size="sm" c={errors.recipients ? 'var(--mantine-color-error)' : 'dimmed'}>
-            Choose at least one. Somebody who is in several is told once.
+          <Text size="sm" c={problem ? 'var(--mantine-color-error)' : 'dimmed'} role={problem ? 'alert' : undefined}>
+            {problem ?? texts.chooseAtLeastOnePeopleWho}
           </Text>
         )}
       </Stack>

@@ -1,12 +1,13 @@
 /** Sends the saved message to one address, really, and shows what the provider said. */
-import { Alert, Button, Group, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
-import { useState } from 'react';
-import { api, explain, take } from '../api.ts';
+import { Alert, Select, Text, TextInput } from '@mantine/core';
+import { api, take } from '../api.ts';
 import type { TestResult } from '../api-types.ts';
-import { useAction } from '../components/actions.tsx';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
+import { lookOfMedium } from '../media.ts';
 import { useSession } from '../session.tsx';
+import { texts } from '../texts/designer.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendTestProps {
@@ -16,86 +17,68 @@ interface SendTestProps {
   channels: UsableChannel[];
   context: Record<string, unknown>;
   user: string | undefined;
-  dirty: boolean;
+  isDirty: boolean;
   close: () => void;
 }
 
 const addressHints: Record<string, string> = {
-  email: 'An email address.',
-  sms: 'A phone number, such as +15555550100.',
-  whatsapp: 'A phone number, such as +15555550100.',
-  voice: 'A phone number, such as +15555550100.',
-  webhook: 'An address that begins with https://, or anything where the channel has its own.',
+  email: texts.anEmailAddress,
+  sms: texts.aPhoneNumberSuchAs15555550100,
+  whatsapp: texts.aPhoneNumberSuchAs15555550100,
+  voice: texts.aPhoneNumberSuchAs15555550100,
+  webhook: texts.anHttpsUrlIgnoredIfThe,
 };
 
-export function SendTest({ path, notification, channels, context, user, dirty, close }: SendTestProps) {
+export function SendTest({ path, notification, channels, context, user, isDirty, close }: SendTestProps) {
   const { account } = useSession();
-  const [slug, setSlug] = useState(channels[0]?.slug ?? '');
-  const [typed, setTyped] = useState<string>();
-  const channel = channels.find(one => one.slug === slug);
-  const to = typed ?? (channel?.type === 'email' ? account.email : '');
-  const send = useAction({
-    run: () =>
+  const sending = useApiForm({
+    initialValues: {
+      channel: channels[0]?.slug ?? '',
+      to: channels[0]?.type === 'email' ? account.email : '',
+    },
+    run: body =>
       take(
         api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/{notification}/test/', {
           params: { path: { ...path, notification } },
-          body: { to, channel: slug, context, ...(user && { user }) },
+          body: { ...body, context, ...(user && { user }) },
         }),
       ),
-    quiet: true,
   });
+  const { form, action } = sending;
+  const typeOf = (slug: string) => channels.find(one => one.slug === slug)?.type ?? '';
+  const type = typeOf(form.values.channel);
   return (
-    <Modal opened onClose={close} title="Send a test">
-      <form
-        onSubmit={event => {
-          event.preventDefault();
-          send.mutate(undefined);
-        }}
-      >
-        <Stack gap="sm">
-          {dirty && (
-            <Alert color="yellow" variant="light" p="xs">
-              <Text size="sm" c="var(--mantine-color-text)">
-                What you changed is not saved yet: the test sends what was saved last.
-              </Text>
-            </Alert>
-          )}
-          <Select
-            label="Channel"
-            data={channels.map(one => ({ value: one.slug, label: `${one.name} · ${one.type}` }))}
-            value={slug}
-            onChange={value => value && setSlug(value)}
-            allowDeselect={false}
-          />
-          <TextInput
-            label="To"
-            description={channel && addressHints[channel.type]}
-            value={to}
-            onChange={event => setTyped(event.currentTarget.value)}
-            data-autofocus
-          />
-          <Text size="xs" c="dimmed">
-            One real message with the sample context, to nobody else. It is not part of the history.
+    <FormModal
+      of={sending}
+      title={texts.sendTest}
+      submit={texts.sendTest}
+      isDisabled={form.values.to.trim() === ''}
+      close={close}
+    >
+      {isDirty && (
+        <Alert color="yellow" variant="light" p="xs">
+          <Text size="sm" c="var(--mantine-color-text)">
+            {texts.youHaveUnsavedChangesTheTest}
           </Text>
-          {send.error && (
-            <Alert color="red" variant="light" p="xs" role="alert">
-              <Text size="sm" c="var(--mantine-color-text)">
-                {explain(send.error)}
-              </Text>
-            </Alert>
-          )}
-          {send.data && <Answer result={send.data} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Close
-            </Button>
-            <Button type="submit" loading={send.isPending} disabled={to.trim() === '' || !channel}>
-              Send it
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+        </Alert>
+      )}
+      <Select
+        label={texts.channel}
+        data={channels.map(one => ({ value: one.slug, label: `${one.name} · ${lookOfMedium(one.type).name}` }))}
+        allowDeselect={false}
+        {...form.getInputProps('channel')}
+        onChange={value => {
+          const channel = value ?? '';
+          const address = typeOf(channel) === 'email' ? account.email : '';
+          form.setValues({ channel, ...(typeOf(channel) !== type && { to: address }) });
+        }}
+      />
+      <TextInput label={texts.to} description={addressHints[type]} data-autofocus {...form.getInputProps('to')} />
+      <Text size="xs" c="dimmed">
+        {texts.sendsOneRealMessageWithThe}
+      </Text>
+      {action.data && <Answer result={action.data} />}
+    </FormModal>
   );
 }
 
@@ -107,7 +90,7 @@ function Answer({ result }: { result: TestResult }) {
       variant="light"
       p="xs"
       role="status"
-      title={ok ? 'The provider took it' : 'The provider refused it'}
+      title={ok ? texts.acceptedByTheProvider : texts.rejectedByTheProvider}
     >
       <Text size="sm" c="var(--mantine-color-text)" style={{ overflowWrap: 'anywhere' }}>
         {[provider, milliseconds(ms), message_id].filter(Boolean).join(' · ')}

@@ -14,14 +14,18 @@ import {
 } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
+import { Link } from 'react-router';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { parseObject } from '../events/sample.ts';
+import { to } from '../places.ts';
+import { texts } from '../texts/designer.ts';
 import type { Draft, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendingProps {
+  org: string;
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
   errors: Record<string, string[]>;
@@ -29,12 +33,12 @@ interface SendingProps {
 }
 
 const priorities = [
-  { value: 'urgent', label: 'Urgent: before everything else' },
-  { value: 'normal', label: 'Normal' },
-  { value: 'bulk', label: 'Bulk: after everything else' },
+  { value: 'urgent', label: texts.urgentSentFirst },
+  { value: 'normal', label: texts.normal },
+  { value: 'bulk', label: texts.bulkSentLast },
 ];
 
-export function Sending({ draft, change, errors, channels }: SendingProps) {
+export function Sending({ org, draft, change, errors, channels }: SendingProps) {
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);
   const kinds = [...new Set(channels.map(({ type }) => type))].filter(type => !slugs.includes(type));
@@ -47,10 +51,10 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
   const problem = errorAt(errors, 'channels', true);
   return (
     <Section
-      title="How it is sent"
+      title={texts.delivery}
       aside={
         <Switch
-          label="Active"
+          label={texts.active}
           labelPosition="left"
           checked={draft.active}
           onChange={event => change({ active: event.currentTarget.checked })}
@@ -60,7 +64,7 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
       <Stack gap="sm">
         <fieldset className="plain">
           <Text component="legend" size="sm" fw={500} mb={6} p={0}>
-            Channels
+            {texts.channels}
           </Text>
           <Chip.Group multiple value={draft.channels} onChange={toggle}>
             <Group gap={6}>
@@ -72,32 +76,36 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
               ))}
               {types.map(type => (
                 <Chip key={type} value={type} size="xs" variant="outline">
-                  every {type} channel
+                  {texts.allChannels2(type)}
                 </Chip>
               ))}
               {unknown.map(name => (
                 <Chip key={name} value={name} size="xs" variant="outline" color="red">
-                  {name}: does not exist
+                  {texts.notFound(name)}
                 </Chip>
               ))}
             </Group>
           </Chip.Group>
           {channels.length === 0 && (
             <Text size="sm" c="dimmed">
-              There is no channel yet: create one under Channels.
+              {texts.noChannelsYet}{' '}
+              <Anchor component={Link} to={to.newChannel(org)} inherit underline="always">
+                {texts.createAChannel}
+              </Anchor>
+              {texts.thisDraftIsKept}
             </Text>
           )}
           {problem && <Input.Error mt={6}>{problem}</Input.Error>}
         </fieldset>
         <Select
-          label="Priority"
-          description="A trigger's own wins."
+          label={texts.priority}
+          description={texts.aTriggersOwnPriorityOverridesThis}
           data={priorities}
           value={draft.priority}
           onChange={value => change({ priority: value as Priority | null })}
           clearable
-          clearButtonProps={{ 'aria-label': 'No priority of its own' }}
-          placeholder="Normal, and bulk for many recipients"
+          clearButtonProps={{ 'aria-label': texts.clearPriority }}
+          placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
           error={errorAt(errors, 'priority')}
         />
         <div>
@@ -110,23 +118,23 @@ export function Sending({ draft, change, errors, channels }: SendingProps) {
                 aria-hidden
               />
               <Anchor component="span" size="sm">
-                Environments and extra context
+                {texts.environmentsAndExtraContext}
               </Anchor>
             </Group>
           </UnstyledButton>
           <Collapse expanded={more} mt="xs">
             <Stack gap="sm">
               <TagsInput
-                label="Environments"
-                description="Only when the trigger names one of these, or none. Empty: always."
+                label={texts.environments}
+                description={texts.onlyForTriggersInOneOf}
                 value={draft.environs}
                 onChange={environs => change({ environs })}
                 placeholder={draft.environs.length === 0 ? 'production' : ''}
                 error={errorAt(errors, 'environs', true)}
               />
               <CodeField
-                label="Extra context"
-                description="Variables that the templates have besides those of the trigger, which win."
+                label={texts.extraContext}
+                description={texts.defaultVariablesForTheMessageThe}
                 language="json"
                 value={draft.extraContext}
                 onChange={extraContext => change({ extraContext })}

@@ -4,7 +4,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api, take } from '../api.ts';
 import type { PreviewRequest } from '../api-types.ts';
-import type { Mistake } from '../editor/code.tsx';
+import type { Mistake } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
 import type { EventPath } from '../events/sample.ts';
 

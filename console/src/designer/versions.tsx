@@ -4,6 +4,7 @@ import type { MessageVersion } from '../api-types.ts';
 import { History } from '../components/history.tsx';
 import { useList } from '../components/use-list.ts';
 import type { EventPath } from '../events/sample.ts';
+import { texts } from '../texts/designer.ts';
 import { type Draft, toText } from './draft.ts';
 
 interface VersionsProps {
@@ -24,7 +25,7 @@ export function Versions({ path, notification, draft, restore, close }: Versions
   });
   return (
     <History
-      title="History of the message"
+      title={texts.messageHistory}
       list={list}
       versionKey={[path.org, 'version', notification]}
       fetch={(version, signal) =>

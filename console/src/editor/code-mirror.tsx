@@ -8,7 +8,7 @@ import { Compartment, EditorState, type Extension, type Text } from '@codemirror
 import { EditorView, keymap, lineNumbers, placeholder as placeholderOf } from '@codemirror/view';
 import { minimalSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
-import type { CodeProps, Mistake } from './code.tsx';
+import type { CodeProps, Mistake } from './code-types.ts';
 import { completeFrom, type Scope } from './completions.ts';
 import { look } from './look.ts';
 

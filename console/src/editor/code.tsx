@@ -1,33 +1,10 @@
 /** An editor for code and templates. CodeMirror behind it is loaded when the first one is shown. */
 import { Box, Input, Skeleton } from '@mantine/core';
 import { lazy, type ReactNode, Suspense, useId } from 'react';
-import type { Scope } from './completions.ts';
+import { texts } from '../texts/designer.ts';
+import type { CodeProps } from './code-types.ts';
 
 const CodeMirror = lazy(() => import('./code-mirror.tsx'));
-
-/** Where something is wrong; lines and columns begin with 1. */
-export interface Mistake {
-  line: number | null;
-  column: number | null;
-  message: string;
-}
-
-export interface CodeProps {
-  value: string;
-  onChange?: (value: string) => void;
-  language: 'liquid' | 'json' | 'text';
-  /** For readers of the screen, also where it is not shown. */
-  label: string;
-  /** Variables that are offered while somebody writes. */
-  scope?: Scope;
-  mistakes?: readonly Mistake[];
-  placeholder?: string;
-  singleLine?: boolean;
-  lineNumbers?: boolean;
-  readOnly?: boolean;
-  minHeight?: number;
-  maxHeight?: number | string;
-}
 
 interface FieldProps extends CodeProps {
   hideLabel?: boolean;
@@ -40,7 +17,7 @@ export function CodeField({ hideLabel = false, description, error, mistakes = []
   const id = useId();
   // Those with a place are underlined, and told in words as well.
   const said = mistakes.map(({ line, column, message }) =>
-    line === null || code.singleLine ? message : `Line ${line}, column ${column}: ${message}`,
+    line === null || code.singleLine ? message : texts.lineColumn(line, column, message),
   );
   const shown = said.length > 0 ? said.join('\n') : error;
   return (

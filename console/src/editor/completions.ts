@@ -1,6 +1,7 @@
 /** What is offered while somebody writes a template: the variables that there are, and the tags and filters that work. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { templateFilters, templateTags } from '../api-types.ts';
+import { texts } from '../texts/designer.ts';
 
 /** Everything that a template can speak of, with the values of the sample. */
 export type Scope = Record<string, unknown>;
@@ -45,7 +46,7 @@ function variables(scope: Scope): Completion[] {
 }
 
 function detailOf(value: unknown): string {
-  if (Array.isArray(value)) return `${value.length} items`;
+  if (Array.isArray(value)) return texts.items(value.length);
   if (isObject(value)) return '…';
   const text = String(value ?? '');
   return text.length > 24 ? `${text.slice(0, 23)}…` : text;

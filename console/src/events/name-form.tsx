@@ -1,9 +1,11 @@
 /** Creating or renaming a project, an application or an event. */
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
-import { useForm } from '@mantine/form';
-import { useAction } from '../components/actions.tsx';
-import { FormFailure, fieldErrors, slugFrom } from '../components/form.tsx';
+import { Select, Text, TextInput } from '@mantine/core';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
+import { slugFrom } from '../components/form.tsx';
+import { texts } from '../texts/events.ts';
 import { changePlace, createPlace, type Noun, type Place } from './places.ts';
+import { rememberSample } from './sample.ts';
+import { eventSamples, findSample } from './samples.ts';
 
 export interface NameFormProps {
   noun: Noun;
@@ -12,84 +14,95 @@ export interface NameFormProps {
   /** Renamed from; absent when it is created. */
   current?: string;
   close: () => void;
-  onCreated?: (slug: string) => void;
+  /** `sample`: key of what it was made from, empty for none. */
+  onCreated?: (slug: string, sample: string) => void;
 }
 
 const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   project: {
-    name: 'A product or a team; it has its own lists and channels.',
-    example: 'Shop',
-    slug: 'Part of every address below it. It cannot be changed later.',
+    name: texts.aProductOrTeamWithIts,
+    example: texts.shop,
+    slug: texts.partOfEveryUrlBelowIt,
   },
   application: {
-    name: 'What triggers events: a web shop, a billing job, a monitor.',
-    example: 'Web shop',
-    slug: 'Part of the address that is triggered. It cannot be changed later.',
+    name: texts.whatTriggersEventsAWebShop,
+    example: texts.webShop,
+    slug: texts.partOfTheTriggerUrlCannot,
   },
   event: {
-    name: 'Something that happens and that somebody wants to hear of.',
-    example: 'Order paid',
-    slug: 'What your application calls. It cannot be changed later.',
+    name: texts.somethingThatHappensAndThatPeople,
+    example: texts.orderPaid,
+    slug: texts.whatYourApplicationCallsCannotBe,
   },
 };
 
 export function NameForm({ noun, place, current, close, onCreated }: NameFormProps) {
   const creates = current === undefined;
-  const form = useForm({ initialValues: { name: current ?? '', slug: '' } });
-  const slug = form.values.slug || slugFrom(form.values.name);
-  const save = useAction({
-    run: ({ name }: { name: string }) =>
-      creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }),
-    done: creates ? `Created the ${noun}.` : `Renamed the ${noun}.`,
+  const hint = hints[noun];
+  const naming = useApiForm({
+    initialValues: { name: current ?? '', slug: '', sample: '' },
+    run: async ({ name, slug: given, sample }) => {
+      const slug = given || slugFrom(name);
+      const { org, prj = '', app = '' } = place;
+      await (creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }));
+      const chosen = findSample(sample);
+      if (chosen) rememberSample({ org, prj, app, evt: slug }, chosen.context);
+      return { slug, sample };
+    },
+    done: creates ? texts.createdThe(noun) : texts.renamedThe(noun),
     refresh: [[place.org]],
-    quiet: true,
-    onDone: () => {
+    onDone: ({ slug, sample }) => {
       close();
-      if (creates) onCreated?.(slug);
+      if (creates) onCreated?.(slug, sample);
     },
   });
-  const submit = (values: { name: string }) =>
-    save.mutate(values, {
-      onError: error => form.setErrors(fieldErrors(error)),
-    });
+  const { form } = naming;
   return (
-    <Modal opened onClose={close} title={creates ? `New ${noun}` : `Rename ${noun}`}>
-      <form onSubmit={form.onSubmit(submit)} noValidate>
-        <Stack>
-          <TextInput
-            label="Name"
-            description={hints[noun].name}
-            placeholder={creates ? `Such as ${hints[noun].example}` : undefined}
-            maxLength={255}
-            data-autofocus
-            {...form.getInputProps('name')}
-          />
-          {creates ? (
-            <TextInput
-              label="Slug"
-              description={hints[noun].slug}
-              maxLength={100}
-              classNames={{ input: 'mono' }}
-              placeholder={slugFrom(hints[noun].example)}
-              {...form.getInputProps('slug')}
-              value={slug}
-            />
-          ) : (
-            <Text size="xs" c="dimmed">
-              The slug and every address stay as they are.
-            </Text>
-          )}
-          <FormFailure error={save.error} shown={['name', 'slug']} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={save.isPending} disabled={form.values.name.trim() === ''}>
-              {creates ? `Create ${noun}` : 'Rename'}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <FormModal
+      of={naming}
+      title={creates ? texts.newWord(noun) : texts.rename(noun)}
+      submit={creates ? texts.create(noun) : texts.rename2}
+      isDisabled={form.values.name.trim() === ''}
+      close={close}
+    >
+      {creates && noun === 'event' && (
+        <Select
+          label={texts.startFrom}
+          data={[
+            { value: '', label: texts.blankEvent },
+            ...eventSamples.map(({ key, name }) => ({ value: key, label: `Sample: ${name}` })),
+          ]}
+          allowDeselect={false}
+          {...form.getInputProps('sample')}
+          onChange={key => {
+            const sample = findSample(key);
+            form.setValues({ sample: key ?? '', name: sample?.name ?? '', slug: '' });
+          }}
+        />
+      )}
+      <TextInput
+        label={texts.name}
+        description={hint.name}
+        placeholder={creates ? hint.example : undefined}
+        maxLength={255}
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      {creates ? (
+        <TextInput
+          label={texts.slug}
+          description={hint.slug}
+          maxLength={100}
+          classNames={{ input: 'mono' }}
+          placeholder={slugFrom(hint.example)}
+          {...form.getInputProps('slug')}
+          value={form.values.slug || slugFrom(form.values.name)}
+        />
+      ) : (
+        <Text size="xs" c="dimmed">
+          {texts.theSlugAndAllUrlsStay}
+        </Text>
+      )}
+    </FormModal>
   );
 }

@@ -4,13 +4,14 @@ import { IconArrowRight } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import type { Notification } from '../api-types.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
 
 export function describeRecipients({ list, users, trigger }: Notification['recipients']): string {
   return [
-    list !== undefined && `list ${list}`,
-    users !== undefined && 'users that match',
-    trigger && 'whom the trigger names',
+    list !== undefined && texts.list(list),
+    users !== undefined && texts.matchingPeople,
+    trigger && texts.recipientsInTheTrigger,
   ]
     .filter(Boolean)
     .join(' + ');
@@ -18,7 +19,7 @@ export function describeRecipients({ list, users, trigger }: Notification['recip
 
 export function NotificationCard({ path, notification }: { path: EventPath; notification: Notification }) {
   const { id, name, active, recipients, channels, filter, message } = notification;
-  const words = message.subject || message.body.split('\n')[0] || 'No words yet';
+  const words = message.subject || message.body.split('\n')[0] || texts.noMessageYet;
   return (
     <Box
       component={Link}
@@ -32,7 +33,7 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
         </Text>
         {!active && (
           <Badge variant="default" tt="none">
-            inactive
+            {texts.inactive}
           </Badge>
         )}
       </Group>
@@ -40,7 +41,7 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
         <Text size="xs" c="var(--mantine-color-text)">
           {describeRecipients(recipients)}
         </Text>
-        <IconArrowRight size={13} stroke={1.6} aria-label="by" />
+        <IconArrowRight size={13} stroke={1.6} aria-label={texts.via} />
         {channels.map(channel => (
           <Badge key={channel} variant="default" tt="none" fw={400}>
             {channel}
@@ -52,7 +53,7 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
       </Text>
       {filter && (
         <Text size="xs" c="dimmed" mt={6} truncate>
-          only if <span className="mono">{filter}</span>
+          {texts.onlyIf} <span className="mono">{filter}</span>
         </Text>
       )}
     </Box>

@@ -14,7 +14,8 @@ import { useState } from 'react';
 import { useAction } from '../components/actions.tsx';
 import { Deletion, typedIfMore } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
-import { NameForm } from './name-form.tsx';
+import { texts } from '../texts/events.ts';
+import { NameForm, type NameFormProps } from './name-form.tsx';
 import { changePlace, deletePlace, holdPlace, nounOf, type Place, pausePermission, writePermission } from './places.ts';
 
 interface PlaceMenuProps {
@@ -24,7 +25,7 @@ interface PlaceMenuProps {
   paused?: boolean;
   active?: boolean;
   onDeleted?: () => void;
-  onCreated?: (slug: string) => void;
+  onCreated?: NameFormProps['onCreated'];
 }
 
 const icon = { size: 15, stroke: 1.6 };
@@ -38,12 +39,12 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
   const close = () => setDialog(undefined);
   const hold = useAction({
     run: (on: boolean) => holdPlace(place, on),
-    done: (_, on) => (on ? `Paused: messages of ${name} are kept until you resume.` : `Resumed ${name}.`),
+    done: (_, on) => (on ? texts.pausedMessagesAreKeptUntilYou(name) : texts.resumed(name)),
     refresh: [[place.org]],
   });
   const switchOn = useAction({
     run: (on: boolean) => changePlace(place, { active: on }),
-    done: (_, on) => (on ? `${name} is active.` : `${name} is inactive: triggers of it are refused.`),
+    done: (_, on) => (on ? texts.activated(name) : texts.deactivatedTriggersAreRefused(name)),
     refresh: [[place.org]],
   });
 
@@ -51,8 +52,8 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
     <>
       <Menu position="bottom-end" width={210} shadow="md" keepMounted={false}>
         <Menu.Target>
-          <Tooltip label={`More for ${name}`}>
-            <ActionIcon variant="subtle" color="gray" aria-label={`More for ${noun} ${name}`}>
+          <Tooltip label={texts.moreActions}>
+            <ActionIcon variant="subtle" color="gray" aria-label={texts.moreActionsFor(noun, name)}>
               <IconDots size={17} stroke={1.6} />
             </ActionIcon>
           </Tooltip>
@@ -64,11 +65,11 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
               icon={<IconPlus {...icon} />}
               onClick={() => setDialog('create')}
             >
-              New {below}
+              {texts.newWord2(below)}
             </GuardedItem>
           )}
           <GuardedItem permission={write} icon={<IconPencil {...icon} />} onClick={() => setDialog('rename')}>
-            Rename
+            {texts.rename2}
           </GuardedItem>
           {active !== undefined && (
             <GuardedItem
@@ -76,7 +77,7 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
               icon={active ? <IconCircleOff {...icon} /> : <IconCircleCheck {...icon} />}
               onClick={() => switchOn.mutate(!active)}
             >
-              {active ? 'Deactivate' : 'Activate'}
+              {active ? texts.deactivate : texts.activate}
             </GuardedItem>
           )}
           {paused !== undefined && (
@@ -85,12 +86,12 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
               icon={paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
               onClick={() => hold.mutate(!paused)}
             >
-              {paused ? 'Resume' : 'Pause'}
+              {paused ? texts.resume : texts.pause}
             </GuardedItem>
           )}
           <Menu.Divider />
           <GuardedItem permission={write} danger icon={<IconTrash {...icon} />} onClick={() => setDialog('remove')}>
-            Delete
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
@@ -99,14 +100,14 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
       <Deletion
         opened={dialog === 'remove'}
         onClose={close}
-        what={`the ${noun} ${name}`}
+        what={texts.the(noun, name)}
         typed={typedIfMore(`${noun}s`, slug)}
         run={({ dryRun }) => deletePlace(place, { cascade: true, ...(dryRun && { dry_run: true }) })}
         refresh={[[place.org]]}
         onDeleted={() => onDeleted?.()}
         leaves={onDeleted !== undefined}
       >
-        What was sent already stays in the history. Applications that still call it are answered with 404.
+        {texts.sentMessagesStayInTheHistory}
       </Deletion>
     </>
   );

@@ -8,7 +8,8 @@ import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
 import { to, useOrg } from '../places.ts';
-import { NameForm } from './name-form.tsx';
+import { texts } from '../texts/events.ts';
+import { NameForm, type NameFormProps } from './name-form.tsx';
 import { PlaceMenu } from './place-menu.tsx';
 import { eventQuery, type Noun } from './places.ts';
 import { StateBadges } from './state-badges.tsx';
@@ -20,7 +21,7 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/', { params: { path: { org, prj } }, signal })),
   });
   return (
-    <Box component="section" className="card" aria-label={`Project ${name}`}>
+    <Box component="section" className="card" aria-label={texts.project(name)}>
       <Group justify="space-between" px="md" py={10} wrap="nowrap">
         <Group gap="xs" miw={0}>
           <Title order={2} style={{ overflowWrap: 'anywhere' }}>
@@ -39,10 +40,10 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
       ))}
       {applications.data?.length === 0 && (
         <Empty
-          title="No application yet"
-          action={<CreateButton noun="application" place={{ org, prj }} label="New application" />}
+          title={texts.noApplicationsYet}
+          action={<CreateButton noun="application" place={{ org, prj }} label={texts.newApplication} />}
         >
-          An application is whatever triggers events: your web shop, a billing job, a monitor.
+          {texts.anApplicationTriggersEventsYourWeb}
         </Empty>
       )}
     </Box>
@@ -61,7 +62,12 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
     queryKey: [org, 'events', prj, app],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
   });
-  const open = (evt: string) => void navigate(to.event(org, prj, app, evt));
+  const open = (evt: string, sample: string) => {
+    const page = sample
+      ? `${to.notification(org, prj, app, evt, 'new')}?sample=${sample}`
+      : to.event(org, prj, app, evt);
+    void navigate(page);
+  };
   const rows = events.data ?? [];
   return (
     <Box style={{ borderTop: '1px solid var(--line)' }}>
@@ -76,7 +82,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           <StateBadges paused={details.data?.paused} />
         </Group>
         <Group gap={4} wrap="nowrap">
-          <CreateButton noun="event" place={path} label="New event" onCreated={open} variant="subtle" />
+          <CreateButton noun="event" place={path} label={texts.newEvent} onCreated={open} variant="subtle" />
           <PlaceMenu place={path} name={name} paused={details.data?.paused} onCreated={open} />
         </Group>
       </Group>
@@ -84,17 +90,17 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
       {events.error && <Failure error={events.error} retry={() => void events.refetch()} />}
       {rows.length > 0 && (
         <Table className="table" layout="fixed">
-          <caption hidden>Events of {name}</caption>
+          <caption hidden>{texts.eventsOf(name)}</caption>
           <Table.Thead>
             <Table.Tr>
               <Table.Th scope="col" pl="md">
-                Event
+                {texts.event}
               </Table.Th>
               <Table.Th scope="col" visibleFrom="sm">
-                Notifications
+                {texts.notifications}
               </Table.Th>
               <Table.Th scope="col" w={56}>
-                <VisuallyHidden>More</VisuallyHidden>
+                <VisuallyHidden>{texts.more}</VisuallyHidden>
               </Table.Th>
             </Table.Tr>
           </Table.Thead>
@@ -107,8 +113,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
       )}
       {events.data?.length === 0 && (
         <Text size="sm" c="dimmed" px="md" pb="md">
-          No event yet. An event is something that happens and that somebody wants to hear of: an order is paid, a
-          backup failed.
+          {texts.noEventsYetAnEventIs}
         </Text>
       )}
     </Box>
@@ -140,7 +145,7 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
       <Table.Td visibleFrom="sm">
         {event?.notifications.length === 0 && (
           <Text size="sm" c="dimmed">
-            None yet: a trigger reaches nobody
+            {texts.noNotificationsYet}
           </Text>
         )}
         <Group gap={6}>
@@ -170,7 +175,7 @@ interface CreateButtonProps {
   place: { org: string; prj?: string; app?: string };
   label: string;
   variant?: string;
-  onCreated?: (slug: string) => void;
+  onCreated?: NameFormProps['onCreated'];
 }
 
 function CreateButton({ noun, place, label, variant = 'default', onCreated }: CreateButtonProps) {

@@ -2,8 +2,10 @@
 import { Button, Group, Menu } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
 import { tellFailure } from '../components/actions.tsx';
+import { shortId } from '../components/short-id.tsx';
 import { timeAgo } from '../components/time.tsx';
 import { CodeField } from '../editor/code.tsx';
+import { texts } from '../texts/events.ts';
 import { contextOf, type EventPath, format, type Sample, useRecent } from './sample.ts';
 
 interface SampleEditorProps {
@@ -12,7 +14,7 @@ interface SampleEditorProps {
   minHeight?: number;
 }
 
-export function SampleEditor({ sample, label = 'Sample context', minHeight = 110 }: SampleEditorProps) {
+export function SampleEditor({ sample, label = texts.sampleContext, minHeight = 110 }: SampleEditorProps) {
   return (
     <CodeField
       label={label}
@@ -38,14 +40,14 @@ export function TakeRecent({ path, sample }: { path: EventPath; sample: Sample }
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
           <Button variant="subtle" leftSection={<IconHistory size={14} stroke={1.6} />}>
-            Use a recent one
+            {texts.useRecentContext}
           </Button>
         </Menu.Target>
         <Menu.Dropdown>
-          <Menu.Label>Contexts of recent occurrences</Menu.Label>
+          <Menu.Label>{texts.fromRecentOccurrences}</Menu.Label>
           {recent.map(({ identifier, created_at }) => (
             <Menu.Item key={identifier} onClick={() => void use(identifier)}>
-              <span className="mono">…{identifier.slice(-8)}</span> {timeAgo(created_at)}
+              <span className="mono">{shortId(identifier)}</span> {timeAgo(created_at)}
             </Menu.Item>
           ))}
         </Menu.Dropdown>

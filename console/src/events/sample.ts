@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { api, take } from '../api.ts';
 import { useCan } from '../session.tsx';
+import { texts } from '../texts/events.ts';
 
 export interface EventPath {
   org: string;
@@ -42,10 +43,19 @@ export async function contextOf(org: string, identifier: string): Promise<Record
     .context;
 }
 
+function keyOf({ org, prj, app, evt }: EventPath): string {
+  return `belfry-sample ${org}/${prj}/${app}/${evt}`;
+}
+
+/** For an event whose page is not open yet, in the form that `useSample` reads. */
+export function rememberSample(path: EventPath, context: Record<string, unknown>): void {
+  sessionStorage.setItem(keyOf(path), JSON.stringify(format(context)));
+}
+
 /** At first that of the newest occurrence: what was sent once is the best example. */
 export function useSample(path: EventPath): Sample {
   const [stored, setText] = useSessionStorage<string | null>({
-    key: `belfry-sample ${path.org}/${path.prj}/${path.app}/${path.evt}`,
+    key: keyOf(path),
     defaultValue: null,
     getInitialValueInEffect: false,
   });
@@ -75,8 +85,8 @@ export function parseObject(text: string): Pick<Sample, 'context' | 'mistake'> {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       return { context: value as Record<string, unknown>, mistake: undefined };
     }
-    return { context: undefined, mistake: 'Must be an object: { … }' };
+    return { context: undefined, mistake: texts.mustBeAJsonObject };
   } catch (error) {
-    return { context: undefined, mistake: `Not JSON yet: ${(error as Error).message}` };
+    return { context: undefined, mistake: texts.notValidJson((error as Error).message) };
   }
 }

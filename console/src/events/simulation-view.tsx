@@ -3,6 +3,7 @@ import { Accordion, Alert, Badge, Box, Group, Stack, Text } from '@mantine/core'
 import { reasons, type Simulation } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { MessageView } from '../components/message-view.tsx';
+import { texts } from '../texts/events.ts';
 
 export function SimulationView({ simulation, only }: { simulation: Simulation; only?: string }) {
   const notifications = simulation.notifications.filter(({ name }) => only === undefined || name === only);
@@ -11,13 +12,14 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
   return (
     <Stack gap="sm" role="status">
       <Text size="sm">
-        <b>{count(total)}</b> {total === 1 ? 'message' : 'messages'} would be sent
-        {simulation.complete ? '' : ' to the first 10,000 recipients that were looked at'}. Nothing was.
+        <b>{count(total)}</b> {total === 1 ? 'message' : 'messages'} {texts.wouldBeSent}
+        {simulation.complete ? '' : texts.toTheFirst10000Recipients}
+        {texts.nothingWasSent}
       </Text>
       {notifications.length === 0 && (
         <Alert color="yellow" variant="light" p="xs">
           <Text size="sm" c="var(--mantine-color-text)">
-            The event has no notification: a trigger would be accepted and reach nobody.
+            {texts.thisEventHasNoNotificationsA}
           </Text>
         </Alert>
       )}
@@ -68,7 +70,7 @@ function Outcome({ name, reason, deliveries, suppressed }: Simulation['notificat
           {name}
         </Text>
         <Text size="sm" className="numbers">
-          {reason ? 'for nobody' : `${count(deliveries)} would be sent`}
+          {reason ? texts.noRecipients : texts.wouldBeSent2(count(deliveries))}
         </Text>
       </Group>
       {reason && (
@@ -78,7 +80,7 @@ function Outcome({ name, reason, deliveries, suppressed }: Simulation['notificat
       )}
       {others.map(([code, amount]) => (
         <Text key={code} size="xs" c="dimmed">
-          <span className="numbers">{count(amount)}</span> would not: {reasons[code] ?? code}
+          <span className="numbers">{count(amount)}</span> {texts.notSent} {reasons[code] ?? code}
         </Text>
       ))}
     </Box>
@@ -86,8 +88,8 @@ function Outcome({ name, reason, deliveries, suppressed }: Simulation['notificat
 }
 
 function Verdict({ reason, problem }: { reason: string | null; problem: string | null }) {
-  if (problem) return <Plain>cannot be written</Plain>;
-  return <Plain>{reason ? (reasons[reason] ?? reason) : 'would be sent'}</Plain>;
+  if (problem) return <Plain>{texts.cannotBeRendered}</Plain>;
+  return <Plain>{reason ? (reasons[reason] ?? reason) : texts.wouldBeSent3}</Plain>;
 }
 
 function Plain({ children }: { children: string }) {

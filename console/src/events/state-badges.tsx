@@ -1,20 +1,21 @@
 /** What keeps an event or an application from sending as usual; nothing when nothing does. */
 import { Badge, Tooltip } from '@mantine/core';
+import { texts } from '../texts/events.ts';
 
 export function StateBadges({ active = true, paused = false }: { active?: boolean; paused?: boolean }) {
   return (
     <>
       {!active && (
-        <Tooltip label="Triggers are refused.">
+        <Tooltip label={texts.triggersAreRefused}>
           <Badge color="gray" tt="none" variant="default">
-            inactive
+            {texts.inactive}
           </Badge>
         </Tooltip>
       )}
       {paused && (
-        <Tooltip label="Messages are kept until it is resumed; none is dropped.">
+        <Tooltip label={texts.messagesAreKeptUntilYouResume}>
           <Badge color="yellow" tt="none" variant="default" leftSection={<PauseDot />}>
-            paused
+            {texts.paused}
           </Badge>
         </Tooltip>
       )}

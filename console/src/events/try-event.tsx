@@ -1,5 +1,5 @@
 /** Triggering an event by hand, for real or only in thought, and how a program does it. */
-import { Alert, Anchor, Button, Group, Stack, Tabs, TagsInput, Text } from '@mantine/core';
+import { Alert, Anchor, Button, Group, Stack, TagsInput, Text } from '@mantine/core';
 import { IconBolt, IconEye } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
@@ -7,9 +7,12 @@ import { api, take } from '../api.ts';
 import type { Simulation } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
-import { CopyBlock } from '../components/copy.tsx';
+import { count } from '../components/counts.tsx';
 import { Section } from '../components/page.tsx';
 import { to } from '../places.ts';
+import { shellQuoted } from '../snippets/snippets.ts';
+import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
+import { texts } from '../texts/events.ts';
 import type { EventPath, Sample } from './sample.ts';
 import { SampleEditor, TakeRecent } from './sample-editor.tsx';
 import { SimulationView } from './simulation-view.tsx';
@@ -20,20 +23,21 @@ const simulate = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/' as const;
 interface TryEventProps {
   path: EventPath;
   sample: Sample;
-  /** Whether somebody is listening: else it is worth saying. */
+  /** Whether a notification goes to those who are named in the trigger. */
   asksForRecipients: boolean;
+  recipients: string[];
+  setRecipients: (recipients: string[]) => void;
   active: boolean;
 }
 
-export function TryEvent({ path, sample, asksForRecipients, active }: TryEventProps) {
-  const [recipients, setRecipients] = useState<string[]>([]);
+export function TryEvent({ path, sample, asksForRecipients, recipients, setRecipients, active }: TryEventProps) {
   const [found, setFound] = useState<Simulation>();
   const [occurrence, setOccurrence] = useState<string>();
   const body = {
     context: sample.context ?? {},
-    ...(recipients.length > 0 && { options: { recipients } }),
+    ...(asksForRecipients && recipients.length > 0 && { options: { recipients } }),
   };
-  const thought = useAction({
+  const simulation = useAction({
     run: () => take(api.POST(simulate, { params: { path }, body })),
     onDone: answer => {
       setFound(answer);
@@ -51,26 +55,34 @@ export function TryEvent({ path, sample, asksForRecipients, active }: TryEventPr
       setFound(undefined);
     },
   });
-  const triggerNow = async () => {
-    const sure = await confirm({
-      title: 'Trigger for real?',
-      children: 'Messages go out to everybody whom its notifications are for. Simulate first to see whom.',
-      action: 'Trigger now',
-    });
-    if (sure) real.mutate(undefined);
-  };
+  // How many it would reach is looked up first: nobody should learn that afterwards.
+  const ask = useAction({
+    run: async () => {
+      const answer = await take(api.POST(simulate, { params: { path }, body }));
+      const messages = answer.notifications.reduce((sum, { deliveries }) => sum + deliveries, 0);
+      return confirm({
+        title: texts.triggerThisEvent,
+        children: reachOf(messages, answer.complete),
+        action: texts.triggerNow,
+      });
+    },
+    onDone: sure => {
+      if (sure) real.mutate(undefined);
+    },
+  });
   const broken = sample.context === undefined;
 
   return (
-    <Section title="Try it" aside={<TakeRecent path={path} sample={sample} />}>
+    <Section title={texts.tryIt} aside={<TakeRecent path={path} sample={sample} />}>
       <Stack gap="sm">
-        <SampleEditor sample={sample} label="Context of the trigger" />
+        <SampleEditor sample={sample} label={texts.triggerContext} />
         {asksForRecipients && (
           <TagsInput
-            label="Recipients that the trigger names"
-            description="Email addresses; Enter after each."
+            label={texts.recipients}
+            description={texts.emailAddressesOrUsernamesPressEnter}
             value={recipients}
             onChange={setRecipients}
+            acceptValueOnBlur
             placeholder={recipients.length === 0 ? 'ada@example.com' : ''}
           />
         )}
@@ -80,32 +92,32 @@ export function TryEvent({ path, sample, asksForRecipients, active }: TryEventPr
             variant="default"
             leftSection={<IconEye size={14} stroke={1.6} />}
             disabled={broken}
-            loading={thought.isPending}
-            onClick={() => thought.mutate(undefined)}
+            loading={simulation.isPending}
+            onClick={() => simulation.mutate(undefined)}
           >
-            Simulate
+            {texts.simulate}
           </GuardedButton>
           <GuardedButton
             permission="event:trigger"
             leftSection={<IconBolt size={14} stroke={1.6} />}
             disabled={broken || !active}
-            loading={real.isPending}
-            onClick={() => void triggerNow()}
+            loading={ask.isPending || real.isPending}
+            onClick={() => ask.mutate(undefined)}
           >
-            Trigger
+            {texts.trigger}
           </GuardedButton>
           {!active && (
             <Text size="xs" c="dimmed">
-              The event is inactive: triggers are refused.
+              {texts.thisEventIsInactiveTriggersAre}
             </Text>
           )}
         </Group>
         {occurrence && (
           <Alert color="teal" variant="light" p="xs" role="status">
             <Text size="sm" c="var(--mantine-color-text)">
-              Triggered.{' '}
+              {texts.triggered}{' '}
               <Anchor component={Link} to={to.occurrence(path.org, occurrence)} inherit underline="always">
-                See what becomes of it
+                {texts.viewOccurrence}
               </Anchor>
             </Text>
           </Alert>
@@ -115,7 +127,7 @@ export function TryEvent({ path, sample, asksForRecipients, active }: TryEventPr
             <SimulationView simulation={found} />
             <Group>
               <Button variant="subtle" color="gray" onClick={() => setFound(undefined)}>
-                Clear
+                {texts.clear}
               </Button>
             </Group>
           </>
@@ -125,40 +137,32 @@ export function TryEvent({ path, sample, asksForRecipients, active }: TryEventPr
   );
 }
 
-export function HowToTrigger({ path, sample }: { path: EventPath; sample: Sample }) {
+function reachOf(messages: number, isComplete: boolean): string {
+  if (messages === 0) return texts.noMessagesWillBeSentNo;
+  const amount = `${count(messages)}${isComplete ? '' : '+'}`;
+  return messages === 1 ? '1 message will be sent to a real recipient.' : texts.messagesWillBeSentToReal(amount);
+}
+
+export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sample: Sample; recipients: string[] }) {
   const { org, prj, app, evt } = path;
-  const context = JSON.stringify(sample.context ?? {});
-  // Inside single quotes of a shell, a quote ends them, stands by itself, and begins them again.
-  const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-  const url = `${location.origin}/api/o/${org}/p/${prj}/a/${app}/e/${evt}/trigger/`;
-  const curl = [
-    `curl ${url} \\`,
-    `  -H 'Authorization: Key <API_KEY>' \\`,
-    `  -H 'Content-Type: application/json' \\`,
-    `  -d ${quoted(`{"context": ${context}}`)}`,
-  ].join('\n');
-  const command = `npx belfry trigger ${org}/${prj}/${app}/${evt} \\\n  --context ${quoted(context)}`;
+  const context = sample.context ?? {};
+  const command = `npx belfry simulate ${org}/${prj}/${app}/${evt} \\\n  --context ${shellQuoted(JSON.stringify(context))}`;
+  const options = { ...(recipients.length > 0 && { recipients }), dry_run: true };
   return (
-    <Section title="Trigger it from your application">
-      <Tabs defaultValue="curl" keepMounted={false}>
-        <Tabs.List mb="sm">
-          <Tabs.Tab value="curl">curl</Tabs.Tab>
-          <Tabs.Tab value="cli">Command line</Tabs.Tab>
-        </Tabs.List>
-        <Tabs.Panel value="curl">
-          <CopyBlock value={curl} label="Copy the curl command" />
-          <Text size="xs" c="dimmed" mt={6}>
-            Needs a key with <span className="mono">event:trigger</span>. The answer has the occurrence's identifier.
-          </Text>
-        </Tabs.Panel>
-        <Tabs.Panel value="cli">
-          <CopyBlock value={command} label="Copy the command" />
-          <Text size="xs" c="dimmed" mt={6}>
-            With <span className="mono">simulate</span> in place of <span className="mono">trigger</span>, nothing is
-            sent.
-          </Text>
-        </Tabs.Panel>
-      </Tabs>
+    <Section title={texts.triggerFromYourApplication}>
+      <TriggerSnippets
+        url={triggerUrl(path)}
+        apiKey="<API_KEY>"
+        body={{ context, options }}
+        more={[{ language: texts.cli, code: command }]}
+      />
+      <Text size="xs" c="dimmed" mt={6}>
+        {texts.requiresA}{' '}
+        <Anchor component={Link} to={to.keys(org)} inherit underline="always">
+          {texts.key}
+        </Anchor>{' '}
+        {texts.withThePermission} <span className="mono">event:trigger</span>.
+      </Text>
     </Section>
   );
 }

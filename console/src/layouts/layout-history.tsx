@@ -2,6 +2,7 @@
 import { api, take } from '../api.ts';
 import { History } from '../components/history.tsx';
 import { useList } from '../components/use-list.ts';
+import { texts } from '../texts/layouts.ts';
 
 interface LayoutHistoryProps {
   org: string;
@@ -26,7 +27,7 @@ export function LayoutHistory({ org, prj, layout, body, restore, close }: Layout
   });
   return (
     <History
-      title="History of the layout"
+      title={texts.layoutHistory}
       list={list}
       versionKey={[org, 'layout-version', prj ?? '', layout]}
       fetch={(version, signal) =>

@@ -1,4 +1,5 @@
 /** What a new layout begins with: small, and complete enough for every mail program. */
+import { texts } from '../texts/layouts.ts';
 export const starter = `<!doctype html>
 <html lang="{{ lang }}" dir="{{ dir }}">
 <head>
@@ -23,16 +24,4 @@ export const starter = `<!doctype html>
 </html>
 `;
 
-export const sampleBody = `Hello {{ user.first_name }},
-
-this is how an email looks in this layout: a paragraph with **bold words** and [a link](https://example.com).
-
-- one thing
-- another
-
-| Item | Price |
-| ---- | ----: |
-| Bell | 12.00 |
-
-[Open it](https://example.com)
-`;
+export const sampleBody = texts.helloUserFirstNameThisIs;

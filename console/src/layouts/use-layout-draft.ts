@@ -1,14 +1,13 @@
-/** Changing a layout, and saving it under the tag it was read with. */
-import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
-import { ApiError, api, takeTagged } from '../api.ts';
+/** A layout while it is being written, and how it is stored: of the organization, or of a project. */
+import { api, take, takeTagged } from '../api.ts';
 import type { Layout } from '../api-types.ts';
-import { tellFailure, tellSuccess } from '../components/actions.tsx';
+import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
 import { starter } from './starter.ts';
 
-interface Loaded {
-  value: Layout;
-  etag: string | null;
+export interface LayoutPlace {
+  org: string;
+  /** Without one, the organization's own. */
+  prj: string | undefined;
 }
 
 interface Draft {
@@ -16,94 +15,48 @@ interface Draft {
   body: string;
 }
 
-export function useLayoutDraft(org: string, prj: string | undefined, loaded: Loaded | undefined) {
-  const queries = useQueryClient();
-  const [stored, setStored] = useState(loaded);
-  const [draft, setDraft] = useState<Draft>(() => toDraft(loaded) ?? { name: '', body: starter });
-  const [saving, setSaving] = useState(false);
-  const [conflict, setConflict] = useState(false);
-  const [errors, setErrors] = useState<Record<string, string[]>>({});
-  const base = toDraft(stored);
-  const dirty = base
-    ? base.name !== draft.name || base.body !== draft.body
-    : draft.name !== '' || draft.body !== starter;
+const ofOrganization = '/api/o/{org}/l/{layout}/';
+const ofProject = '/api/o/{org}/p/{prj}/l/{layout}/';
 
-  const settle = (saved: Loaded) => {
-    setStored(saved);
-    setDraft({ name: saved.value.name, body: saved.value.body });
-    return saved.value.id;
-  };
-
-  const save = async (overwrite = false): Promise<number | undefined> => {
-    setSaving(true);
-    setErrors({});
-    setConflict(false);
-    const { name, body } = draft;
-    try {
-      if (!stored) {
-        const made = prj
-          ? takeTagged(api.POST('/api/o/{org}/p/{prj}/l/', { params: { path: { org, prj } }, body: { name, body } }))
-          : takeTagged(api.POST('/api/o/{org}/l/', { params: { path: { org } }, body: { name, body } }));
-        return settle(await made);
-      }
-      const headers = overwrite || !stored.etag ? {} : { 'if-match': stored.etag };
-      const layout = stored.value.id;
-      const changes = {
-        ...(name !== stored.value.name && { name }),
-        ...(body !== stored.value.body && { body }),
-      };
-      const changed = prj
-        ? takeTagged(
-            api.PATCH('/api/o/{org}/p/{prj}/l/{layout}/', {
-              params: { path: { org, prj, layout } },
-              body: changes,
-              headers,
-            }),
-          )
-        : takeTagged(
-            api.PATCH('/api/o/{org}/l/{layout}/', { params: { path: { org, layout } }, body: changes, headers }),
-          );
-      const id = settle(await changed);
-      tellSuccess('Saved.');
-      return id;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 412) setConflict(true);
-      else {
-        if (error instanceof ApiError) setErrors(error.errors);
-        tellFailure(error);
-      }
-      return undefined;
-    } finally {
-      setSaving(false);
-      void queries.invalidateQueries({ queryKey: [org] });
-    }
-  };
-
-  const reload = async () => {
-    if (!stored) return;
-    const layout = stored.value.id;
-    const fresh = prj
-      ? takeTagged(api.GET('/api/o/{org}/p/{prj}/l/{layout}/', { params: { path: { org, prj, layout } } }))
-      : takeTagged(api.GET('/api/o/{org}/l/{layout}/', { params: { path: { org, layout } } }));
-    settle(await fresh);
-    setConflict(false);
-  };
-
-  return {
-    draft,
-    change: (changes: Partial<Draft>) => setDraft(current => ({ ...current, ...changes })),
-    stored: stored?.value,
-    dirty,
-    discard: () => base && setDraft(base),
-    save,
-    saving,
-    reload,
-    conflict,
-    closeConflict: () => setConflict(false),
-    errors,
-  };
+export function loadLayout({ org, prj }: LayoutPlace, layout: number, signal?: AbortSignal): Promise<Tagged<Layout>> {
+  return prj
+    ? takeTagged(api.GET(ofProject, { params: { path: { org, prj, layout } }, signal }))
+    : takeTagged(api.GET(ofOrganization, { params: { path: { org, layout } }, signal }));
 }
 
-function toDraft(loaded: Loaded | undefined): Draft | undefined {
-  return loaded && { name: loaded.value.name, body: loaded.value.body };
+export function deleteLayout({ org, prj }: LayoutPlace, layout: number, dryRun: boolean) {
+  const query = dryRun ? { dry_run: true } : {};
+  return prj
+    ? take(api.DELETE(ofProject, { params: { path: { org, prj, layout }, query } }))
+    : take(api.DELETE(ofOrganization, { params: { path: { org, layout }, query } }));
+}
+
+export function useLayoutDraft(place: LayoutPlace, loaded: Tagged<Layout> | undefined, blankName: string) {
+  const { org, prj } = place;
+  return useTaggedDraft<Layout, Draft>({
+    place: `layout ${org}/${prj ?? ''}`,
+    organization: org,
+    loaded,
+    toDraft: ({ name, body }) => ({ name, body }),
+    blank: () => ({ name: blankName, body: starter }),
+    create: body =>
+      prj
+        ? takeTagged(api.POST('/api/o/{org}/p/{prj}/l/', { params: { path: { org, prj } }, body }))
+        : takeTagged(api.POST('/api/o/{org}/l/', { params: { path: { org } }, body })),
+    steps: layout => [
+      {
+        fields: ['name', 'body'],
+        save: (draft, base, headers) => {
+          const body = {
+            ...(draft.name !== base.name && { name: draft.name }),
+            ...(draft.body !== base.body && { body: draft.body }),
+          };
+          return prj
+            ? takeTagged(api.PATCH(ofProject, { params: { path: { org, prj, layout } }, body, headers }))
+            : takeTagged(api.PATCH(ofOrganization, { params: { path: { org, layout } }, body, headers }));
+        },
+      },
+    ],
+    load: layout => loadLayout(place, layout),
+  });
 }

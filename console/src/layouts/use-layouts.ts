@@ -9,11 +9,11 @@ export interface PlacedLayout extends Layout {
   prj: string | null;
 }
 
-export function useLayouts(org: string, prj: string | undefined) {
+export function useLayouts(org: string, prj: string | undefined, enabled = true) {
   const can = useCan();
   const query = useQuery({
     queryKey: [org, 'layouts', prj ?? ''],
-    enabled: can('template:read'),
+    enabled: enabled && can('template:read'),
     queryFn: async ({ signal }): Promise<PlacedLayout[]> => {
       const [shared, own] = await Promise.all([
         take(api.GET('/api/o/{org}/l/', { params: { path: { org } }, signal })),

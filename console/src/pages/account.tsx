@@ -1,24 +1,23 @@
 /** Your own account: the same in every organization. */
-import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
+import { PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import { api, setCsrfToken, take } from '../api.ts';
-import { useAction } from '../components/actions.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
+import { ApiForm, useApiForm } from '../components/api-form.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { sessionQuery, useSession } from '../session.tsx';
+import { texts } from '../texts/account.ts';
 import { Sessions } from './account/sessions.tsx';
 import { TwoFactor } from './account/two-factor.tsx';
 
 export default function AccountPage() {
   const { account } = useSession();
   return (
-    <Page title="Your account" description={`Signed in as ${account.email}`}>
+    <Page title={texts.yourAccount} description={texts.signedInAs(account.email)}>
       <Stack maw={640}>
-        <Section title="Name">
+        <Section title={texts.name}>
           <NameForm />
         </Section>
-        <Section title="Password">
+        <Section title={texts.password}>
           <PasswordForm />
         </Section>
         <TwoFactor />
@@ -30,38 +29,21 @@ export default function AccountPage() {
 
 function NameForm() {
   const { account } = useSession();
-  const [name, setName] = useState(account.name);
-  const save = useAction({
-    run: () => take(api.PATCH('/api/session/', { body: { name } })),
-    done: 'Saved.',
+  const naming = useApiForm({
+    initialValues: { name: account.name },
+    run: body => take(api.PATCH('/api/session/', { body })),
+    done: texts.saved,
     refresh: [sessionQuery.queryKey],
-    quiet: true,
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          description="As the team and the audit log see you."
-          value={name}
-          error={fieldErrors(save.error).name}
-          onChange={event => setName(event.currentTarget.value)}
-          autoComplete="name"
-        />
-        <FormFailure error={save.error} shown={['name']} />
-        <FormButtons>
-          <Button type="submit" loading={save.isPending}>
-            Save
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <ApiForm of={naming} submit={texts.save}>
+      <TextInput
+        label={texts.name}
+        description={texts.shownToYourTeamAndIn}
+        autoComplete="name"
+        {...naming.form.getInputProps('name')}
+      />
+    </ApiForm>
   );
 }
 
@@ -70,63 +52,47 @@ const empty = { current: '', password: '', again: '' };
 function PasswordForm() {
   const { account } = useSession();
   const queries = useQueryClient();
-  const [form, setForm] = useState(empty);
-  const differs = form.again !== '' && form.password !== form.again;
-  const save = useAction({
-    run: () => take(api.POST('/api/session/password/', { body: { current: form.current, password: form.password } })),
-    done: 'The password is changed. Everywhere else you are signed out.',
+  const changing = useApiForm({
+    initialValues: empty,
+    run: ({ current, password }) => take(api.POST('/api/session/password/', { body: { current, password } })),
+    done: texts.passwordChangedYouAreSignedOut,
     refresh: [['sessions']],
     onDone: session => {
       setCsrfToken(session.csrf_token);
       queries.setQueryData(sessionQuery.queryKey, session);
-      setForm(empty);
+      form.setValues(empty);
     },
-    quiet: true,
   });
-  const errors = fieldErrors(save.error);
-  const field = (name: keyof typeof form, autoComplete: string) => ({
-    value: form[name],
+  const { form } = changing;
+  const { current, password, again } = form.values;
+  const differs = again !== '' && password !== again;
+  const field = (name: keyof typeof empty, autoComplete: string) => ({
     autoComplete,
-    visibilityToggleButtonProps: { 'aria-label': 'Show password' },
-    onChange: (event: React.ChangeEvent<HTMLInputElement>) => setForm({ ...form, [name]: event.currentTarget.value }),
+    visibilityToggleButtonProps: { 'aria-label': texts.showPassword },
+    ...form.getInputProps(name),
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        if (!differs) save.mutate(undefined);
-      }}
+    <ApiForm
+      of={changing}
+      submit={texts.changePassword}
+      isDisabled={differs || current === '' || password === '' || again === ''}
     >
-      <Stack gap="sm">
-        {/* For programs that keep passwords. */}
-        <input type="text" autoComplete="username" defaultValue={account.email} hidden readOnly />
-        <PasswordInput label="Current password" {...field('current', 'current-password')} error={errors.current} />
-        <PasswordInput
-          label="New password"
-          description="At least 10 characters; length is what counts."
-          {...field('password', 'new-password')}
-          error={errors.password}
-        />
-        <PasswordInput
-          label="New password again"
-          {...field('again', 'new-password')}
-          error={differs ? 'This is not the same' : undefined}
-        />
-        <FormFailure error={save.error} shown={['current', 'password']} />
-        <Text size="xs" c="dimmed">
-          Changing it ends your sessions in other browsers.
-        </Text>
-        <FormButtons>
-          <Button
-            type="submit"
-            loading={save.isPending}
-            disabled={differs || form.current === '' || form.password === '' || form.again === ''}
-          >
-            Change password
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+      {/* For programs that keep passwords. */}
+      <input type="text" autoComplete="username" defaultValue={account.email} hidden readOnly />
+      <PasswordInput label={texts.currentPassword} {...field('current', 'current-password')} />
+      <PasswordInput
+        label={texts.newPassword}
+        description={texts.atLeast10CharactersLongerIs}
+        {...field('password', 'new-password')}
+      />
+      <PasswordInput
+        label={texts.confirmNewPassword}
+        {...field('again', 'new-password')}
+        error={differs ? texts.thePasswordsDoNotMatch : undefined}
+      />
+      <Text size="xs" c="dimmed">
+        {texts.changingYourPasswordSignsYouOut}
+      </Text>
+    </ApiForm>
   );
 }

@@ -17,6 +17,7 @@ import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
 import { to, useOrg } from '../places.ts';
+import { texts } from '../texts/audit.ts';
 
 const nouns = [
   'organization',
@@ -66,8 +67,8 @@ export default function Audit() {
   const filtered = Object.keys(filters).length > 0;
   return (
     <Page
-      title="Audit log"
-      description="Every change, sign-in and export, by whom and from where. Never contains secrets."
+      title={texts.auditLog}
+      description={texts.everyChangeSignInAndExport}
       actions={
         <Button
           component="a"
@@ -76,16 +77,16 @@ export default function Audit() {
           variant="default"
           leftSection={<IconDownload size={15} stroke={1.6} />}
         >
-          Export as JSON Lines
+          {texts.exportAsJsonLines}
         </Button>
       }
     >
       <Box className="card">
-        <Group p="sm" gap="xs" role="search" aria-label="Filter the audit log" align="flex-end">
+        <Group p="sm" gap="xs" role="search" aria-label={texts.filterTheAuditLog} align="flex-end">
           <Select
             size="xs"
-            label="Kind of thing"
-            placeholder="Any"
+            label={texts.type}
+            placeholder={texts.any}
             clearable
             searchable
             w={150}
@@ -94,31 +95,29 @@ export default function Audit() {
             onChange={value => setFilters({ noun: value })}
           />
           <SearchInput
-            label="Key or account"
+            label={texts.keyOrAccount}
             value={actor ?? ''}
             onChange={value => setFilters({ actor: value })}
             w={180}
           />
           <SearchInput
-            label="Path begins with"
+            label={texts.pathStartsWith}
             value={path ?? ''}
             onChange={value => setFilters({ path: value })}
             flex={1}
             miw={180}
           />
-          <Day label="From" value={since} onChange={value => setFilters({ since: value })} />
-          <Day label="Until" value={until} onChange={value => setFilters({ until: value })} />
+          <Day label={texts.fromWord} value={since} onChange={value => setFilters({ since: value })} />
+          <Day label={texts.until} value={until} onChange={value => setFilters({ until: value })} />
         </Group>
         <Entries
           list={list}
           empty={
             <Empty
               icon={<IconHistory size={28} stroke={1.4} />}
-              title={filtered ? 'Nothing matches' : 'Nothing has been changed yet'}
+              title={filtered ? texts.noMatches : texts.noEntriesYet}
             >
-              {filtered
-                ? 'Take away a filter. Names of keys and accounts are compared as a whole.'
-                : 'Changes, sign-ins and exports show up here.'}
+              {filtered ? texts.removeAFilterKeysAndAccounts : texts.changesSignInsAndExportsAppear}
             </Empty>
           }
         />
@@ -160,7 +159,7 @@ function Entries({ list, empty }: { list: List<AuditEntry>; empty: React.ReactNo
   if (list.rows.length === 0) return empty;
   return (
     <>
-      <Accordion multiple chevronPosition="left" classNames={{ item: 'audit-item' }} aria-label="Entries">
+      <Accordion multiple chevronPosition="left" classNames={{ item: 'audit-item' }} aria-label={texts.entries}>
         {list.rows.map(row => (
           <Entry key={row.id} row={row} />
         ))}
@@ -168,7 +167,7 @@ function Entries({ list, empty }: { list: List<AuditEntry>; empty: React.ReactNo
       {hasMore && (
         <Center ref={ref} py="sm">
           <Button variant="subtle" loading={loadingMore} onClick={loadMore}>
-            Load more
+            {texts.loadMore}
           </Button>
         </Center>
       )}
@@ -200,18 +199,18 @@ function Entry({ row }: { row: AuditEntry }) {
       <Accordion.Panel>
         <Facts
           facts={[
-            ['By', `${row.actor.name} (${row.actor.kind})`],
-            ['At', exactTime(row.at)],
-            ...(row.origin ? [['From', row.origin] as [string, string]] : []),
+            [texts.by, `${row.actor.name} (${row.actor.kind})`],
+            [texts.at, exactTime(row.at)],
+            ...(row.origin ? [[texts.fromWord, row.origin] as [string, string]] : []),
             ...(row.request_id
-              ? [['Request', <CopyText key="request" value={row.request_id} />] as [string, React.ReactNode]]
+              ? [[texts.request, <CopyText key="request" value={row.request_id} />] as [string, React.ReactNode]]
               : []),
             ...(place
               ? [
                   [
-                    'Now',
+                    texts.current,
                     <Anchor key="place" component={Link} to={place} inherit>
-                      Go to it
+                      {texts.open}
                     </Anchor>,
                   ] as [string, React.ReactNode],
                 ]

@@ -2,11 +2,12 @@
 import { Anchor, Grid, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
 import { IconBell } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useNavigate, useParams } from 'react-router';
+import { useState } from 'react';
+import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
-import { CountsBar, describe } from '../components/counts.tsx';
+import { CountsBar, totalOf } from '../components/counts.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
@@ -20,7 +21,8 @@ import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
 import { to } from '../places.ts';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
+import { texts } from '../texts/events.ts';
 
 export default function Event() {
   const { org = '', prj = '', app = '', evt = '' } = useParams();
@@ -33,11 +35,12 @@ function EventPage({ path }: { path: EventPath }) {
   const { org, prj, app, evt } = path;
   const navigate = useNavigate();
   const sample = useSample(path);
+  const [recipients, setRecipients] = useRecipients(org);
   const { data, error, refetch } = useQuery(eventQuery(path));
   const notifications = useNotifications(path);
   const event = data?.value;
   const parents = [
-    { label: 'Events', to: to.events(org) },
+    { label: texts.events, to: to.events(org) },
     { label: prj, to: to.events(org, prj) },
   ];
   if (error) {
@@ -52,17 +55,18 @@ function EventPage({ path }: { path: EventPath }) {
       permission="notification:write"
       onClick={() => void navigate(to.notification(org, prj, app, evt, 'new'))}
     >
-      New notification
+      {texts.newNotification}
     </GuardedButton>
   );
   const rows = notifications.data ?? [];
+  const asksForRecipients = rows.some(({ recipients }) => recipients.trigger);
 
   return (
     <Page
       title={event?.name ?? evt}
       parents={parents}
       aside={event && <StateBadges active={event.active} paused={event.paused} />}
-      description={<CopyText value={`${prj}/${app}/${evt}`} label="Copy the path of the event" />}
+      description={<CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />}
       actions={
         <>
           {create}
@@ -77,7 +81,7 @@ function EventPage({ path }: { path: EventPath }) {
       }
     >
       <Stack gap="lg">
-        <Section title="Notifications">
+        <Section title={texts.notifications}>
           {notifications.isPending && <Skeleton height={110} />}
           {notifications.error && <Failure error={notifications.error} retry={() => void notifications.refetch()} />}
           {rows.length > 0 && (
@@ -88,9 +92,8 @@ function EventPage({ path }: { path: EventPath }) {
             </SimpleGrid>
           )}
           {notifications.data?.length === 0 && (
-            <Empty icon={<IconBell size={26} stroke={1.4} />} title="Nobody is told yet" action={create}>
-              A notification says who is told when this event is triggered, by which channels, and in which words. An
-              event may have several: a receipt for the customer, a line in the team's chat.
+            <Empty icon={<IconBell size={26} stroke={1.4} />} title={texts.noNotificationsYet} action={create}>
+              {texts.aNotificationDefinesRecipientsChannelsAnd}
             </Empty>
           )}
         </Section>
@@ -100,12 +103,14 @@ function EventPage({ path }: { path: EventPath }) {
               path={path}
               sample={sample}
               active={event?.active ?? true}
-              asksForRecipients={rows.some(({ recipients }) => recipients.trigger)}
+              asksForRecipients={asksForRecipients}
+              recipients={recipients}
+              setRecipients={setRecipients}
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, md: 6 }}>
             <Stack gap="lg">
-              <HowToTrigger path={path} sample={sample} />
+              <HowToTrigger path={path} sample={sample} recipients={asksForRecipients ? recipients : []} />
               <Recent path={path} />
             </Stack>
           </Grid.Col>
@@ -113,6 +118,24 @@ function EventPage({ path }: { path: EventPath }) {
       </Stack>
     </Page>
   );
+}
+
+/** Whom a trial is for: at first oneself, where one is among the people who can be notified. */
+function useRecipients(org: string): [recipients: string[], set: (recipients: string[]) => void] {
+  const { account } = useSession();
+  const can = useCan();
+  const [search] = useSearchParams();
+  const named = search.getAll('recipient');
+  const [chosen, setChosen] = useState<string[] | undefined>(named.length > 0 ? named : undefined);
+  const username = account.email.toLowerCase();
+  const self = useQuery({
+    queryKey: [org, 'users', 'self', username],
+    enabled: can('user:read'),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search: username, limit: 1 } }, signal })),
+  });
+  const isThere = self.data?.some(user => user.username === username);
+  return [chosen ?? (isThere ? [username] : []), setChosen];
 }
 
 function useNotifications(path: EventPath) {
@@ -131,36 +154,36 @@ function Recent({ path }: { path: EventPath }) {
   const { org, prj } = path;
   return (
     <Section
-      title="Recent occurrences"
+      title={texts.recentOccurrences}
       padded={false}
       aside={
         <Anchor component={Link} to={to.occurrences(org, prj)} size="sm">
-          All
+          {texts.all}
         </Anchor>
       }
     >
       <DataTable
-        label="Recent occurrences"
+        label={texts.recentOccurrences}
         list={{ rows: recent.data ?? [], loading: recent.isPending, error: recent.data ? null : recent.error }}
         rowKey={row => row.identifier}
         rowTo={row => to.occurrence(org, row.identifier)}
         columns={[
-          { head: 'When', cell: row => <TimeAgo at={row.created_at} /> },
-          { head: 'Status', cell: row => <StatusBadge status={row.status} looks={occurrenceLooks} /> },
+          { head: texts.when, cell: row => <TimeAgo at={row.created_at} /> },
+          { head: texts.status, cell: row => <StatusBadge status={row.status} looks={occurrenceLooks} /> },
           {
-            head: 'Deliveries',
+            head: texts.deliveries,
             width: '40%',
             cell: row =>
-              describe(row.counts) === 'no deliveries' ? (
+              totalOf(row.counts) === 0 ? (
                 <Text size="sm" c="dimmed">
-                  none
+                  {texts.none}
                 </Text>
               ) : (
                 <CountsBar counts={row.counts} />
               ),
           },
         ]}
-        empty={<Empty title="Not triggered yet">Try it here, or from your application with the command above.</Empty>}
+        empty={<Empty title={texts.notTriggeredYet}>{texts.tryItHereOrTriggerIt}</Empty>}
       />
     </Section>
   );

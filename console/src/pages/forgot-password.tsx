@@ -1,13 +1,16 @@
 /** Asks for a link to choose a new password. */
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useRef } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../api.ts';
 import { FormError, Front } from '../components/front.tsx';
+import { texts } from '../texts/account.ts';
 
 export default function ForgotPassword() {
-  const [email, setEmail] = useState('');
+  const form = useForm({ initialValues: { email: '' } });
+  const { email } = form.values;
   const field = useRef<HTMLInputElement>(null);
   useEffect(() => field.current?.focus(), []);
   const request = useMutation({
@@ -16,16 +19,16 @@ export default function ForgotPassword() {
   const back = (
     <Text size="sm" ta="center">
       <Anchor component={Link} to="/sign-in" inherit>
-        Back to sign in
+        {texts.backToSignIn}
       </Anchor>
     </Text>
   );
   if (request.isSuccess) {
     return (
-      <Front title="Check your email">
+      <Front title={texts.checkYourEmail}>
         <Stack gap="sm">
           <Text size="sm" role="status">
-            If there is an account for {email}, we sent a link to choose a new password. It works for one hour.
+            {texts.ifThereIsAnAccountFor(email)}
           </Text>
           {back}
         </Stack>
@@ -33,28 +36,21 @@ export default function ForgotPassword() {
     );
   }
   return (
-    <Front title="Reset your password" lead="We’ll email you a link to choose a new one.">
-      <form
-        aria-label="Reset password"
-        onSubmit={event => {
-          event.preventDefault();
-          request.mutate();
-        }}
-      >
+    <Front title={texts.resetYourPassword} lead={texts.wellEmailYouALinkTo}>
+      <form aria-label={texts.resetPassword} onSubmit={form.onSubmit(() => request.mutate())}>
         <Stack gap="sm">
           <FormError error={request.error} />
           <TextInput
-            label="Email"
+            label={texts.email}
             type="email"
             autoComplete="username"
             required
             withAsterisk={false}
             ref={field}
-            value={email}
-            onChange={event => setEmail(event.currentTarget.value)}
+            {...form.getInputProps('email')}
           />
           <Button type="submit" fullWidth loading={request.isPending}>
-            Send link
+            {texts.sendLink}
           </Button>
           {back}
         </Stack>

@@ -3,13 +3,15 @@ import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
-import { ApiError, api, setCsrfToken, take } from '../api.ts';
+import { api, setCsrfToken, take } from '../api.ts';
+import { fieldErrors } from '../components/form.tsx';
 import { FormError, Front } from '../components/front.tsx';
 import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to } from '../places.ts';
 import { sessionQuery } from '../session.tsx';
+import { texts } from '../texts/team.ts';
 
 export default function AcceptInvite() {
   const { token = '' } = useParams();
@@ -31,15 +33,15 @@ export default function AcceptInvite() {
       if (invite.data) navigate(to.overview(invite.data.organization.slug), { replace: true });
     },
     onError: error => {
-      if (error instanceof ApiError) form.setErrors(mapFirst(error.errors));
+      form.setErrors(fieldErrors(error));
     },
   });
 
   const challenge = challengeOf(accept.error);
-  if (invite.isPending || session.isPending) return <Waiting label="Opening the invitation" />;
+  if (invite.isPending || session.isPending) return <Waiting label={texts.loadingTheInvite} />;
   if (invite.error) {
     return (
-      <Front title="Invitation">
+      <Front title={texts.invite}>
         <Failure error={invite.error} retry={() => void invite.refetch()} />
       </Front>
     );
@@ -47,7 +49,7 @@ export default function AcceptInvite() {
   const { organization, email, role, expires_at } = invite.data;
   if (challenge) {
     return (
-      <Front title="Two-factor authentication" lead={`Signing in as ${email}`}>
+      <Front title={texts.twoFactorAuthentication} lead={texts.signingInAs(email)}>
         <SecondFactor
           challenge={challenge}
           onDone={answer => {
@@ -63,52 +65,49 @@ export default function AcceptInvite() {
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
   const lead = (
     <>
-      You are invited as <strong>{role}</strong>, as {email}. The invitation ends <TimeAgo at={expires_at} />.
+      {email} {texts.isInvitedAs} <strong>{role}</strong>
+      {texts.theInviteExpires} <TimeAgo at={expires_at} />.
     </>
   );
   return (
-    <Front title={`Join ${organization.name}`} lead={lead}>
+    <Front title={texts.join(organization.name)} lead={lead}>
       {signedIn ? (
         <Stack>
           <FormError error={accept.error} />
           <Button size="sm" loading={accept.isPending} onClick={() => accept.mutate({})}>
-            Join as {email}
+            {texts.joinAs(email)}
           </Button>
         </Stack>
       ) : (
         <form
-          aria-label="Join"
+          aria-label={texts.join2}
           onSubmit={form.onSubmit(({ name, password }) => accept.mutate({ password, ...(name.trim() && { name }) }))}
         >
           <Stack gap="sm">
             <FormError error={accept.error} />
             <TextInput
-              label="Your name"
+              label={texts.yourName}
               autoComplete="name"
-              description="Leave it empty if you already have an account here."
+              description={texts.leaveEmptyIfYouAlreadyHave}
               {...form.getInputProps('name')}
             />
             <PasswordInput
-              label="Password"
+              label={texts.password}
               autoComplete="new-password"
               required
               withAsterisk={false}
-              visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+              visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
               {...form.getInputProps('password')}
             />
             <Text size="xs" c="dimmed">
-              With an account of this email already: its password.
+              {texts.alreadyHaveAnAccountEnterIts}
             </Text>
             <Button type="submit" size="sm" loading={accept.isPending}>
-              Join {organization.name}
+              {texts.join(organization.name)}
             </Button>
           </Stack>
         </form>
       )}
     </Front>
   );
-}
-
-function mapFirst(errors: Record<string, string[]>): Record<string, string> {
-  return Object.fromEntries(Object.entries(errors).map(([field, messages]) => [field, messages[0] ?? '']));
 }

@@ -1,16 +1,19 @@
-/** Designing a notification: who is told, by which channels, when, in which words, and how that looks. */
+/** The page of a notification, stored or new. */
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from 'react-router';
+import { useParams, useSearchParams } from 'react-router';
 import { Page } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { Designer } from '../designer/designer.tsx';
 import { useChannels } from '../designer/use-channels.ts';
 import { loadNotification } from '../designer/use-draft.ts';
+import { startOf } from '../events/samples.ts';
 import { to } from '../places.ts';
+import { texts } from '../texts/designer.ts';
 
 export default function Notification() {
   const { org = '', prj = '', app = '', evt = '', notification = '' } = useParams();
   const path = { org, prj, app, evt };
+  const [search] = useSearchParams();
   const isNew = notification === 'new';
   const channels = useChannels(path);
   const loaded = useQuery({
@@ -24,18 +27,20 @@ export default function Notification() {
   const error = loaded.error ?? channels.error;
   if (error) {
     return (
-      <Page title="Notification" parents={[{ label: evt, to: to.event(org, prj, app, evt) }]}>
+      <Page title={texts.notification} parents={[{ label: evt, to: to.event(org, prj, app, evt) }]}>
         <Failure error={error} retry={() => void loaded.refetch()} />
       </Page>
     );
   }
-  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label="Loading the notification" />;
+  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label={texts.loadingTheNotification} />;
   return (
     <Designer
       key={Object.values(path).join('/') + notification}
       path={path}
       loaded={loaded.data}
       channels={channels.data}
+      start={isNew ? startOf(search.get('sample')) : {}}
+      isWelcome={search.has('welcome')}
     />
   );
 }

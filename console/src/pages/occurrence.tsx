@@ -1,8 +1,8 @@
 /** One occurrence: how far it is, whom it reached, and why not the others. */
-import { Alert, Anchor, Grid, Group, Stack, Text } from '@mantine/core';
-import { IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
+import { IconBolt, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from 'react-router';
+import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
@@ -14,13 +14,16 @@ import { Failure, Waiting } from '../components/states.tsx';
 import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { rememberSample } from '../events/sample.ts';
 import { eventTo, to, useOrg } from '../places.ts';
-import { Course } from './occurrence/course.tsx';
+import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
+import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
 
 export default function OccurrencePage() {
   const org = useOrg();
+  const navigate = useNavigate();
   const { identifier = '' } = useParams();
   const path = { org, identifier };
   const key = [org, 'occurrence', identifier];
@@ -33,21 +36,20 @@ export default function OccurrencePage() {
   const refresh = [key, [org, 'deliveries', identifier]];
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/cancel/', { params: { path } })),
-    done: ({ cancelled }) =>
-      cancelled === 1 ? 'One delivery is cancelled.' : `${count(cancelled)} deliveries are cancelled.`,
+    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1Delivery : texts.cancelledDeliveries(count(cancelled))),
     refresh,
   });
   const replay = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
     done: ({ replayed }) =>
-      replayed === 1 ? 'One delivery is sent again.' : `${count(replayed)} deliveries are sent again.`,
+      replayed === 1 ? texts.sending1DeliveryAgain : texts.sendingDeliveriesAgain(count(replayed)),
     refresh,
   });
 
-  const parents = [{ label: 'Occurrences', to: to.occurrences(org) }];
+  const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) {
     return (
-      <Page title="Occurrence" parents={parents}>
+      <Page title={texts.occurrence} parents={parents}>
         {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
       </Page>
     );
@@ -58,51 +60,70 @@ export default function OccurrencePage() {
   const open = counts.pending;
   const askCancel = async () => {
     const sure = await confirm({
-      title: 'Cancel this occurrence?',
-      children: 'What has not been sent yet is never sent. What was sent stays sent.',
-      action: 'Cancel occurrence',
+      title: texts.cancelThisOccurrence,
+      children: texts.pendingMessagesWillNotBeSent,
+      action: texts.cancelOccurrence,
       danger: true,
     });
     if (sure) cancel.mutate(undefined);
   };
   const askReplay = async () => {
-    const unknown = counts.unknown > 0 && ' Where the outcome is unknown, somebody may get the message twice.';
+    const unknown = counts.unknown > 0 ? texts.recipientsWithAnUnknownOutcomeMay : '';
     const sure = await confirm({
-      title: again === 1 ? 'Send one delivery again?' : `Send ${count(again)} deliveries again?`,
-      children: <>Those that failed or whose outcome is unknown are sent again.{unknown}</>,
-      action: 'Send again',
+      title: again === 1 ? texts.send1DeliveryAgain : texts.sendDeliveriesAgain(count(again)),
+      children: <>{texts.failedDeliveriesAndThoseWithAn(unknown)}</>,
+      action: texts.sendAgain,
     });
     if (sure) replay.mutate(undefined);
   };
-  const name = data.event ?? 'Deleted event';
+  const name = data.event ?? texts.deletedEvent;
   const eventPage = data.event && eventTo(org, data.event);
+  // On the event's page, where it can be changed and tried before it is sent.
+  const triggerAgain = () => {
+    const [prj = '', app = '', evt = ''] = (data.event ?? '').split('/');
+    rememberSample({ org, prj, app, evt }, data.context);
+    const recipients = Array.isArray(data.options.recipients) ? (data.options.recipients as string[]) : [];
+    const query = new URLSearchParams(recipients.map(each => ['recipient', each]));
+    void navigate(`${eventPage}${query.size > 0 ? `?${query}` : ''}`);
+  };
 
   return (
     <Page
+      wide
       title={name}
-      documentTitle={`${name} · ${identifier.slice(0, 8)}`}
+      documentTitle={`${name} · ${identifier.slice(-8)}`}
       parents={parents}
       aside={<StatusBadge status={status} looks={occurrenceLooks} />}
       description={
         <Group gap="2px 16px">
-          <CopyText value={identifier} label="Copy identifier" />
+          <CopyText value={identifier} label={texts.copyIdentifier} />
           <span>
-            Triggered <TimeAgo at={data.created_at} />
+            {texts.triggered} <TimeAgo at={data.created_at} />
           </span>
           {data.correlation_id && (
             <span>
-              Correlation id <CopyText value={data.correlation_id} label="Copy correlation id" />
+              {texts.correlationId} <CopyText value={data.correlation_id} label={texts.copyCorrelationId} />
             </span>
           )}
           {eventPage && (
             <Anchor component={Link} to={eventPage} inherit>
-              Event
+              {texts.event}
             </Anchor>
           )}
         </Group>
       }
       actions={
         <>
+          {eventPage && (
+            <GuardedButton
+              permission="event:trigger"
+              variant="default"
+              leftSection={<IconBolt size={14} stroke={1.6} />}
+              onClick={() => triggerAgain()}
+            >
+              {texts.triggerAgainWithThisContext}
+            </GuardedButton>
+          )}
           {(status !== 'completed' || open > 0) && (
             <GuardedButton
               permission="occurrence:write"
@@ -111,7 +132,7 @@ export default function OccurrencePage() {
               loading={cancel.isPending}
               onClick={() => void askCancel()}
             >
-              Cancel
+              {texts.cancel}
             </GuardedButton>
           )}
           {again > 0 && (
@@ -121,53 +142,44 @@ export default function OccurrencePage() {
               loading={replay.isPending}
               onClick={() => void askReplay()}
             >
-              Replay
+              {texts.replay}
             </GuardedButton>
           )}
         </>
       }
     >
       <Stack gap="md">
-        <Section title="Progress" aside={<Sum total={total} open={open} />}>
+        <Section title={texts.progress} aside={<Sum total={total} open={open} />}>
           <Stack gap="sm">
+            <OccurrenceTimeline occurrence={data} />
             <CountsBar counts={counts} height={8} />
             {total > 0 && <CountsLegend counts={counts} />}
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  Stopped after {count(total)} deliveries: that is as many as one trigger may have in this organization.
-                  The other recipients were not told. See the limits in the settings.
+                  {texts.stoppedAfterDeliveriesTheLimitPer(count(total))}
                 </Text>
               </Alert>
             )}
             {total === 0 && status === 'completed' && data.reason !== 'limit.fan_out' && (
               <Alert color="gray" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  Nobody was told: no notification of the event found a recipient. Ask below why somebody was not.
+                  {texts.noMessagesNoNotificationOfThis}
                 </Text>
               </Alert>
             )}
           </Stack>
         </Section>
-        <Grid gap="md">
-          <Grid.Col span={{ base: 12, lg: 8 }}>
-            <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
-          </Grid.Col>
-          <Grid.Col span={{ base: 12, lg: 4 }}>
-            <Stack gap="md">
-              <WhyNot identifier={identifier} />
-              <Section title="Course">
-                <Course occurrence={data} />
-              </Section>
-              <Section title="Context">
-                <JsonView value={data.context} label="Context" />
-              </Section>
-              <Section title="Options">
-                <JsonView value={data.options} label="Options" />
-              </Section>
-            </Stack>
-          </Grid.Col>
-        </Grid>
+        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
+        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+          <WhyNot identifier={identifier} />
+          <Section title={texts.context}>
+            <JsonView value={data.context} label={texts.context} />
+          </Section>
+          <Section title={texts.options}>
+            <JsonView value={data.options} label={texts.options} />
+          </Section>
+        </SimpleGrid>
       </Stack>
     </Page>
   );
@@ -176,7 +188,7 @@ export default function OccurrencePage() {
 function Sum({ total, open }: { total: number; open: number }) {
   return (
     <Text size="sm" c="dimmed" role="status" className="numbers">
-      {open > 0 ? `${count(total - open)} of ${count(total)} have their outcome` : `${count(total)} deliveries`}
+      {open > 0 ? texts.ofFinished(count(total - open), count(total)) : texts.deliveries(count(total))}
     </Text>
   );
 }

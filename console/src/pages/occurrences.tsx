@@ -8,6 +8,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { EventPath } from '../components/event-path.tsx';
 import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
+import { ShortId } from '../components/short-id.tsx';
 import { Empty } from '../components/states.tsx';
 import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
 import { useProjects } from '../components/switchers.tsx';
@@ -16,32 +17,33 @@ import { TriggerHint } from '../components/trigger-hint.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
 import { useList } from '../components/use-list.ts';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg, useProject } from '../places.ts';
+import { texts } from '../texts/occurrences.ts';
 
 const periods = [
-  { value: '1', label: 'Last hour' },
-  { value: '24', label: 'Last 24 hours' },
-  { value: '168', label: 'Last 7 days' },
-  { value: '720', label: 'Last 30 days' },
+  { value: '1', label: texts.lastHour },
+  { value: '24', label: texts.last24Hours },
+  { value: '168', label: texts.last7Days },
+  { value: '720', label: texts.last30Days },
 ];
 
 const columns: Column<OccurrenceSummary>[] = [
   {
-    head: 'Event',
+    head: texts.event,
     cell: ({ event, identifier }) => (
       <>
         <Text component="span" display="block" size="sm" fw={500}>
           <EventPath path={event} />
         </Text>
-        <Text component="span" display="block" size="xs" c="dimmed" className="mono" style={{ whiteSpace: 'nowrap' }}>
-          {identifier.slice(0, 13)}…
+        <Text component="span" display="block" size="xs" c="dimmed">
+          <ShortId value={identifier} />
         </Text>
       </>
     ),
   },
-  { head: 'Status', cell: ({ status }) => <StatusBadge status={status} looks={occurrenceLooks} />, width: 130 },
+  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} looks={occurrenceLooks} />, width: 130 },
   {
-    head: 'Deliveries',
+    head: texts.deliveries2,
     width: 220,
     from: 'sm',
     cell: ({ counts }) => {
@@ -49,7 +51,7 @@ const columns: Column<OccurrenceSummary>[] = [
       if (total === 0)
         return (
           <Text size="sm" c="dimmed">
-            None
+            {texts.none}
           </Text>
         );
       return (
@@ -65,7 +67,7 @@ const columns: Column<OccurrenceSummary>[] = [
     },
   },
   {
-    head: 'Correlation id',
+    head: texts.correlationId,
     from: 'lg',
     cell: ({ correlation_id }) => (
       <Text size="sm" c="dimmed" className="mono" truncate maw={220}>
@@ -73,7 +75,7 @@ const columns: Column<OccurrenceSummary>[] = [
       </Text>
     ),
   },
-  { head: 'Triggered', align: 'right', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
+  { head: texts.triggered, align: 'right', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
 ];
 
 /** Rounded to the minute, so that looking again asks the same question and not a new one each time. */
@@ -83,8 +85,10 @@ function sinceOf(hours: string): string {
 
 export default function Occurrences() {
   const org = useOrg();
-  const [filters, setFilters] = useFilters(['search', 'project', 'application', 'event', 'status', 'hours']);
-  const { search, project, application, event, status, hours } = filters;
+  const [own, setFilters] = useFilters(['search', 'project', 'application', 'event', 'status', 'hours']);
+  const [project, chooseProject] = useProject();
+  const filters = { ...own, ...(project && { project }) };
+  const { search, application, event, status, hours } = filters;
   const list = useList<OccurrenceSummary>({
     key: [org, 'occurrences', filters],
     live: true,
@@ -111,11 +115,11 @@ export default function Occurrences() {
   const filtered = Object.keys(filters).length > 0;
 
   return (
-    <Page title="Occurrences" description="Every accepted trigger, what became of it, and for each recipient why.">
+    <Page title={texts.occurrences} description={texts.everyAcceptedTriggerWithItsDeliveries}>
       <Box className="card">
-        <Group p="sm" gap="xs" role="search" aria-label="Filter occurrences">
+        <Group p="sm" gap="xs" role="search" aria-label={texts.filterOccurrences}>
           <SearchInput
-            label="Identifier or correlation id"
+            label={texts.searchByIdOrCorrelationId}
             value={search ?? ''}
             onChange={value => setFilters({ search: value })}
             flex={1}
@@ -123,19 +127,22 @@ export default function Occurrences() {
           />
           <Select
             size="xs"
-            aria-label="Project"
-            placeholder="Any project"
+            aria-label={texts.project}
+            placeholder={texts.anyProject}
             clearable
             flex="1 1 150px"
             maw={210}
             data={projects.map(({ slug, name }) => ({ value: slug, label: name }))}
             value={project ?? null}
-            onChange={value => setFilters({ project: value, application: null, event: null })}
+            onChange={value => {
+              chooseProject(value ?? undefined);
+              setFilters({ project: value, application: null, event: null });
+            }}
           />
           <Select
             size="xs"
-            aria-label="Event"
-            placeholder="Any event"
+            aria-label={texts.event}
+            placeholder={texts.anyEvent}
             clearable
             searchable
             flex="1 1 200px"
@@ -150,8 +157,8 @@ export default function Occurrences() {
           />
           <Select
             size="xs"
-            aria-label="Status"
-            placeholder="Any status"
+            aria-label={texts.status}
+            placeholder={texts.anyStatus}
             clearable
             flex="1 1 130px"
             maw={190}
@@ -161,8 +168,8 @@ export default function Occurrences() {
           />
           <Select
             size="xs"
-            aria-label="Period"
-            placeholder="Any time"
+            aria-label={texts.period}
+            placeholder={texts.anyTime}
             clearable
             flex="1 1 140px"
             maw={200}
@@ -172,15 +179,15 @@ export default function Occurrences() {
           />
         </Group>
         <DataTable
-          label="Occurrences"
+          label={texts.occurrences}
           list={list}
           columns={columns}
           rowKey={row => row.identifier}
           rowTo={row => to.occurrence(org, row.identifier)}
           empty={
             filtered ? (
-              <Empty icon={<IconBellRinging size={24} stroke={1.4} />} title="Nothing matches">
-                Take away a filter, or look further back.
+              <Empty icon={<IconBellRinging size={24} stroke={1.4} />} title={texts.noMatches}>
+                {texts.removeAFilterOrChooseA}
               </Empty>
             ) : (
               <TriggerHint />

@@ -12,6 +12,9 @@ import { TriggerHint } from '../components/trigger-hint.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { liveMs } from '../components/use-list.ts';
 import { useOrg } from '../places.ts';
+import { useCan } from '../session.tsx';
+import { texts } from '../texts/overview.ts';
+import { Checklist } from '../welcome/checklist.tsx';
 import { Attention } from './overview/attention.tsx';
 import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
@@ -20,9 +23,9 @@ import { Tile } from './overview/tile.tsx';
 const Chart = lazy(() => import('./overview/chart.tsx'));
 
 const periods = [
-  { value: '24', label: '24 hours' },
-  { value: '168', label: '7 days' },
-  { value: '720', label: '30 days' },
+  { value: '24', label: texts.n24Hours },
+  { value: '168', label: texts.n7Days },
+  { value: '720', label: texts.n30Days },
 ];
 
 function sumOf(hours: Statistics['hours']): { triggers: number; ended: Counts } {
@@ -37,6 +40,7 @@ function sumOf(hours: Statistics['hours']): { triggers: number; ended: Counts } 
 
 export default function Overview() {
   const org = useOrg();
+  const can = useCan();
   const [filters, setFilters] = useFilters(['hours', 'show']);
   const hours = periods.some(({ value }) => value === filters.hours) ? filters.hours! : '24';
   const show = filters.show === 'triggers' ? 'triggers' : 'deliveries';
@@ -59,7 +63,7 @@ export default function Overview() {
   const actions = (
     <SegmentedControl
       size="xs"
-      aria-label="Period"
+      aria-label={texts.period}
       data={periods}
       value={hours}
       onChange={value => setFilters({ hours: value === '24' ? null : value })}
@@ -67,45 +71,49 @@ export default function Overview() {
   );
   if (error && !data) {
     return (
-      <Page title="Overview" actions={actions}>
+      <Page title={texts.overview} actions={actions}>
         <Failure error={error} retry={() => void refetch()} />
       </Page>
     );
   }
   if (data && quiet && ever.data?.length === 0) {
     return (
-      <Page title="Overview">
-        <div className="card">
-          <TriggerHint />
-        </div>
+      <Page title={texts.overview}>
+        {can('event:write') ? (
+          <Checklist />
+        ) : (
+          <div className="card">
+            <TriggerHint />
+          </div>
+        )}
         <Attention paused={data.attention.paused} failures={false} />
       </Page>
     );
   }
   const bad = (data?.attention.failed ?? 0) + (data?.attention.unknown ?? 0);
   return (
-    <Page title="Overview" actions={actions}>
+    <Page title={texts.overview} actions={actions}>
       <Stack gap="md">
         <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm">
           <Tile
-            label="Triggers"
+            label={texts.triggers}
             value={sums && compact(sums.triggers)}
             note={sums && rate(sums.triggers, Number(hours))}
           />
-          <Tile label="Sent" value={sums && compact(sums.ended.sent ?? 0)} note={sums && share(sums.ended)} />
+          <Tile label={texts.sent} value={sums && compact(sums.ended.sent ?? 0)} note={sums && share(sums.ended)} />
           <Tile
-            label="Failed or unknown"
+            label={texts.failedOrUnknown}
             value={data && compact(bad)}
-            note={bad > 0 ? 'See below' : 'Nothing to do'}
+            note={bad > 0 ? texts.seeBelow : texts.allClear}
             tone={bad > 0 ? 'bad' : undefined}
           />
           <Tile
-            label="Latency, median"
+            label={texts.medianLatency}
             value={data && milliseconds(data.latency.p50_ms)}
             note={data && `p95 ${milliseconds(data.latency.p95_ms)} · p99 ${milliseconds(data.latency.p99_ms)}`}
           />
           <Tile
-            label="Waiting"
+            label={texts.waiting}
             value={data && `${compact(data.queue.pending)}${data.queue.capped ? '+' : ''}`}
             note={data && oldest(data.queue.oldest_seconds)}
             tone={(data?.queue.oldest_seconds ?? 0) > 60 ? 'warn' : undefined}
@@ -114,14 +122,14 @@ export default function Overview() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 8 }}>
             <Section
-              title="Over time"
+              title={texts.overTime}
               aside={
                 <SegmentedControl
                   size="xs"
-                  aria-label="What the chart shows"
+                  aria-label={texts.chartData}
                   data={[
-                    { value: 'deliveries', label: 'Deliveries' },
-                    { value: 'triggers', label: 'Triggers' },
+                    { value: 'deliveries', label: texts.deliveries },
+                    { value: 'triggers', label: texts.triggers },
                   ]}
                   value={show}
                   onChange={value => setFilters({ show: value === 'triggers' ? value : null })}
@@ -148,17 +156,17 @@ export default function Overview() {
 
 function rate(triggers: number, hours: number): string {
   const each = triggers / hours;
-  return `${each >= 10 || Number.isInteger(each) ? compact(Math.round(each)) : each.toFixed(1)} an hour`;
+  return texts.perHour(each >= 10 || Number.isInteger(each) ? compact(Math.round(each)) : each.toFixed(1));
 }
 
 function share(ended: Counts): string {
   const tried = (ended.sent ?? 0) + (ended.failed ?? 0) + (ended.unknown ?? 0);
-  if (tried === 0) return 'Nothing was tried';
+  if (tried === 0) return texts.noAttempts;
   const percent = ((ended.sent ?? 0) / tried) * 100;
   // 99.96 % is not all of them.
-  return `${percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1)} % of those tried`;
+  return texts.ofAttempts(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1));
 }
 
 function oldest(seconds: number | null): string {
-  return seconds === null ? 'Nothing is due' : `Oldest is due for ${duration(seconds)}`;
+  return seconds === null ? texts.queueIsEmpty : texts.oldestWaiting(duration(seconds));
 }

@@ -1,34 +1,36 @@
 /** Where the link of the mail leads: a new password. */
 import { Anchor, Button, PasswordInput, Stack, Text } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { Link, useParams } from 'react-router';
 import { ApiError, api, take } from '../api.ts';
 import { fieldErrors } from '../components/form.tsx';
 import { FormError, Front } from '../components/front.tsx';
 import { Waiting } from '../components/states.tsx';
+import { texts } from '../texts/account.ts';
 
 export default function ResetPassword() {
   const { token = '' } = useParams();
   const params = { path: { token } };
-  const [password, setPassword] = useState('');
+  const form = useForm({ initialValues: { password: '' } });
   const pending = useQuery({
     queryKey: ['password-reset', token],
     queryFn: ({ signal }) => take(api.GET('/api/password-reset/{token}/', { params, signal })),
     refetchOnWindowFocus: false,
   });
   const reset = useMutation({
-    mutationFn: () => take(api.POST('/api/password-reset/{token}/', { params, body: { password } })),
+    mutationFn: (body: { password: string }) => take(api.POST('/api/password-reset/{token}/', { params, body })),
+    onError: error => form.setErrors(fieldErrors(error)),
   });
-  if (pending.isPending) return <Waiting label="Opening the link" />;
+  if (pending.isPending) return <Waiting label={texts.openingTheLink} />;
   const gone = [pending.error, reset.error].some(error => error instanceof ApiError && error.status === 404);
   if (gone) {
     return (
-      <Front title="This link no longer works">
+      <Front title={texts.thisLinkNoLongerWorks}>
         <Text size="sm">
-          It was used already, or is older than an hour.{' '}
+          {texts.itWasAlreadyUsedOrIs}{' '}
           <Anchor component={Link} to="/forgot-password" inherit underline="always">
-            Request a new link
+            {texts.requestANewLink}
           </Anchor>
         </Text>
       </Front>
@@ -36,52 +38,43 @@ export default function ResetPassword() {
   }
   if (pending.error) {
     return (
-      <Front title="Reset your password">
+      <Front title={texts.resetYourPassword}>
         <FormError error={pending.error} />
       </Front>
     );
   }
   if (reset.isSuccess) {
     return (
-      <Front title="Password changed">
+      <Front title={texts.passwordChanged}>
         <Stack gap="sm">
           <Text size="sm" role="status">
-            You were signed out everywhere. Sign in with your new password.
+            {texts.youWereSignedOutEverywhereSign}
           </Text>
           <Button component={Link} to="/sign-in" fullWidth>
-            Sign in
+            {texts.signIn}
           </Button>
         </Stack>
       </Front>
     );
   }
-  const mistake = fieldErrors(reset.error).password;
   return (
-    <Front title="Choose a new password" lead={`For ${pending.data.email}`}>
-      <form
-        aria-label="Choose a new password"
-        onSubmit={event => {
-          event.preventDefault();
-          reset.mutate();
-        }}
-      >
+    <Front title={texts.chooseANewPassword} lead={texts.forWord(pending.data.email)}>
+      <form aria-label={texts.chooseANewPassword} onSubmit={form.onSubmit(values => reset.mutate(values))}>
         <Stack gap="sm">
-          <FormError error={mistake ? null : reset.error} />
+          <FormError error={form.errors.password ? null : reset.error} />
           {/* For programs that keep passwords. */}
           <input type="text" autoComplete="username" defaultValue={pending.data.email} hidden readOnly />
           <PasswordInput
-            label="New password"
-            description="At least 10 characters. Longer is stronger."
+            label={texts.newPassword}
+            description={texts.atLeast10CharactersLongerIs}
             autoComplete="new-password"
             required
             withAsterisk={false}
-            value={password}
-            error={mistake}
-            onChange={event => setPassword(event.currentTarget.value)}
-            visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+            {...form.getInputProps('password')}
+            visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
           />
           <Button type="submit" fullWidth loading={reset.isPending}>
-            Change password
+            {texts.changePassword}
           </Button>
         </Stack>
       </form>

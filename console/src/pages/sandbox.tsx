@@ -1,6 +1,6 @@
 /** What sandbox channels kept instead of sending, as a mail program shows it: the list beside the message. */
 import { Anchor, Box, Button, Group, ScrollArea, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
-import { useMediaQuery } from '@mantine/hooks';
+import { useInViewport, useMediaQuery } from '@mantine/hooks';
 import { IconArrowLeft, IconMailbox } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useRef } from 'react';
@@ -13,8 +13,9 @@ import { Empty, Failure } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
+import { lookOfMedium } from '../media.ts';
 import { eventTo, to, useOrg } from '../places.ts';
-import { lookOfMedium } from './channels/media.ts';
+import { texts } from '../texts/sandbox.ts';
 
 /** A message stands in the address as its occurrence and delivery. */
 const nameOf = ({ occurrence, delivery }: Sandboxed) => `${occurrence}.${delivery}`;
@@ -34,16 +35,12 @@ export default function Sandbox() {
   const showList = !small || !chosen;
 
   return (
-    <Page
-      title="Sandbox mailbox"
-      description="What channels with the sandbox as their provider kept instead of sending it. New messages come in by themselves."
-    >
+    <Page title={texts.sandboxMailbox} description={texts.messagesFromChannelsWithTheSandbox}>
       {list.error && <Failure error={list.error} retry={list.retry} />}
       {!list.error && !list.loading && rows.length === 0 && (
         <Box className="card">
-          <Empty icon={<IconMailbox size={28} stroke={1.4} />} title="No message yet">
-            Give a channel the provider <span className="mono">sandbox</span>, then trigger an event whose notification
-            uses it: the message appears here and goes nowhere else.
+          <Empty icon={<IconMailbox size={28} stroke={1.4} />} title={texts.noMessagesYet}>
+            {texts.createAChannelWithThe} <span className="mono">sandbox</span> {texts.providerAndTriggerAnEventThat}
           </Empty>
         </Box>
       )}
@@ -51,7 +48,7 @@ export default function Sandbox() {
         <Box className="card mailbox">
           {showList && <Messages list={list} open={open} choose={choose} />}
           {(!small || chosen) && (
-            <Box component="section" aria-label="Message" p="md" miw={0} style={{ overflow: 'auto' }}>
+            <Box component="section" aria-label={texts.message} p="md" miw={0} style={{ overflow: 'auto' }}>
               {small && (
                 <Button
                   variant="subtle"
@@ -60,7 +57,7 @@ export default function Sandbox() {
                   leftSection={<IconArrowLeft size={15} />}
                   onClick={() => choose(undefined)}
                 >
-                  All messages
+                  {texts.allMessages}
                 </Button>
               )}
               {open ? <Opened key={nameOf(open)} row={open} /> : <Gone chosen={chosen} loading={list.loading} />}
@@ -93,7 +90,7 @@ function Messages({ list, open, choose }: MessagesProps) {
   };
   return (
     <ScrollArea.Autosize className="mailbox-list" mah="calc(100vh - 190px)" viewportProps={{ tabIndex: -1 }}>
-      <Box component="nav" aria-label="Messages" ref={box} onKeyDown={onKeyDown}>
+      <Box component="nav" aria-label={texts.messages} ref={box} onKeyDown={onKeyDown}>
         {list.loading && [0, 1, 2, 3].map(row => <Skeleton key={row} height={44} m="sm" w="auto" />)}
         {list.rows.map(row => (
           <Item key={nameOf(row)} row={row} open={open !== undefined && nameOf(row) === nameOf(open)} choose={choose} />
@@ -101,7 +98,7 @@ function Messages({ list, open, choose }: MessagesProps) {
         {list.hasMore && (
           <Group justify="center" p="sm">
             <Button variant="subtle" loading={list.loadingMore} onClick={list.loadMore}>
-              Load more
+              {texts.loadMore}
             </Button>
           </Group>
         )}
@@ -110,10 +107,30 @@ function Messages({ list, open, choose }: MessagesProps) {
   );
 }
 
+/** Read when the row comes into view: the list itself has no subjects. */
+function useMessage({ occurrence: identifier, delivery }: Sandboxed, enabled = true) {
+  const org = useOrg();
+  return useQuery({
+    queryKey: [org, 'message', identifier, delivery],
+    enabled,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', {
+          params: { path: { org, identifier, delivery } },
+          signal,
+        }),
+      ),
+    staleTime: 60_000,
+  });
+}
+
 function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (row: Sandboxed) => void }) {
   const look = lookOfMedium(row.type ?? '');
+  const { ref, inViewport } = useInViewport<HTMLButtonElement>();
+  const { data } = useMessage(row, inViewport);
   return (
     <UnstyledButton
+      ref={ref}
       className="mailbox-item"
       data-message
       aria-current={open ? 'true' : undefined}
@@ -126,12 +143,15 @@ function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (r
         <Box miw={0} flex={1}>
           <Group justify="space-between" wrap="nowrap" gap="xs">
             <Text size="sm" fw={500} truncate>
-              {row.address ?? row.user ?? 'Deleted user'}
+              {row.address ?? row.user ?? texts.deletedUser}
             </Text>
             <Text component="span" size="xs" c="dimmed">
               <TimeAgo at={row.sent_at} />
             </Text>
           </Group>
+          <Text size="sm" truncate>
+            {data ? data.title || data.text : '\u00a0'}
+          </Text>
           <Text size="xs" c="dimmed" truncate>
             {[row.notification, row.event].filter(Boolean).join(' · ')}
           </Text>
@@ -144,48 +164,38 @@ function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (r
 function Opened({ row }: { row: Sandboxed }) {
   const org = useOrg();
   const { occurrence: identifier, delivery } = row;
-  const { data, error, refetch } = useQuery({
-    queryKey: [org, 'message', identifier, delivery],
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/message/', {
-          params: { path: { org, identifier, delivery } },
-          signal,
-        }),
-      ),
-    staleTime: 60_000,
-  });
+  const { data, error, refetch } = useMessage(row);
   const event = row.event ? eventTo(org, row.event) : undefined;
   return (
     <Stack gap="sm">
       <Stack gap={2}>
-        <Line label="To">
+        <Line label={texts.to}>
           {row.user ? (
             <Anchor component={Link} to={to.person(org, row.user)} inherit>
               {row.address ?? row.user}
             </Anchor>
           ) : (
-            (row.address ?? 'Deleted user')
+            (row.address ?? texts.deletedUser)
           )}
         </Line>
-        <Line label="Through">
-          {row.channel ?? 'Deleted channel'}
+        <Line label={texts.channel}>
+          {row.channel ?? texts.deletedChannel}
           {row.type && ` (${lookOfMedium(row.type).name})`}
         </Line>
-        <Line label="Because of">
+        <Line label={texts.event}>
           {event ? (
             <Anchor component={Link} to={event} inherit>
               {row.event}
             </Anchor>
           ) : (
-            'Deleted event'
+            texts.deletedEvent
           )}
           {' · '}
           <Anchor component={Link} to={to.delivery(org, identifier, delivery, row.user)} inherit>
-            its occurrence
+            {texts.occurrence}
           </Anchor>
         </Line>
-        <Line label="Kept">
+        <Line label={texts.received}>
           <TimeAgo at={row.sent_at} />
         </Line>
       </Stack>
@@ -212,8 +222,8 @@ function Line({ label, children }: { label: string; children: React.ReactNode })
 function Gone({ chosen, loading }: { chosen: string | undefined; loading: boolean }) {
   if (loading) return <Skeleton height={260} />;
   return (
-    <Empty title={chosen ? 'This message is further down' : 'Choose a message'}>
-      {chosen && 'Load more of the list to find it, or look at its occurrence.'}
+    <Empty title={chosen ? texts.messageNotLoaded : texts.chooseAMessage}>
+      {chosen && texts.loadMoreMessagesToFindIt}
     </Empty>
   );
 }

@@ -7,16 +7,17 @@ import { Link, useNavigate } from 'react-router';
 import { api, take, takeTagged } from '../api.ts';
 import type { OrganizationSettings } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
+import { ApiForm, useApiForm } from '../components/api-form.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { Facts } from '../components/facts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to, useOrg } from '../places.ts';
 import { sessionQuery, useRefusal, useSession } from '../session.tsx';
+import { texts } from '../texts/settings.ts';
 import { Limits } from './settings/limits.tsx';
 
 export default function Settings() {
@@ -30,10 +31,10 @@ export default function Settings() {
   });
   return (
     <Page
-      title="Settings"
+      title={texts.settings}
       actions={
         <Button variant="default" component={Link} to={to.account(org)}>
-          Your account
+          {texts.yourAccount}
         </Button>
       }
     >
@@ -41,11 +42,11 @@ export default function Settings() {
       {!data && !error && <Waiting />}
       {data && (
         <Stack maw={640}>
-          <Section title="Organization">
+          <Section title={texts.organization}>
             <Facts
               facts={[
-                ['Slug', <CopyText key="slug" value={data.value.slug} label="Copy the slug" />],
-                ['Created', <TimeAgo key="created" at={data.value.created_at} />],
+                [texts.slug, <CopyText key="slug" value={data.value.slug} label={texts.copyTheSlug} />],
+                [texts.created, <TimeAgo key="created" at={data.value.created_at} />],
               ]}
             />
             <Form
@@ -55,7 +56,7 @@ export default function Settings() {
               refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
             />
           </Section>
-          <Section title="Limits">
+          <Section title={texts.limits}>
             <Limits />
           </Section>
           <Security required={data.value.two_factor_required} refresh={key} />
@@ -75,84 +76,57 @@ interface FormProps {
 function Form({ settings, etag, refill }: FormProps) {
   const org = useOrg();
   const refusal = useRefusal()('organization:write');
-  const [name, setName] = useState(settings.name);
-  const [days, setDays] = useState<number | string>(settings.retention_days);
-  const [keyDays, setKeyDays] = useState<number | string>(settings.max_key_lifetime_days ?? '');
   const [tag] = useState(etag);
-  const save = useAction({
-    run: () =>
+  const editing = useApiForm({
+    initialValues: {
+      name: settings.name,
+      retention_days: settings.retention_days as number | string,
+      max_key_lifetime_days: (settings.max_key_lifetime_days ?? '') as number | string,
+    },
+    run: ({ name, retention_days, max_key_lifetime_days: keyDays }) =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
           body: {
             name,
-            retention_days: Number(days),
+            retention_days: Number(retention_days),
             max_key_lifetime_days: keyDays === '' ? null : Number(keyDays),
           },
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
-    done: 'Saved.',
+    done: texts.saved,
     refresh: [sessionQuery.queryKey],
     onDone: refill,
-    quiet: true,
   });
-  const errors = fieldErrors(save.error);
+  const { form } = editing;
+  const days = { min: 1, max: 3650, allowDecimal: false, clampBehavior: 'none', maw: 240 } as const;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
+    <ApiForm of={editing} submit={texts.save} permission="organization:write" reload={refill}>
       <Fieldset variant="unstyled" disabled={refusal !== undefined} mt="sm">
         <Stack gap="sm">
-          <TextInput
-            label="Name"
-            value={name}
-            error={errors.name}
-            onChange={event => setName(event.currentTarget.value)}
-          />
+          <TextInput label={texts.name} {...form.getInputProps('name')} />
           <NumberInput
-            label="Days that history is kept"
-            description="Occurrences, deliveries and statistics older than this are deleted."
-            value={days}
-            error={errors.retention_days}
-            onChange={setDays}
-            min={1}
-            max={3650}
-            allowDecimal={false}
-            clampBehavior="none"
-            maw={240}
+            label={texts.keepHistoryForDays}
+            description={texts.olderOccurrencesDeliveriesAndStatisticsAre}
+            {...days}
+            {...form.getInputProps('retention_days')}
           />
-          {Number(days) < settings.retention_days && (
+          {Number(form.values.retention_days) < settings.retention_days && (
             <Text size="sm" c="light-dark(#8a5a00, #ffd28a)">
-              What is older than {days} days goes with the next clean-up, and cannot be had back.
+              {texts.historyOlderThanDaysWillBe(form.values.retention_days)}
             </Text>
           )}
           <NumberInput
-            label="Days that an API key may live"
-            description="Keys that are created or rotated from now on have to expire within them."
-            placeholder="For ever"
-            value={keyDays}
-            error={errors.max_key_lifetime_days}
-            onChange={setKeyDays}
-            min={1}
-            max={3650}
-            allowDecimal={false}
-            clampBehavior="none"
-            maw={240}
+            label={texts.maximumKeyLifetimeDays}
+            description={texts.newAndRotatedKeysMustExpire}
+            placeholder={texts.noLimit}
+            {...days}
+            {...form.getInputProps('max_key_lifetime_days')}
           />
-          <FormFailure error={save.error} shown={['name', 'retention_days', 'max_key_lifetime_days']} reload={refill} />
         </Stack>
       </Fieldset>
-      <FormButtons>
-        <GuardedButton permission="organization:write" type="submit" loading={save.isPending}>
-          Save
-        </GuardedButton>
-      </FormButtons>
-    </form>
+    </ApiForm>
   );
 }
 
@@ -165,22 +139,22 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
       take(api.PUT('/api/o/{org}/two-factor/', { params: { path: { org } }, body: { required: next } })),
     done: settings =>
       settings.two_factor_required
-        ? 'Two-factor authentication is now required.'
-        : 'Two-factor authentication is no longer required.',
+        ? texts.twoFactorAuthenticationIsNowRequired
+        : texts.twoFactorAuthenticationIsNoLonger,
     refresh: [refresh, sessionQuery.queryKey],
   });
   const ask = async (next: boolean) => {
     const sure = await confirm(
       next
         ? {
-            title: 'Require two-factor authentication?',
-            children: 'Members without it have to set it up before they can continue here. API keys keep working.',
-            action: 'Require it',
+            title: texts.requireTwoFactorAuthentication,
+            children: texts.membersWithoutItHaveToSet,
+            action: texts.require,
           }
         : {
-            title: 'Stop requiring two-factor authentication?',
-            children: 'Members will be able to turn it off and sign in with a password alone.',
-            action: 'Stop requiring it',
+            title: texts.stopRequiringTwoFactorAuthentication,
+            children: texts.membersWillBeAbleToTurn,
+            action: texts.stopRequiring,
             danger: true,
           },
     );
@@ -188,10 +162,10 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
   };
   const missing = !required && !account.two_factor;
   return (
-    <Section title="Security">
+    <Section title={texts.security}>
       <Switch
-        label="Require two-factor authentication"
-        description="Everyone who signs in here needs an authenticator app or a passkey. Single sign-on counts."
+        label={texts.requireTwoFactorAuthentication2}
+        description={texts.everyoneWhoSignsInHereNeeds}
         checked={required}
         disabled={refusal !== undefined || missing || save.isPending}
         onChange={event => void ask(event.currentTarget.checked)}
@@ -200,11 +174,11 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
         <Text size="xs" c="dimmed" mt="xs">
           {refusal ?? (
             <>
-              Set up two-factor authentication for{' '}
+              {texts.setUpTwoFactorAuthenticationFor}{' '}
               <Anchor component={Link} to={to.account(org)} inherit underline="always">
-                your own account
+                {texts.yourOwnAccount}
               </Anchor>{' '}
-              first.
+              {texts.first}
             </>
           )}
         </Text>
@@ -218,10 +192,10 @@ function Danger({ name }: { name: string }) {
   const navigate = useNavigate();
   const [deleting, setDeleting] = useState(false);
   return (
-    <Section title="Danger zone">
+    <Section title={texts.dangerZone}>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={380}>
-          Deletes the organization with everything in it: projects, channels, people, keys, history.
+          {texts.deleteTheOrganizationWithEverythingIn}
         </Text>
         <GuardedButton
           permission="organization:delete"
@@ -230,13 +204,13 @@ function Danger({ name }: { name: string }) {
           leftSection={<IconTrash size={15} stroke={1.6} />}
           onClick={() => setDeleting(true)}
         >
-          Delete organization…
+          {texts.deleteOrganization}
         </GuardedButton>
       </Group>
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}
-        what={`the organization ${name}`}
+        what={texts.theOrganization(name)}
         typed={org}
         run={({ dryRun }) =>
           take(

@@ -12,6 +12,7 @@ import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
 import { duration } from '../components/time.tsx';
 import { askPasskey, supportsPasskeys } from '../passkeys.ts';
 import { returnPath, sessionQuery } from '../session.tsx';
+import { texts } from '../texts/account.ts';
 
 export default function SignIn() {
   const navigate = useNavigate();
@@ -55,22 +56,22 @@ export default function SignIn() {
 
   if (challenge) {
     return (
-      <Front title="Two-factor authentication" lead={`Signing in as ${form.values.email}`}>
+      <Front title={texts.twoFactorAuthentication} lead={texts.signingInAs(form.values.email)}>
         <SecondFactor challenge={challenge} onDone={enter} onCancel={() => signIn.reset()} />
       </Front>
     );
   }
   return (
-    <Front title="Sign in to Belfry">
+    <Front title={texts.signInToBelfry}>
       <Stack>
         {refused && !failed && !isLocked && <FormError error={new Error(`${signInProblems[refused] ?? refused}.`)} />}
-        {wait > 0 && <FormError error={new Error(`Too many attempts. Try again in ${duration(wait)}.`)} />}
+        {wait > 0 && <FormError error={new Error(texts.tooManyAttemptsTryAgainIn(duration(wait)))} />}
         <FormError error={failed} />
         {options?.password !== false && (
-          <form onSubmit={form.onSubmit(values => signIn.mutate(values))} aria-label="Sign in">
+          <form onSubmit={form.onSubmit(values => signIn.mutate(values))} aria-label={texts.signIn}>
             <Stack gap="sm">
               <TextInput
-                label="Email"
+                label={texts.email}
                 type="email"
                 autoComplete="username"
                 required
@@ -79,17 +80,17 @@ export default function SignIn() {
                 {...form.getInputProps('email')}
               />
               <PasswordInput
-                label="Password"
+                label={texts.password}
                 autoComplete="current-password"
                 required
                 withAsterisk={false}
-                visibilityToggleButtonProps={{ 'aria-label': 'Show password' }}
+                visibilityToggleButtonProps={{ 'aria-label': texts.showPassword }}
                 {...form.getInputProps('password')}
               />
               {withCode && (
                 <TextInput
-                  label="Authentication code"
-                  description="From your authenticator app, or a recovery code."
+                  label={texts.authenticationCode}
+                  description={texts.fromYourAuthenticatorAppOrA}
                   autoComplete="one-time-code"
                   required
                   withAsterisk={false}
@@ -104,24 +105,24 @@ export default function SignIn() {
                 loading={signIn.isPending}
                 disabled={wait > 0 && !withCode}
               >
-                Sign in
+                {texts.signIn}
               </Button>
               {(wait > 0 || withCode) && (
                 <Anchor component="button" type="button" size="sm" onClick={() => setWithCode(!withCode)}>
-                  {withCode ? 'Sign in without a code' : 'Have an authenticator app? Sign in now'}
+                  {withCode ? texts.signInWithoutACode : texts.haveAnAuthenticatorAppSignIn}
                 </Anchor>
               )}
               {options?.password_reset && (
                 <Text size="sm" ta="center">
                   <Anchor component={Link} to="/forgot-password" inherit>
-                    Forgot your password?
+                    {texts.forgotYourPassword}
                   </Anchor>
                 </Text>
               )}
             </Stack>
           </form>
         )}
-        {(options?.oidc || supportsPasskeys()) && options?.password && <Divider label="or" />}
+        {(options?.oidc || supportsPasskeys()) && options?.password && <Divider label={texts.or} />}
         {supportsPasskeys() && (
           <Button
             variant="default"
@@ -134,7 +135,7 @@ export default function SignIn() {
               passkey.mutate();
             }}
           >
-            Sign in with a passkey
+            {texts.signInWithAPasskey}
           </Button>
         )}
         {options?.oidc && (
@@ -146,13 +147,13 @@ export default function SignIn() {
             fullWidth
             leftSection={<IconLogin2 size={16} stroke={1.6} />}
           >
-            Continue with {options.oidc.name}
+            {texts.continueWith(options.oidc.name)}
           </Button>
         )}
         <Text size="xs" c="dimmed" ta="center">
-          {options && `Belfry ${options.version} · `}
+          {options && texts.belfry2(options.version)}
           <Anchor href="/docs" inherit underline="always">
-            API reference
+            {texts.apiReference}
           </Anchor>
         </Text>
       </Stack>

@@ -1,29 +1,31 @@
 /** Who may sign in here, and as what. */
-import { Alert, Box, Button, Modal, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Box, Button, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconTrash, IconUserPlus } from '@tabler/icons-react';
-import { useState } from 'react';
 import { api, take } from '../api.ts';
-import type { Account, Invite } from '../api-types.ts';
+import type { Account, CreatedInvite, Invite } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { CopyBlock } from '../components/copy.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../components/form.tsx';
+import { FormButtons } from '../components/form.tsx';
 import { GuardedIcon } from '../components/guarded.tsx';
 import { Mark } from '../components/mark.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
+import { useDialogParam } from '../components/use-dialog-param.ts';
 import { useList } from '../components/use-list.ts';
 import { useOrg } from '../places.ts';
 import { sessionQuery, useOrganization, useRefusal, useSession } from '../session.tsx';
+import { texts } from '../texts/team.ts';
 
 type Role = 'viewer' | 'editor' | 'admin' | 'owner';
 
 const roleMeanings: Record<Role, string> = {
-  viewer: 'Sees everything but keys and the audit log',
-  editor: 'Also changes events, messages, people and lists, and triggers',
-  admin: 'Also channels, keys, the team and settings',
-  owner: 'Everything, deleting the organization included',
+  viewer: texts.viewsEverythingExceptKeysAndThe,
+  editor: texts.alsoEditsEventsMessagesPeopleAnd,
+  admin: texts.alsoManagesChannelsKeysTheTeam,
+  owner: texts.fullAccessIncludingDeletingTheOrganization,
 };
 const ranks: string[] = ['viewer', 'editor', 'admin', 'owner'];
 
@@ -37,25 +39,25 @@ function useRoles() {
 
 export default function Team() {
   const org = useOrg();
-  const [inviting, setInviting] = useState(false);
+  const [inviting, setInviting] = useDialogParam();
   return (
     <Page
-      title="Team"
-      description="Who may sign in and work here. A role includes those below it."
+      title={texts.team}
+      description={texts.peopleWhoCanSignInTo}
       actions={
         <GuardedButton
           permission="account:write"
           leftSection={<IconUserPlus size={15} stroke={1.6} />}
           onClick={() => setInviting(true)}
         >
-          Invite somebody
+          {texts.inviteMember}
         </GuardedButton>
       }
     >
       <Stack>
         <Accounts key={org} />
         <Invites />
-        <Section title="Roles">
+        <Section title={texts.roles}>
           <Box component="dl" className="facts" m={0}>
             {[...ranks].reverse().map(role => (
               <div key={role}>
@@ -70,17 +72,7 @@ export default function Team() {
           </Box>
         </Section>
       </Stack>
-      <Modal
-        opened={inviting}
-        onClose={() => setInviting(false)}
-        title={
-          <Text component="span" fw={600}>
-            Invite somebody
-          </Text>
-        }
-      >
-        <InviteForm onClose={() => setInviting(false)} />
-      </Modal>
+      {inviting && <InviteForm close={() => setInviting(false)} />}
     </Page>
   );
 }
@@ -103,13 +95,13 @@ function Accounts() {
           body: { role: role as Role },
         }),
       ),
-    done: (_, { of, role }) => `${of.email} is ${role} now.`,
+    done: (_, { of, role }) => texts.isNow(of.email, role),
     refresh,
   });
   const remove = useAction({
     run: (of: Account) =>
       take(api.DELETE('/api/o/{org}/account/{account}/', { params: { path: { org, account: of.id } } })),
-    done: (_, { email }) => `${email} is no longer a member.`,
+    done: (_, { email }) => texts.removed(email),
     refresh,
   });
   const askChange = async (of: Account, role: string) => {
@@ -117,33 +109,32 @@ function Accounts() {
     const sure =
       !lower ||
       (await confirm({
-        title: `Give up being ${of.role}?`,
-        children: 'You cannot take it back yourself: somebody else must give it to you again.',
-        action: `Become ${role}`,
+        title: texts.changeYourOwnRoleTo(role),
+        children: texts.youCannotUndoThisYourselfAnother,
+        action: texts.changeTo(role),
         danger: true,
       }));
     if (sure) change.mutate({ of, role });
   };
   const askRemove = async (of: Account) => {
     const sure = await confirm({
-      title: of.id === self.id ? 'Leave this organization?' : `Remove ${of.email}?`,
-      children: 'The account itself stays, with its other organizations. An invite brings it back.',
-      action: of.id === self.id ? 'Leave' : 'Remove',
+      title: of.id === self.id ? texts.leaveThisOrganization : texts.remove(of.email),
+      children: texts.theAccountKeepsItsOtherOrganizations,
+      action: of.id === self.id ? texts.leave : texts.remove2,
       danger: true,
     });
     if (sure) remove.mutate(of);
   };
   const columns: Column<Account>[] = [
     {
-      head: 'Account',
+      head: texts.account,
       cell: ({ id, name, email }) => (
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
             {name || email}
             {id === self.id && (
               <Text component="span" c="dimmed" inherit>
-                {' '}
-                (you)
+                {texts.you}
               </Text>
             )}
           </Text>
@@ -154,13 +145,13 @@ function Accounts() {
       ),
     },
     {
-      head: 'Role',
+      head: texts.role,
       width: 130,
       cell: account => (
         <Select
           size="xs"
           w={110}
-          aria-label={`Role of ${account.email}`}
+          aria-label={texts.roleOf(account.email)}
           data={roles}
           value={account.role}
           allowDeselect={false}
@@ -171,22 +162,22 @@ function Accounts() {
       ),
     },
     {
-      head: 'Two-factor',
+      head: texts.twoFactor,
       from: 'md',
       width: 110,
-      cell: ({ two_factor }) => <Mark color={two_factor ? 'teal' : 'gray'}>{two_factor ? 'On' : 'Off'}</Mark>,
+      cell: ({ two_factor }) => <Mark color={two_factor ? 'teal' : 'gray'}>{two_factor ? texts.on : texts.off}</Mark>,
     },
-    { head: 'Last seen', from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
-    { head: 'Member since', from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
+    { head: texts.lastSeen, from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
+    { head: texts.memberSince, from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
     {
-      head: 'Remove',
+      head: texts.remove2,
       quiet: true,
       width: 48,
       align: 'right',
       cell: account => (
         <GuardedIcon
           permission="account:write"
-          label={`Remove ${account.email}`}
+          label={texts.remove3(account.email)}
           onClick={() => void askRemove(account)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -195,13 +186,13 @@ function Accounts() {
     },
   ];
   return (
-    <Section title="Accounts" padded={false}>
+    <Section title={texts.accounts} padded={false}>
       <DataTable
-        label="Accounts"
+        label={texts.accounts}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
-        empty={<Text p="md">Nobody.</Text>}
+        empty={<Text p="md">{texts.noAccounts}</Text>}
       />
     </Section>
   );
@@ -213,37 +204,37 @@ function Invites() {
     key: [org, 'invites'],
     fetch: (query, signal) => api.GET('/api/o/{org}/invite/', { params: { path: { org }, query }, signal }),
   });
-  const withdraw = useAction({
+  const revoke = useAction({
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
-    done: (_, { email }) => `The invite of ${email} no longer works.`,
+    done: (_, { email }) => texts.revokedTheInviteFor(email),
     refresh: [[org, 'invites']],
   });
   const ask = async (invite: Invite) => {
     const sure = await confirm({
-      title: `Withdraw the invite of ${invite.email}?`,
-      children: 'The link that they have stops working.',
-      action: 'Withdraw',
+      title: texts.revokeTheInviteFor(invite.email),
+      children: texts.theInviteLinkStopsWorking,
+      action: texts.revoke,
       danger: true,
     });
-    if (sure) withdraw.mutate(invite);
+    if (sure) revoke.mutate(invite);
   };
   const columns: Column<Invite>[] = [
     {
-      head: 'Email',
+      head: texts.email,
       cell: ({ email }) => <span style={{ overflowWrap: 'anywhere' }}>{email}</span>,
     },
-    { head: 'Role', width: 130, cell: ({ role }) => role },
-    { head: 'Expires', from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
+    { head: texts.role, width: 130, cell: ({ role }) => role },
+    { head: texts.expires, from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
     {
-      head: 'Withdraw',
+      head: texts.revoke,
       quiet: true,
       width: 48,
       align: 'right',
       cell: invite => (
         <GuardedIcon
           permission="account:write"
-          label={`Withdraw the invite of ${invite.email}`}
+          label={texts.revokeTheInviteFor2(invite.email)}
           onClick={() => void ask(invite)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -252,15 +243,15 @@ function Invites() {
     },
   ];
   return (
-    <Section title="Open invites" padded={false}>
+    <Section title={texts.openInvites} padded={false}>
       <DataTable
-        label="Open invites"
+        label={texts.openInvites}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            None. An invite is a link; whoever opens it chooses a password and is in.
+            {texts.noOpenInvites}
           </Text>
         }
       />
@@ -268,76 +259,53 @@ function Invites() {
   );
 }
 
-function InviteForm({ onClose }: { onClose: () => void }) {
+function InviteForm({ close }: { close: () => void }) {
   const org = useOrg();
   const roles = useRoles();
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState('editor');
-  const invite = useAction({
-    run: () =>
-      take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body: { email, role: role as Role } })),
+  const inviting = useApiForm({
+    initialValues: { email: '', role: 'editor' as Role },
+    run: body => take(api.POST('/api/o/{org}/invite/', { params: { path: { org } }, body })),
     refresh: [[org, 'invites']],
-    quiet: true,
   });
-  const errors = fieldErrors(invite.error);
-  if (invite.data) {
-    return (
-      <Stack gap="sm">
-        <Text size="sm" role="status">
-          {invite.data.mailed
-            ? `We emailed an invite to ${invite.data.email}. You can also share this link.`
-            : `Share this link with ${invite.data.email}.`}{' '}
-          It is shown once and works until {exactTime(invite.data.expires_at)}.
-        </Text>
-        {invite.data.mail_failure && (
-          <Alert color="yellow" variant="light" title="The email could not be sent" role="alert">
-            {invite.data.mail_failure}
-          </Alert>
-        )}
-        <CopyBlock value={invite.data.link} label="Copy the link" />
-        <FormButtons>
-          <Button onClick={onClose}>Done</Button>
-        </FormButtons>
-      </Stack>
-    );
-  }
+  const { form, action } = inviting;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        invite.mutate(undefined);
-      }}
+    <FormModal
+      of={inviting}
+      title={texts.inviteAMember}
+      submit={texts.createInviteLink}
+      close={close}
+      result={action.data && <Invited invite={action.data} close={close} />}
     >
-      <Stack gap="sm">
-        <TextInput
-          label="Email"
-          type="email"
-          withAsterisk
-          value={email}
-          error={errors.email}
-          onChange={event => setEmail(event.currentTarget.value)}
-          data-autofocus
-        />
-        <Select
-          label="Role"
-          description={roleMeanings[role as Role]}
-          data={roles}
-          value={role}
-          error={errors.role}
-          onChange={value => setRole(value ?? 'editor')}
-          allowDeselect={false}
-        />
-        <FormFailure error={invite.error} shown={['email', 'role']} />
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={invite.isPending}>
-            Invite
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+      <TextInput label={texts.email} type="email" withAsterisk data-autofocus {...form.getInputProps('email')} />
+      <Select
+        label={texts.role}
+        description={roleMeanings[form.values.role]}
+        data={roles}
+        allowDeselect={false}
+        {...form.getInputProps('role')}
+      />
+    </FormModal>
+  );
+}
+
+function Invited({ invite, close }: { invite: CreatedInvite; close: () => void }) {
+  return (
+    <Stack gap="sm">
+      <Text size="sm" role="status">
+        {texts.itIsShownOnceAndWorks(
+          invite.mailed ? texts.weEmailedAnInviteToYou(invite.email) : texts.shareThisLinkWith(invite.email),
+          exactTime(invite.expires_at),
+        )}
+      </Text>
+      {invite.mail_failure && (
+        <Alert color="yellow" variant="light" title={texts.theEmailCouldNotBeSent} role="alert">
+          {invite.mail_failure}
+        </Alert>
+      )}
+      <CopyBlock value={invite.link} label={texts.copyTheLink} />
+      <FormButtons>
+        <Button onClick={close}>{texts.done}</Button>
+      </FormButtons>
+    </Stack>
   );
 }

@@ -26,8 +26,10 @@ export type Input<M extends Method, P> = IfNeeded<'path', PathParameters<M, P>> 
   >;
 
 type Contents<R> = R extends { content: { 'application/json': infer A } } ? A : undefined;
-type Responses<M extends Method, P> = Operation<M, P> extends { responses: infer R } ? Omit<R, 'default'> : never;
-export type Answer<M extends Method, P> = Contents<Responses<M, P>[keyof Responses<M, P>]>;
+type Responses<M extends Method, P> = Operation<M, P> extends { responses: infer R } ? R : never;
+/** Of what went well; everything else is thrown. */
+type Success = 200 | 201 | 202 | 204;
+export type Answer<M extends Method, P> = Contents<Responses<M, P>[keyof Responses<M, P> & Success]>;
 
 /** Paths that answer with a list, and what is in it. */
 export type ListPath = { [P in PathOf<'get'>]: Answer<'get', P> extends unknown[] ? P : never }[PathOf<'get'>];

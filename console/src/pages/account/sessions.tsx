@@ -11,8 +11,9 @@ import { Failure } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { deviceName, isPhone } from '../../device.ts';
+import { texts } from '../../texts/account.ts';
 
-const methods = { password: 'Password', passkey: 'Passkey', oidc: 'Single sign-on' };
+const methods = { password: texts.password, passkey: texts.passkey, oidc: texts.singleSignOn };
 const key = ['sessions'];
 
 export function Sessions() {
@@ -22,14 +23,14 @@ export function Sessions() {
   });
   const endOthers = useAction({
     run: () => take(api.DELETE('/api/sessions/')),
-    done: ({ ended }) => (ended === 1 ? 'Signed out of one other session.' : `Signed out of ${ended} other sessions.`),
+    done: ({ ended }) => (ended === 1 ? texts.signedOutOfOneOtherSession : texts.signedOutOfOtherSessions(ended)),
     refresh: [key],
   });
   const ask = async () => {
     const sure = await confirm({
-      title: 'Sign out everywhere else?',
-      children: 'Every browser except this one has to sign in again.',
-      action: 'Sign out everywhere else',
+      title: texts.signOutEverywhereElse,
+      children: texts.everyBrowserExceptThisOneHas,
+      action: texts.signOutEverywhereElse2,
       danger: true,
     });
     if (sure) endOthers.mutate(undefined);
@@ -39,24 +40,24 @@ export function Sessions() {
   );
   return (
     <Section
-      title="Sessions"
+      title={texts.sessions}
       aside={
         sorted.length > 1 && (
           <Button variant="default" loading={endOthers.isPending} onClick={() => void ask()}>
-            Sign out everywhere else
+            {texts.signOutEverywhereElse2}
           </Button>
         )
       }
     >
       {list.error && <Failure error={list.error} retry={list.retry} />}
-      <ul className="rows" aria-label="Your sessions">
+      <ul className="rows" aria-label={texts.yourSessions}>
         {sorted.map(session => (
           <Row key={session.id} session={session} />
         ))}
       </ul>
       {list.hasMore && (
         <Button variant="subtle" mt="xs" loading={list.loadingMore} onClick={list.loadMore}>
-          Load more
+          {texts.loadMore}
         </Button>
       )}
     </Section>
@@ -69,7 +70,7 @@ function Row({ session }: { session: ListedSession }) {
   const Icon = isPhone(user_agent) ? IconDeviceMobile : IconDeviceLaptop;
   const end = useAction({
     run: () => take(api.DELETE('/api/sessions/{session}/', { params: { path: { session: id } } })),
-    done: `Signed out of ${device}.`,
+    done: texts.signedOutOf(device),
     refresh: [key],
   });
   return (
@@ -83,11 +84,11 @@ function Row({ session }: { session: ListedSession }) {
             <Text size="sm" fw={500} title={user_agent ?? undefined}>
               {device}
             </Text>
-            {current && <Mark color="teal">This device</Mark>}
+            {current && <Mark color="teal">{texts.thisDevice}</Mark>}
           </Group>
           <Text size="xs" c="dimmed" component="div">
-            {origin ?? 'Unknown address'} · {methods[method]} · <TimeAgo at={last_used_at} prefix="last used " /> ·{' '}
-            <TimeAgo at={created_at} prefix="signed in " />
+            {origin ?? texts.unknownAddress} · {methods[method]} · <TimeAgo at={last_used_at} prefix={texts.lastUsed} />{' '}
+            · <TimeAgo at={created_at} prefix={texts.signedIn} />
           </Text>
         </div>
       </Group>
@@ -96,9 +97,9 @@ function Row({ session }: { session: ListedSession }) {
           variant="default"
           loading={end.isPending}
           onClick={() => end.mutate(undefined)}
-          aria-label={`Sign out of ${device}, ${origin}`}
+          aria-label={texts.signOutOf(device, origin)}
         >
-          Sign out
+          {texts.signOut}
         </Button>
       )}
     </li>

@@ -3,14 +3,14 @@ import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Tooltip } from 
 import { modals } from '@mantine/modals';
 import { IconDeviceMobile, IconFingerprint, IconLifebuoy, IconPencil, IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { api, take } from '../../api.ts';
 import type { TwoFactor as TwoFactorState } from '../../api-types.ts';
 import { useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { withConfirmation } from '../../components/confirm-identity.tsx';
 import { CopyText } from '../../components/copy.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { QrCode } from '../../components/qr-code.tsx';
@@ -20,6 +20,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { deviceName } from '../../device.ts';
 import { createPasskey, passkeyObstacle } from '../../passkeys.ts';
 import { sessionQuery } from '../../session.tsx';
+import { texts } from '../../texts/account.ts';
 
 type Passkey = TwoFactorState['passkeys'][number];
 const queryKey = ['two-factor'];
@@ -42,16 +43,14 @@ export function TwoFactor() {
   const isOn = data && (data.totp || data.passkeys.length > 0);
   return (
     <Section
-      title="Two-factor authentication"
-      aside={data && <Mark color={isOn ? 'teal' : 'gray'}>{isOn ? 'On' : 'Off'}</Mark>}
+      title={texts.twoFactorAuthentication}
+      aside={data && <Mark color={isOn ? 'teal' : 'gray'}>{isOn ? texts.on : texts.off}</Mark>}
     >
       {error && !data && <Failure error={error} retry={() => void refetch()} />}
       {data && (
         <Stack gap="md">
           <Text size="sm" c="dimmed">
-            {isOn
-              ? 'When you sign in with your password, you also need one of these.'
-              : 'Add a second step to your sign-in, so that your password alone is not enough.'}
+            {isOn ? texts.whenYouSignInWithYour : texts.addASecondStepToYour}
           </Text>
           <AuthenticatorApp totp={data.totp} />
           <Passkeys passkeys={data.passkeys} />
@@ -100,11 +99,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
     run: () => withConfirmation(() => take(api.POST('/api/session/totp/'))),
     onDone: enrollment => {
       const id = modals.open({
-        title: (
-          <Text component="span" fw={600}>
-            Set up an authenticator app
-          </Text>
-        ),
+        title: texts.setUpAnAuthenticatorApp,
         children: (
           <TotpForm
             enrollment={enrollment}
@@ -120,15 +115,14 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
   });
   const remove = useAction({
     run: () => withConfirmation(() => take(api.DELETE('/api/session/totp/'))),
-    done: 'Authenticator app removed.',
+    done: texts.authenticatorAppRemoved,
     onDone: () => void changed(),
   });
   const askRemove = async () => {
     const sure = await confirm({
-      title: 'Remove the authenticator app?',
-      children:
-        'Its codes stop working. Organizations that require two-factor authentication may ask you to set it up again.',
-      action: 'Remove',
+      title: texts.removeTheAuthenticatorApp,
+      children: texts.itsCodesStopWorkingOrganizationsThat,
+      action: texts.remove,
       danger: true,
     });
     if (sure) remove.mutate(undefined);
@@ -136,12 +130,12 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
   return (
     <Method
       icon={<IconDeviceMobile size={18} stroke={1.6} />}
-      title="Authenticator app"
-      state={totp ? <TimeAgo at={totp.created_at} prefix="Added " /> : 'Six-digit codes from an app on your phone.'}
+      title={texts.authenticatorApp}
+      state={totp ? <TimeAgo at={totp.created_at} prefix={texts.added} /> : texts.sixDigitCodesFromAnApp}
       actions={
         <>
           <Button variant="default" loading={begin.isPending} onClick={() => begin.mutate(undefined)}>
-            {totp ? 'Replace' : 'Set up'}
+            {totp ? texts.replace : texts.setUp}
           </Button>
           {totp && (
             <Button
@@ -149,9 +143,9 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
               c="var(--mantine-color-error)"
               loading={remove.isPending}
               onClick={() => void askRemove()}
-              aria-label="Remove the authenticator app"
+              aria-label={texts.removeTheAuthenticatorApp2}
             >
-              Remove
+              {texts.remove}
             </Button>
           )}
         </>
@@ -167,55 +161,39 @@ interface TotpFormProps {
 }
 
 function TotpForm({ enrollment: { token, secret, uri }, done, cancel }: TotpFormProps) {
-  const [code, setCode] = useState('');
-  const save = useAction({
-    run: () => take(api.POST('/api/session/totp/confirm/', { body: { token, code } })),
-    done: 'Authenticator app added.',
+  const enrolling = useApiForm({
+    initialValues: { code: '' },
+    run: ({ code }) => take(api.POST('/api/session/totp/confirm/', { body: { token, code } })),
+    done: texts.authenticatorAppAdded,
     onDone: ({ recovery_codes }) => done(recovery_codes),
-    quiet: true,
   });
+  const { form } = enrolling;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
+    <ApiForm
+      of={enrolling}
+      submit={texts.verifyAndTurnOn}
+      cancel={cancel}
+      isDisabled={form.values.code.trim().length < 6}
     >
-      <Stack gap="sm">
-        <Text size="sm">
-          Scan this code with an authenticator app, such as 1Password, Authy or Google Authenticator.
-        </Text>
-        <Group justify="center">
-          <QrCode value={uri} label="QR code for your authenticator app" />
-        </Group>
-        <Text size="xs" c="dimmed" component="div">
-          Can’t scan it? Enter this key instead:
-          <br />
-          <CopyText value={secret} label="Copy the key" />
-        </Text>
-        <TextInput
-          label="Authentication code"
-          description="The six digits the app shows now."
-          value={code}
-          error={fieldErrors(save.error).code}
-          onChange={event => setCode(event.currentTarget.value)}
-          autoComplete="one-time-code"
-          inputMode="numeric"
-          className="code-input"
-          data-autofocus
-        />
-        <FormFailure error={save.error} shown={['code']} />
-        <FormButtons>
-          <Button variant="default" onClick={cancel}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={save.isPending} disabled={code.trim().length < 6}>
-            Verify and turn on
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+      <Text size="sm">{texts.scanThisCodeWithAnAuthenticator}</Text>
+      <Group justify="center">
+        <QrCode value={uri} label={texts.qrCodeForYourAuthenticatorApp} />
+      </Group>
+      <Text size="xs" c="dimmed" component="div">
+        {texts.cantScanItEnterThisKey}
+        <br />
+        <CopyText value={secret} label={texts.copyTheKey} />
+      </Text>
+      <TextInput
+        label={texts.authenticationCode}
+        description={texts.theSixDigitsTheAppShows}
+        autoComplete="one-time-code"
+        inputMode="numeric"
+        className="code-input"
+        data-autofocus
+        {...form.getInputProps('code')}
+      />
+    </ApiForm>
   );
 }
 
@@ -229,14 +207,14 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
       const name = deviceName(navigator.userAgent);
       return take(api.POST('/api/session/passkeys/', { body: { token, name, response: response as never } }));
     },
-    done: 'Passkey added.',
+    done: texts.passkeyAdded,
     onDone: ({ recovery_codes }) => void changed(recovery_codes),
   });
   return (
     <Method
       icon={<IconFingerprint size={18} stroke={1.6} />}
-      title="Passkeys"
-      state={obstacle ?? 'Your fingerprint, face, PIN or security key. Also signs you in without a password.'}
+      title={texts.passkeys}
+      state={obstacle ?? texts.yourFingerprintFacePinOrSecurity}
       actions={
         <Button
           variant="default"
@@ -244,12 +222,12 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
           disabled={obstacle !== undefined}
           onClick={() => add.mutate(undefined)}
         >
-          Add passkey
+          {texts.addPasskey}
         </Button>
       }
     >
       {passkeys.length > 0 && (
-        <ul className="rows" aria-label="Your passkeys">
+        <ul className="rows" aria-label={texts.yourPasskeys}>
           {passkeys.map(passkey => (
             <PasskeyRow key={passkey.id} passkey={passkey} />
           ))}
@@ -266,25 +244,21 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
       withConfirmation(() =>
         take(api.DELETE('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } } })),
       ),
-    done: 'Passkey removed.',
+    done: texts.passkeyRemoved,
     onDone: () => void changed(),
   });
   const askRemove = async () => {
     const sure = await confirm({
-      title: `Remove the passkey “${name}”?`,
-      children: 'You can no longer sign in with it. Delete it from your device as well.',
-      action: 'Remove',
+      title: texts.removeThePasskey(name),
+      children: texts.youCanNoLongerSignIn,
+      action: texts.remove,
       danger: true,
     });
     if (sure) remove.mutate(undefined);
   };
   const rename = () => {
     const modal = modals.open({
-      title: (
-        <Text component="span" fw={600}>
-          Rename passkey
-        </Text>
-      ),
+      title: texts.renamePasskey,
       children: (
         <RenameForm
           id={id}
@@ -304,21 +278,21 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
           {name}
         </Text>
         <Text size="xs" c="dimmed" component="div">
-          <TimeAgo at={created_at} prefix="Added " /> ·{' '}
-          {last_used_at ? <TimeAgo at={last_used_at} prefix="last used " /> : 'never used'}
+          <TimeAgo at={created_at} prefix={texts.added} /> ·{' '}
+          {last_used_at ? <TimeAgo at={last_used_at} prefix={texts.lastUsed} /> : texts.neverUsed}
         </Text>
       </div>
       <Group gap={4} wrap="nowrap">
-        <Tooltip label="Rename">
-          <ActionIcon variant="subtle" color="gray" aria-label={`Rename ${name}`} onClick={rename}>
+        <Tooltip label={texts.rename}>
+          <ActionIcon variant="subtle" color="gray" aria-label={texts.rename2(name)} onClick={rename}>
             <IconPencil size={15} stroke={1.6} />
           </ActionIcon>
         </Tooltip>
-        <Tooltip label="Remove">
+        <Tooltip label={texts.remove}>
           <ActionIcon
             variant="subtle"
             color="gray"
-            aria-label={`Remove ${name}`}
+            aria-label={texts.remove2(name)}
             loading={remove.isPending}
             onClick={() => void askRemove()}
           >
@@ -331,37 +305,15 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
 }
 
 function RenameForm({ id, name, done }: { id: number; name: string; done: () => void }) {
-  const [value, setValue] = useState(name);
-  const save = useAction({
-    run: () =>
-      take(api.PATCH('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } }, body: { name: value } })),
+  const renaming = useApiForm({
+    initialValues: { name },
+    run: body => take(api.PATCH('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } }, body })),
     onDone: done,
-    quiet: true,
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          value={value}
-          error={fieldErrors(save.error).name}
-          onChange={event => setValue(event.currentTarget.value)}
-          data-autofocus
-        />
-        <FormFailure error={save.error} shown={['name']} />
-        <FormButtons>
-          <Button type="submit" loading={save.isPending}>
-            Save
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <ApiForm of={renaming} submit={texts.save}>
+      <TextInput label={texts.name} data-autofocus {...renaming.form.getInputProps('name')} />
+    </ApiForm>
   );
 }
 
@@ -373,24 +325,24 @@ function RecoveryCodes({ left }: { left: number }) {
   });
   const ask = async () => {
     const sure = await confirm({
-      title: 'Generate new recovery codes?',
-      children: 'The codes you have now stop working.',
-      action: 'Generate new codes',
+      title: texts.generateNewRecoveryCodes,
+      children: texts.theCodesYouHaveNowStop,
+      action: texts.generateNewCodes,
     });
     if (sure) renew.mutate(undefined);
   };
   return (
     <Method
       icon={<IconLifebuoy size={18} stroke={1.6} />}
-      title="Recovery codes"
+      title={texts.recoveryCodes}
       state={
         left > 2
-          ? `${left} of 10 codes left.`
-          : `${left === 0 ? 'No codes' : left === 1 ? 'One code' : 'Two codes'} left: generate new ones.`
+          ? texts.of10CodesLeft(left)
+          : texts.leftGenerateNewOnes(left === 0 ? texts.noCodes : left === 1 ? texts.oneCode : texts.twoCodes)
       }
       actions={
         <Button variant="default" loading={renew.isPending} onClick={() => void ask()}>
-          Generate new codes
+          {texts.generateNewCodes}
         </Button>
       }
     />

@@ -1,7 +1,8 @@
 /** The fields of a channel, for a new one and for one that is there. */
 import { NumberInput, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
-import { useId } from 'react';
+import { type ReactNode, useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
+import { texts } from '../../texts/channels.ts';
 import { draftOf, type ProviderDraft, ProviderList } from './provider-list.tsx';
 import { toSend } from './settings-schema.ts';
 
@@ -13,63 +14,54 @@ export interface ChannelDraft {
   providers: ProviderDraft[];
 }
 
-export function draftOfChannel({
-  name,
-  on_unknown,
-  rate_per_second,
-  concurrency,
-  providers,
-}: ChannelDetails): ChannelDraft {
+export function draftOfChannel({ name, on_unknown, rate_per_second, concurrency, providers }: ChannelDetails) {
   const drafts = providers.map(({ use, secrets_set, ...values }) => draftOf(use, values, secrets_set));
   return { name, on_unknown, rate_per_second, concurrency, providers: drafts };
 }
 
-export function providersOf({ providers }: ChannelDraft) {
+export function providersOf(providers: ProviderDraft[]) {
   return providers.map(({ use, values, secretsSet }) => ({ use, ...toSend(values, secretsSet) }));
 }
-
-/** Fields whose mistakes stand beside them. */
-export const channelFields = ['name', 'slug', 'on_unknown', 'rate_per_second', 'concurrency', 'providers'];
 
 interface ChannelFieldsProps {
   kinds: ProviderKind[];
   type: string;
   draft: ChannelDraft;
   onChange: (part: Partial<ChannelDraft>) => void;
-  errors: Record<string, string>;
+  /** By field; those of providers as `providers/0/host`. */
+  errors: Record<string, ReactNode>;
   /** Beside the name. */
-  slug?: React.ReactNode;
+  slug?: ReactNode;
 }
 
-export function ChannelFields({ kinds, type, draft, onChange, errors, slug }: ChannelFieldsProps) {
+export function ChannelFields({ kinds, type, draft, onChange, errors: given, slug }: ChannelFieldsProps) {
   const id = useId();
+  const errors = given as Record<string, string>;
+  const set = <Name extends keyof ChannelDraft>(name: Name) => {
+    return (value: ChannelDraft[Name]) => onChange({ [name]: value });
+  };
   return (
     <Stack gap="md">
-      <SimpleGrid cols={{ base: 1, xs: slug ? 2 : 1 }}>
+      <SimpleGrid cols={{ base: 1, xs: slug ? 2 : 1, md: slug ? 3 : 1 }}>
         <TextInput
-          label="Name"
+          label={texts.name}
+          description={slug ? texts.shownInTheConsole : undefined}
           withAsterisk
           maxLength={255}
           value={draft.name}
           error={errors.name}
-          onChange={event => onChange({ name: event.currentTarget.value })}
+          onChange={event => set('name')(event.currentTarget.value)}
         />
         {slug}
       </SimpleGrid>
       <div>
         <Text size="sm" fw={500}>
-          Providers
+          {texts.providers}
         </Text>
         <Text size="xs" c="dimmed" mb="xs">
-          The first one sends. When it cannot, the next is tried.
+          {texts.theFirstProviderSendsIfIt}
         </Text>
-        <ProviderList
-          kinds={kinds}
-          type={type}
-          drafts={draft.providers}
-          onChange={providers => onChange({ providers })}
-          errors={errors}
-        />
+        <ProviderList kinds={kinds} type={type} drafts={draft.providers} onChange={set('providers')} errors={errors} />
         {errors.providers && (
           <Text size="xs" c="var(--mantine-color-error)" mt={4}>
             {errors.providers}
@@ -78,34 +70,33 @@ export function ChannelFields({ kinds, type, draft, onChange, errors, slug }: Ch
       </div>
       <SimpleGrid cols={{ base: 1, xs: 2 }}>
         <Limit
-          label="Messages a second"
+          label={texts.messagesPerSecond}
           value={draft.rate_per_second}
           error={errors.rate_per_second}
-          onChange={rate_per_second => onChange({ rate_per_second })}
+          onChange={set('rate_per_second')}
         />
         <Limit
-          label="Messages at once"
+          label={texts.concurrentMessages}
           value={draft.concurrency}
           error={errors.concurrency}
-          onChange={concurrency => onChange({ concurrency })}
+          onChange={set('concurrency')}
         />
       </SimpleGrid>
       <div>
         <Text size="sm" fw={500} id={id}>
-          When the answer of a provider is lost
+          {texts.ifAProvidersResponseIsLost}
         </Text>
         <Text size="xs" c="dimmed" mb={6}>
-          Nobody can tell then whether the message was sent. Sent again, it may arrive twice; kept, it waits for
-          somebody to decide.
+          {texts.theMessageMayOrMayNot}
         </Text>
         <SegmentedControl
           aria-labelledby={id}
           size="xs"
           value={draft.on_unknown}
-          onChange={on_unknown => onChange({ on_unknown: on_unknown as 'resend' | 'hold' })}
+          onChange={value => set('on_unknown')(value as 'resend' | 'hold')}
           data={[
-            { value: 'resend', label: 'Send it again' },
-            { value: 'hold', label: 'Keep it' },
+            { value: 'resend', label: texts.sendAgain },
+            { value: 'hold', label: texts.hold },
           ]}
         />
       </div>
@@ -127,8 +118,8 @@ function Limit({
   return (
     <NumberInput
       label={label}
-      description="Of all workers together."
-      placeholder="No limit"
+      description={texts.acrossAllWorkers}
+      placeholder={texts.noLimit}
       value={value ?? ''}
       error={error}
       onChange={entered => onChange(entered === '' ? null : Number(entered))}

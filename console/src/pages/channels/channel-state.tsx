@@ -2,27 +2,28 @@
 import { Group, Text } from '@mantine/core';
 import type { ChannelDetails } from '../../api-types.ts';
 import { Mark } from '../../components/mark.tsx';
+import { texts } from '../../texts/channels.ts';
 
 export function ChannelState({ channel }: { channel: Pick<ChannelDetails, 'enabled' | 'paused' | 'problem'> }) {
   return (
     <Group gap={6}>
       {channel.enabled ? (
-        <Mark color="teal" meaning="Messages are sent through it.">
-          enabled
+        <Mark color="teal" meaning={texts.messagesAreSent}>
+          {texts.enabled}
         </Mark>
       ) : (
-        <Mark color="gray" meaning="Nothing is sent through it; deliveries are suppressed.">
-          disabled
+        <Mark color="gray" meaning={texts.nothingIsSentDeliveriesAreSuppressed}>
+          {texts.disabled}
         </Mark>
       )}
       {channel.paused && (
-        <Mark color="yellow" meaning="Messages are kept until it goes on.">
-          paused
+        <Mark color="yellow" meaning={texts.messagesAreKeptUntilTheChannel}>
+          {texts.paused}
         </Mark>
       )}
       {channel.problem && (
         <Mark color="red" meaning={channel.problem}>
-          cannot send
+          {texts.cannotSend}
         </Mark>
       )}
     </Group>
@@ -35,7 +36,7 @@ export function ChannelHealth({ health }: { health: ChannelDetails['health'] }) 
   if (sent + failed + unknown === 0) {
     return (
       <Text component="span" inherit c="dimmed">
-        Nothing sent
+        {texts.nothingSent}
       </Text>
     );
   }

@@ -1,21 +1,23 @@
-import { ActionIcon, Alert, Fieldset, Grid, Menu, Stack } from '@mantine/core';
+import { ActionIcon, Alert, Fieldset, Grid, Menu } from '@mantine/core';
 import { IconDots, IconFlask, IconPlayerPause, IconPlayerPlay, IconPower, IconTrash } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import type { ChannelDetails } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
+import { lookOfMedium } from '../../media.ts';
 import { to, useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
 import {
   type ChannelPlace,
   changeChannel,
@@ -25,9 +27,8 @@ import {
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
-import { ChannelFields, channelFields, draftOfChannel, providersOf } from './channel-form.tsx';
+import { ChannelFields, draftOfChannel, providersOf } from './channel-form.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
-import { lookOfMedium } from './media.ts';
 import { TestDrawer } from './test-drawer.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
@@ -43,7 +44,7 @@ export default function ChannelPage() {
   const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(place, slug))?.etag;
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
   const retag = () => setFilled(({ count }) => ({ count, etag: current() }));
-  const parents = [{ label: 'Channels', to: to.channels(org, prj) }];
+  const parents = [{ label: texts.channels, to: to.channels(org, prj) }];
   if (!data) {
     return (
       <Page title={slug} parents={parents}>
@@ -60,13 +61,13 @@ export default function ChannelPage() {
       actions={<Actions place={place} channel={channel} onChanged={retag} />}
     >
       {channel.problem && (
-        <Alert color="red" title="It cannot send" mb="md">
+        <Alert color="red" title={texts.thisChannelCannotSend} mb="md">
           {channel.problem}
         </Alert>
       )}
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
-          <Section title="Settings">
+          <Section title={texts.settings}>
             <Form
               key={`${channel.slug} ${filled.count}`}
               place={place}
@@ -77,15 +78,15 @@ export default function ChannelPage() {
           </Section>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
-          <Section title="About">
+          <Section title={texts.about}>
             <Facts
               facts={[
-                ['Medium', lookOfMedium(channel.type).name],
-                ['Slug', <CopyText key="slug" value={channel.slug} label="Copy the slug" />],
-                ['Belongs to', channel.project ? `Project ${channel.project}` : 'The organization'],
-                [`Last ${channel.health.hours} hours`, <ChannelHealth key="health" health={channel.health} />],
-                ['Created', <TimeAgo key="created" at={channel.created_at} />],
-                ['Changed', <TimeAgo key="changed" at={channel.updated_at} />],
+                [texts.type, lookOfMedium(channel.type).name],
+                [texts.slug, <CopyText key="slug" value={channel.slug} label={texts.copyTheSlug} />],
+                [texts.belongsTo, channel.project ? texts.project(channel.project) : texts.organization],
+                [texts.lastHours(channel.health.hours), <ChannelHealth key="health" health={channel.health} />],
+                [texts.created, <TimeAgo key="created" at={channel.created_at} />],
+                [texts.changed, <TimeAgo key="changed" at={channel.updated_at} />],
               ]}
             />
           </Section>
@@ -106,49 +107,37 @@ function Form({ place, channel, etag, refill }: FormProps) {
   const kinds = useProviderKinds();
   const queries = useQueryClient();
   const refusal = useRefusal()('channel:write');
-  const [draft, setDraft] = useState(() => draftOfChannel(channel));
-  const save = useAction({
-    run: () => {
-      const { name, on_unknown, rate_per_second, concurrency } = draft;
-      const changes = { name, on_unknown, rate_per_second, concurrency, providers: providersOf(draft) };
-      return changeChannel(place, channel.slug, changes, etag);
-    },
-    done: 'Saved. It holds for the next message.',
+  const editing = useApiForm({
+    initialValues: draftOfChannel(channel),
+    run: ({ name, on_unknown, rate_per_second, concurrency, providers }) =>
+      changeChannel(
+        place,
+        channel.slug,
+        { name, on_unknown, rate_per_second, concurrency, providers: providersOf(providers) },
+        etag,
+      ),
+    done: texts.savedAppliesFromTheNextMessage,
     refresh: [channelKey(place)],
     onDone: refill,
-    quiet: true,
   });
   if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Waiting />;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
+    <ApiForm
+      of={editing}
+      submit={texts.save}
+      permission="channel:write"
+      reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
-        <Stack>
-          <ChannelFields
-            kinds={kinds.data}
-            type={channel.type}
-            draft={draft}
-            onChange={part => setDraft({ ...draft, ...part })}
-            errors={fieldErrors(save.error)}
-          />
-          <FormFailure
-            error={save.error}
-            shown={channelFields}
-            reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
-          />
-        </Stack>
+        <ChannelFields
+          kinds={kinds.data}
+          type={channel.type}
+          draft={editing.form.values}
+          onChange={editing.form.setValues}
+          errors={editing.form.errors}
+        />
       </Fieldset>
-      <FormButtons>
-        <GuardedButton permission="channel:write" type="submit" loading={save.isPending}>
-          Save
-        </GuardedButton>
-      </FormButtons>
-    </form>
+    </ApiForm>
   );
 }
 
@@ -167,22 +156,21 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
   const refresh = [channelKey(place)];
   const hold = useAction({
     run: (paused: boolean) => holdChannel(place, channel.slug, paused),
-    done: (_, paused) => (paused ? 'Paused: messages wait.' : 'It goes on; what waited is sent now.'),
+    done: (_, paused) => (paused ? texts.pausedMessagesAreKeptUntilYou : texts.resumedWaitingMessagesAreBeingSent),
     refresh,
     onDone: onChanged,
   });
   const enable = useAction({
     run: (enabled: boolean) => changeChannel(place, channel.slug, { enabled }),
-    done: (_, enabled) => (enabled ? 'Enabled.' : 'Disabled: nothing is sent through it.'),
+    done: (_, enabled) => (enabled ? texts.enabled2 : texts.disabledNothingIsSentThroughThis),
     refresh,
     onDone: onChanged,
   });
   const disable = async () => {
     const sure = await confirm({
-      title: `Disable ${channel.name}?`,
-      children:
-        'Messages for it are not sent, and not kept either: their deliveries are suppressed. To keep them, pause it.',
-      action: 'Disable',
+      title: texts.disable(channel.name),
+      children: texts.itsMessagesAreSuppressedNotKept,
+      action: texts.disable2,
       danger: true,
     });
     if (sure) enable.mutate(false);
@@ -195,7 +183,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         onClick={() => setTesting(true)}
         variant="default"
       >
-        Send a test
+        {texts.sendTest}
       </GuardedButton>
       <GuardedButton
         permission="channel:write"
@@ -204,11 +192,11 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         loading={hold.isPending}
         onClick={() => hold.mutate(!channel.paused)}
       >
-        {channel.paused ? 'Resume' : 'Pause'}
+        {channel.paused ? texts.resume : texts.pause}
       </GuardedButton>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label="More">
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
             <IconDots {...icon} />
           </ActionIcon>
         </Menu.Target>
@@ -218,7 +206,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
             icon={<IconPower {...icon} />}
             onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
           >
-            {channel.enabled ? 'Disable' : 'Enable'}
+            {channel.enabled ? texts.disable2 : texts.enable}
           </GuardedItem>
           <GuardedItem
             permission="channel:write"
@@ -226,7 +214,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
             danger
             onClick={() => setDeleting(true)}
           >
-            Delete…
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
@@ -234,12 +222,12 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}
-        what={`the channel ${channel.slug}`}
+        what={texts.theChannel(channel.slug)}
         run={({ dryRun }) => deleteChannel(place, channel.slug, dryRun)}
         refresh={[channelKey(place)]}
         onDeleted={() => void navigate(to.channels(place.org, place.prj))}
       >
-        What was sent through it stays in the history.
+        {texts.sentMessagesStayInTheHistory}
       </Deletion>
     </>
   );

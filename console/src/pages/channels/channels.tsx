@@ -7,10 +7,11 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
+import { lookOfMedium } from '../../media.ts';
 import { to, useOrg, useProject } from '../../places.ts';
+import { texts } from '../../texts/channels.ts';
 import { type ChannelPlace, useChannels } from './channel-api.ts';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
-import { lookOfMedium } from './media.ts';
 
 export default function Channels() {
   const org = useOrg();
@@ -20,22 +21,22 @@ export default function Channels() {
   const shown = projects.filter(({ slug }) => !project || slug === project);
   return (
     <Page
-      title="Channels"
-      description="The ways out: each is of one medium and sends through one provider, with others to fall back on."
+      title={texts.channels}
+      description={texts.howMessagesAreSentEachChannel}
       actions={
         <GuardedButton
           permission="channel:write"
           leftSection={<IconPlus size={14} />}
           onClick={() => navigate(to.newChannel(org, project))}
         >
-          New channel
+          {texts.newChannel}
         </GuardedButton>
       }
     >
       <Stack>
-        <ChannelTable place={{ org }} title="Of the organization" />
+        <ChannelTable place={{ org }} title={texts.organizationChannels} />
         {shown.map(({ slug, name }) => (
-          <ChannelTable key={slug} place={{ org, prj: slug }} title={`Of the project ${name}`} />
+          <ChannelTable key={slug} place={{ org, prj: slug }} title={texts.channelsOf(name)} />
         ))}
       </Stack>
     </Page>
@@ -52,10 +53,10 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
     retry: () => void refetch(),
   };
   const columns: Column<ChannelDetails>[] = [
-    { head: 'Channel', cell: channel => <Name channel={channel} />, width: '32%' },
-    { head: 'Providers', cell: channel => <Providers channel={channel} />, from: 'sm', width: '24%' },
-    { head: 'State', cell: channel => <ChannelState channel={channel} />, width: '20%' },
-    { head: 'Last 24 hours', cell: ({ health }) => <ChannelHealth health={health} />, from: 'sm' },
+    { head: texts.channel, cell: channel => <Name channel={channel} />, width: '32%' },
+    { head: texts.providers, cell: channel => <Providers channel={channel} />, from: 'sm', width: '24%' },
+    { head: texts.state, cell: channel => <ChannelState channel={channel} />, width: '20%' },
+    { head: texts.last24Hours, cell: ({ health }) => <ChannelHealth health={health} />, from: 'sm' },
   ];
   return (
     <Section title={title} padded={false}>
@@ -68,12 +69,11 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
         empty={
           prj ? (
             <Text size="sm" c="dimmed" px="md" pb="md">
-              None of its own; its notifications use those of the organization.
+              {texts.noChannelsOfItsOwnIts}
             </Text>
           ) : (
-            <Empty icon={<IconSend size={28} stroke={1.4} />} title="No channel yet">
-              Every project can use a channel of the organization. Begin with email over your own mail server, or with
-              the sandbox, which keeps messages for viewing instead of sending them.
+            <Empty icon={<IconSend size={28} stroke={1.4} />} title={texts.noChannelsYet}>
+              {texts.organizationChannelsCanBeUsedIn}
             </Empty>
           )
         }
@@ -105,7 +105,7 @@ function Providers({ channel: { providers } }: { channel: ChannelDetails }) {
   if (providers.length > 0) return providers.map(({ use }) => use).join(', then ');
   return (
     <Text component="span" inherit c="dimmed">
-      None
+      {texts.none}
     </Text>
   );
 }

@@ -1,18 +1,20 @@
-/** A new channel: the medium, then who sends, then how. The first two stand in the address, so that back goes back. */
+/** A new channel: its type, then its provider, then the settings. The first two are in the address, so that back goes back. */
 import { Box, Button, Group, Select, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
-import { useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
 import type { ProviderKind } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
-import { FormButtons, FormFailure, fieldErrors, slugFrom } from '../../components/form.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
+import { useApiForm } from '../../components/api-form.tsx';
+import { FormFailure, slugFrom } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
+import { lookOfMedium, mediumLooks } from '../../media.ts';
 import { to, useOrg, useProject } from '../../places.ts';
-import { channelKey, createChannel, useProviderKinds } from './channel-api.ts';
-import { type ChannelDraft, ChannelFields, channelFields, providersOf } from './channel-form.tsx';
-import { lookOfMedium, mediumLooks } from './media.ts';
-import { draftOf, kindsFor } from './provider-list.tsx';
+import { useOrganization, useSession } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
+import { createChannel, useProviderKinds } from './channel-api.ts';
+import { ChannelFields, providersOf } from './channel-form.tsx';
+import { draftOf, kindsFor, missingSettings } from './provider-list.tsx';
 
 export default function NewChannel() {
   const org = useOrg();
@@ -21,36 +23,37 @@ export default function NewChannel() {
   const kinds = useProviderKinds();
   const type = params.get('type') ?? undefined;
   const use = params.get('use') ?? undefined;
-  const parents = [{ label: 'Channels', to: to.channels(org, project) }];
-  const choose = (next: Record<string, string>) => setParams(next, { preventScrollReset: true });
+  const isWelcome = params.has('welcome');
+  const parents = [{ label: texts.channels, to: to.channels(org, project) }];
+  const choose = (next: Record<string, string>) =>
+    setParams({ ...next, ...(isWelcome && { welcome: '' }) }, { preventScrollReset: true });
 
   return (
-    <Page title="New channel" parents={parents}>
+    <Page title={texts.newChannel} parents={parents}>
       {kinds.isPending && <Waiting />}
       {kinds.error && <Failure error={kinds.error} retry={() => void kinds.refetch()} />}
       {kinds.data && (
-        <Stack maw={860}>
-          <Section title="1. What does it send?">
-            <Media kinds={kinds.data} chosen={type} choose={medium => choose({ type: medium })} />
-          </Section>
-          {type && (
-            <Section title="2. Who sends it?">
-              <Cards label="Provider">
+        <Stack maw={1080}>
+          {type ? (
+            <Chosen label={texts.type} value={lookOfMedium(type).name} change={() => choose({})} />
+          ) : (
+            <Section title={texts.n1Type}>
+              <Types kinds={kinds.data} choose={medium => choose({ type: medium })} />
+            </Section>
+          )}
+          {type && use && <Chosen label={texts.provider} value={use} change={() => choose({ type })} />}
+          {type && !use && (
+            <Section title={texts.n2Provider}>
+              <Cards label={texts.provider}>
                 {kindsFor(kinds.data, type).map(({ name, summary }) => (
-                  <Choice
-                    key={name}
-                    title={name}
-                    summary={summary}
-                    chosen={use === name}
-                    choose={() => choose({ type, use: name })}
-                  />
+                  <Choice key={name} title={name} summary={summary} choose={() => choose({ type, use: name })} />
                 ))}
               </Cards>
             </Section>
           )}
           {type && use && (
-            <Section title="3. How?">
-              <Form key={`${type} ${use}`} kinds={kinds.data} type={type} use={use} />
+            <Section title={texts.n3Settings}>
+              <Form key={`${type} ${use}`} kinds={kinds.data} type={type} use={use} isWelcome={isWelcome} />
             </Section>
           )}
         </Stack>
@@ -59,29 +62,39 @@ export default function NewChannel() {
   );
 }
 
-function Media({
-  kinds,
-  chosen,
-  choose,
-}: {
-  kinds: ProviderKind[];
-  chosen: string | undefined;
-  choose: (medium: string) => void;
-}) {
+/** A step that is done, in one line. */
+function Chosen({ label, value, change }: { label: string; value: string; change: () => void }) {
+  return (
+    <Group className="card" px="md" py={6} justify="space-between">
+      <Group gap="sm">
+        <Text size="sm" c="dimmed">
+          {label}
+        </Text>
+        <Text size="sm" fw={600}>
+          {value}
+        </Text>
+      </Group>
+      <Button variant="subtle" onClick={change} aria-label={texts.change(label.toLowerCase())}>
+        {texts.change2}
+      </Button>
+    </Group>
+  );
+}
+
+function Types({ kinds, choose }: { kinds: ProviderKind[]; choose: (medium: string) => void }) {
   const served = new Set(kinds.map(({ medium }) => medium));
   // Those that only the sandbox serves come last.
-  const media = Object.keys(mediumLooks).sort((a, b) => Number(served.has(b)) - Number(served.has(a)));
+  const types = Object.keys(mediumLooks).sort((a, b) => Number(served.has(b)) - Number(served.has(a)));
   return (
-    <Cards label="Medium">
-      {media.map(medium => {
+    <Cards label={texts.type}>
+      {types.map(medium => {
         const { name, icon: Icon, summary } = lookOfMedium(medium);
         return (
           <Choice
             key={medium}
             icon={<Icon size={20} stroke={1.6} />}
             title={name}
-            summary={served.has(medium) ? summary : 'The sandbox only, so far'}
-            chosen={medium === chosen}
+            summary={served.has(medium) ? summary : texts.sandboxOnlyForNow}
             choose={() => choose(medium)}
           />
         );
@@ -98,21 +111,16 @@ function Cards({ label, children }: { label: string; children: React.ReactNode }
   );
 }
 
-function Choice({
-  icon,
-  title,
-  summary,
-  chosen,
-  choose,
-}: {
+interface ChoiceProps {
   icon?: React.ReactNode;
   title: string;
   summary: string;
-  chosen: boolean;
   choose: () => void;
-}) {
+}
+
+function Choice({ icon, title, summary, choose }: ChoiceProps) {
   return (
-    <UnstyledButton className="card choice" p="sm" onClick={choose} aria-pressed={chosen}>
+    <UnstyledButton className="card choice" p="sm" onClick={choose}>
       <Group gap="sm" wrap="nowrap" align="flex-start">
         {icon && (
           <Box c="var(--accent)" lh={0} aria-hidden>
@@ -132,87 +140,98 @@ function Choice({
   );
 }
 
-function Form({ kinds, type, use }: { kinds: ProviderKind[]; type: string; use: string }) {
+interface FormProps {
+  kinds: ProviderKind[];
+  type: string;
+  use: string;
+  /** Came from the checklist, and goes back to it. */
+  isWelcome: boolean;
+}
+
+function Form({ kinds, type, use, isWelcome }: FormProps) {
   const org = useOrg();
   const [project] = useProject();
   const navigate = useNavigate();
   const { data: projects = [] } = useProjects();
-  const [prj, setPrj] = useState(project ?? '');
-  const [slug, setSlug] = useState('');
-  const [draft, setDraft] = useState<ChannelDraft>(() => ({
-    name: '',
-    on_unknown: 'resend',
-    rate_per_second: null,
-    concurrency: null,
-    providers: [draftOf(use)],
-  }));
-  const place = { org, prj: prj || undefined };
-  const create = useAction({
-    run: () => {
-      const { name, on_unknown, rate_per_second, concurrency } = draft;
-      return createChannel(place, {
-        slug: slug || slugFrom(name),
-        name,
-        type: type as 'email',
-        on_unknown,
-        ...(rate_per_second !== null && { rate_per_second }),
-        ...(concurrency !== null && { concurrency }),
-        providers: providersOf(draft),
-      });
+  const { account } = useSession();
+  const organization = useOrganization()?.name ?? org;
+  const hasSender = kinds.some(kind => kind.name === use && 'from' in ((kind.settings.properties ?? {}) as object));
+  const sender = type === 'email' && hasSender ? { from: `${organization} <${account.email}>` } : {};
+  const creating = useApiForm({
+    initialValues: {
+      project: project ?? '',
+      name: lookOfMedium(type).name,
+      slug: '',
+      on_unknown: 'resend' as 'resend' | 'hold',
+      rate_per_second: null as number | null,
+      concurrency: null as number | null,
+      providers: [draftOf(use, sender)],
     },
-    done: ({ name }) => `Created the channel ${name}. Send a test through it.`,
-    refresh: [channelKey(place)],
-    onDone: made => void navigate(`${to.channel(org, made.slug, place.prj)}?test`),
-    quiet: true,
+    validate: ({ name, providers }) => ({
+      ...(name.trim() === '' && { name: texts.enterAName }),
+      ...missingSettings(kinds, providers),
+    }),
+    run: ({ project: prj, name, slug, on_unknown, rate_per_second, concurrency, providers }) =>
+      createChannel(
+        { org, prj: prj || undefined },
+        {
+          slug: slug || slugFrom(name),
+          name,
+          type: type as 'email',
+          on_unknown,
+          ...(rate_per_second !== null && { rate_per_second }),
+          ...(concurrency !== null && { concurrency }),
+          providers: providersOf(providers),
+        },
+      ),
+    done: ({ name }) => texts.createdTheChannel(name),
+    refresh: [[org]],
+    onDone: made => {
+      const prj = creating.form.values.project || undefined;
+      void navigate(isWelcome ? to.overview(org) : `${to.channel(org, made.slug, prj)}?test`);
+    },
   });
-  const errors = fieldErrors(create.error);
+  const { form, action } = creating;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        create.mutate(undefined);
-      }}
-    >
+    <form noValidate onSubmit={creating.submit}>
       <Stack>
-        <Select
-          label="Belongs to"
-          description="A channel of the organization can be used in every project."
-          data={[
-            { value: '', label: 'The organization' },
-            ...projects.map(({ slug: value, name }) => ({ value, label: `Project ${name}` })),
-          ]}
-          value={prj}
-          onChange={chosen => setPrj(chosen ?? '')}
-          allowDeselect={false}
-          maw={420}
-        />
         <ChannelFields
           kinds={kinds}
           type={type}
-          draft={draft}
-          onChange={part => setDraft({ ...draft, ...part })}
-          errors={errors}
+          draft={form.values}
+          onChange={form.setValues}
+          errors={form.errors}
           slug={
-            <TextInput
-              label="Slug"
-              placeholder={slugFrom(draft.name) || 'main-mail'}
-              value={slug}
-              error={errors.slug}
-              onChange={event => setSlug(event.currentTarget.value)}
-            />
+            <>
+              <TextInput
+                label={texts.slug}
+                description={texts.usedInUrlsAndConfigurationFiles}
+                placeholder={slugFrom(form.values.name) || 'main-mail'}
+                {...form.getInputProps('slug')}
+              />
+              <Select
+                label={texts.belongsTo}
+                description={texts.organizationChannelsCanBeUsedIn2}
+                data={[
+                  { value: '', label: texts.organization },
+                  ...projects.map(({ slug: value, name }) => ({ value, label: texts.project2(name) })),
+                ]}
+                allowDeselect={false}
+                {...form.getInputProps('project')}
+              />
+            </>
           }
         />
-        <FormFailure error={create.error} shown={channelFields} />
-        <FormButtons>
-          <Button variant="default" onClick={() => navigate(to.channels(org, project))}>
-            Cancel
-          </Button>
-          <GuardedButton permission="channel:write" type="submit" loading={create.isPending}>
-            Create channel
-          </GuardedButton>
-        </FormButtons>
+        <FormFailure error={action.error} shown={Object.keys(form.values)} />
       </Stack>
+      <Group className="stickybar" justify="flex-end" gap="xs">
+        <Button variant="default" onClick={() => navigate(isWelcome ? to.overview(org) : to.channels(org, project))}>
+          {texts.cancel}
+        </Button>
+        <GuardedButton permission="channel:write" type="submit" loading={action.isPending}>
+          {texts.createChannel}
+        </GuardedButton>
+      </Group>
     </form>
   );
 }

@@ -2,6 +2,7 @@
 import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useState } from 'react';
+import { texts } from '../../texts/channels.ts';
 
 interface PairsInputProps {
   label: string;
@@ -40,16 +41,16 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
         {pairs.map(({ key, name, text }, i) => (
           <Group key={key} gap={6} wrap="nowrap" align="flex-start">
             <TextInput
-              aria-label={`${label}: name ${i + 1}`}
-              placeholder="Name"
+              aria-label={texts.name2(label, i + 1)}
+              placeholder={texts.name}
               value={name}
               error={errors[name]}
               onChange={event => edit(key, { name: event.currentTarget.value })}
               flex={1}
             />
             <TextInput
-              aria-label={`${label}: value ${i + 1}`}
-              placeholder="Value"
+              aria-label={texts.value(label, i + 1)}
+              placeholder={texts.value2}
               value={text}
               onChange={event => edit(key, { text: event.currentTarget.value })}
               flex={2}
@@ -58,7 +59,7 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
               variant="subtle"
               color="gray"
               mt={4}
-              aria-label={`Remove ${name || `pair ${i + 1}`}`}
+              aria-label={texts.remove(name || texts.pair(i + 1))}
               onClick={() => change(pairs.filter(pair => pair.key !== key))}
             >
               <IconX size={15} />
@@ -71,7 +72,7 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
             leftSection={<IconPlus size={14} />}
             onClick={() => setPairs([...pairs, { key: made++, name: '', text: '' }])}
           >
-            Add
+            {texts.add}
           </Button>
         </div>
       </Stack>

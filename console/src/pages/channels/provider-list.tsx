@@ -1,11 +1,14 @@
 /** The providers behind a channel, in the order in which they are tried. */
 import { ActionIcon, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
-import { IconArrowDown, IconArrowUp, IconPlus, IconTrash } from '@tabler/icons-react';
+import { IconArrowDown, IconArrowUp, IconPlus, IconSparkles, IconTrash } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ProviderKind } from '../../api-types.ts';
+import { tellFailure } from '../../components/actions.tsx';
 import { errorsBelow } from '../../components/form.tsx';
+import { texts } from '../../texts/channels.ts';
+import { generators } from './generate.ts';
 import { SettingsFields } from './settings-fields.tsx';
-import type { Schema, Values } from './settings-schema.ts';
+import { type Schema, type Values, withoutEmpty } from './settings-schema.ts';
 
 export interface ProviderDraft {
   /** Of this form alone. */
@@ -55,7 +58,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
     const [draft] = next.splice(at, 1);
     next.splice(at + by, 0, draft!);
     moved.current = { key: draft!.key, by };
-    setSaid(`${draft!.use} is now number ${at + by + 1} of ${drafts.length}`);
+    setSaid(`${draft!.use} moved to position ${at + by + 1} of ${drafts.length}`);
     onChange(next);
   };
   return (
@@ -64,7 +67,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
         {drafts.map((draft, i) => (
           <Box key={draft.key} role="listitem" data-card={draft.key} className="card" p="sm">
             <Group justify="space-between" wrap="nowrap" mb="xs" align="flex-start">
-              <div>
+              <div style={{ flex: 1 }}>
                 <Text fw={600} size="sm">
                   {drafts.length > 1 && `${i + 1}. `}
                   {draft.use}
@@ -76,18 +79,18 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
               <Group gap={2} wrap="nowrap">
                 {drafts.length > 1 && (
                   <>
-                    <Move label={`Try ${draft.use} earlier`} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
+                    <Move label={texts.tryEarlier(draft.use)} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
                     <Move
-                      label={`Try ${draft.use} later`}
+                      label={texts.tryLater(draft.use)}
                       by={1}
                       disabled={i === drafts.length - 1}
                       onClick={() => move(i, 1)}
                     />
-                    <Tooltip label="Remove">
+                    <Tooltip label={texts.remove2}>
                       <ActionIcon
                         variant="subtle"
                         color="gray"
-                        aria-label={`Remove ${draft.use}`}
+                        aria-label={texts.remove3(draft.use)}
                         onClick={() => onChange(drafts.filter(({ key }) => key !== draft.key))}
                       >
                         <IconTrash size={15} stroke={1.6} />
@@ -102,6 +105,10 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
                 {errors[`providers/${i}/use`]}
               </Text>
             )}
+            <GenerateButton
+              draft={draft}
+              onChange={values => onChange(drafts.map(each => (each.key === draft.key ? { ...each, values } : each)))}
+            />
             <SettingsFields
               schema={(kinds.find(({ name }) => name === draft.use)?.settings ?? {}) as Schema}
               values={draft.values}
@@ -113,7 +120,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
             {Object.keys((kinds.find(({ name }) => name === draft.use)?.settings as Schema)?.properties ?? {})
               .length === 0 && (
               <Text size="sm" c="dimmed">
-                It needs no settings.
+                {texts.noSettingsNeeded}
               </Text>
             )}
           </Box>
@@ -124,7 +131,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
         <Menu position="bottom-start" width={320} shadow="md" keepMounted={false}>
           <Menu.Target>
             <Button variant="default" leftSection={<IconPlus size={14} />}>
-              {drafts.length > 0 ? 'Add a provider to fall back on' : 'Add a provider'}
+              {drafts.length > 0 ? texts.addFallbackProvider : texts.addProvider}
             </Button>
           </Menu.Target>
           <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
@@ -143,6 +150,33 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
       </div>
     </Stack>
   );
+}
+
+function GenerateButton({ draft, onChange }: { draft: ProviderDraft; onChange: (values: Values) => void }) {
+  const generate = generators[draft.use];
+  if (!generate) return null;
+  return (
+    <Group gap="xs" mb="sm">
+      <Button
+        variant="default"
+        leftSection={<IconSparkles size={14} stroke={1.6} />}
+        onClick={() => void generate().then(made => onChange({ ...draft.values, ...made }), tellFailure)}
+      >
+        {texts.generateSecrets}
+      </Button>
+    </Group>
+  );
+}
+
+/** What providers cannot do without and nobody has filled in yet, by field. */
+export function missingSettings(kinds: ProviderKind[], drafts: ProviderDraft[]): Record<string, string> {
+  const missing = drafts.flatMap(({ use, values, secretsSet }, i) => {
+    const schema = (kinds.find(({ name }) => name === use)?.settings ?? {}) as Schema;
+    const filled = withoutEmpty(values);
+    const names = (schema.required ?? []).filter(name => !(name in filled) && !secretsSet.includes(name));
+    return names.map(name => [`providers/${i}/${name}`, texts.required] as const);
+  });
+  return Object.fromEntries(missing);
 }
 
 function Move({ label, by, disabled, onClick }: { label: string; by: number; disabled: boolean; onClick: () => void }) {

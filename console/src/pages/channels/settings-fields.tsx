@@ -16,6 +16,7 @@ import {
 import { useState } from 'react';
 import { errorsBelow } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
+import { texts } from '../../texts/channels.ts';
 import { PairsInput } from './pairs-input.tsx';
 import { changedDestinations, isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
 
@@ -59,7 +60,7 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
   if (names.length === 0) return null;
   return (
     <Stack gap="sm">
-      {names.filter(name => !rare.has(name)).map(field)}
+      <div className="settings">{names.filter(name => !rare.has(name)).map(field)}</div>
       {rare.size > 0 && (
         <div>
           <Button
@@ -69,12 +70,10 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
             onClick={() => setOpened(!opened)}
             aria-expanded={opened || wrongOnes}
           >
-            {opened ? 'Fewer settings' : `${rare.size} more settings`}
+            {opened ? texts.fewerSettings : texts.more2(rare.size, rare.size === 1 ? 'setting' : 'settings')}
           </Button>
           <Collapse expanded={opened || wrongOnes}>
-            <Stack gap="sm" pt="xs">
-              {names.filter(name => rare.has(name)).map(field)}
-            </Stack>
+            <div className="settings">{names.filter(name => rare.has(name)).map(field)}</div>
           </Collapse>
         </div>
       )}
@@ -99,7 +98,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
   const text = typeof value === 'string' ? value : '';
   const common = {
     label: schema.title ?? name,
-    description: schema.description,
+    description: schema.description?.replaceAll('Absent:', 'If empty:'),
     error: errors[name],
     withAsterisk: required && !stored,
   };
@@ -110,15 +109,17 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
     withAsterisk: required && (!stored || neededAgain),
     label: (
       <>
-        {common.label} {stored && (removed ? <Mark color="yellow">to be removed</Mark> : <Mark color="teal">set</Mark>)}
+        {common.label}{' '}
+        {stored &&
+          (removed ? <Mark color="yellow">{texts.willBeRemoved}</Mark> : <Mark color="teal">{texts.set}</Mark>)}
       </>
     ),
     placeholder: removed
-      ? 'Removed when you save'
+      ? texts.willBeRemovedWhenYouSave
       : neededAgain
-        ? `Enter it again: ${moved.join(', ')} changed`
+        ? texts.enterAgainChanged(moved.join(', '))
         : stored
-          ? 'Leave empty to keep the one that is stored'
+          ? texts.leaveEmptyToKeepTheCurrent
           : undefined,
     autoComplete: 'off',
   };
@@ -132,7 +133,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
       ml={-7}
       onClick={() => onChange(removed ? undefined : null)}
     >
-      {removed ? `Keep the stored ${common.label}` : `Remove the stored ${common.label}`}
+      {removed ? texts.keepTheStored(common.label) : texts.removeTheStored(common.label)}
     </Button>
   );
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined);
@@ -146,9 +147,8 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           value={text || null}
           onChange={chosen => onChange(chosen ?? undefined)}
           clearable={!required}
-          clearButtonProps={{ 'aria-label': `Clear ${common.label}` }}
-          placeholder="The usual"
-          maw={320}
+          clearButtonProps={{ 'aria-label': texts.clear(common.label) }}
+          placeholder={texts.defaultWord}
         />
       );
     case 'switch':
@@ -171,7 +171,6 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           max={schema.maximum}
           allowDecimal={schema.type === 'number'}
           clampBehavior="none"
-          maw={320}
         />
       );
     case 'long':
@@ -198,7 +197,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
             value={text}
             onChange={typed}
             autoComplete="new-password"
-            visibilityToggleButtonProps={{ 'aria-label': `Show ${common.label}` }}
+            visibilityToggleButtonProps={{ 'aria-label': texts.show(common.label) }}
           />
           {removal}
         </div>
@@ -254,7 +253,7 @@ function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange:
           // Until it is JSON, the value before stands.
         }
       }}
-      validationError="This is not JSON yet"
+      validationError={texts.notValidJson}
       formatOnBlur
       autosize
       minRows={2}

@@ -1,16 +1,15 @@
 /** Sends one real message, and shows the provider's real answer. */
-import { Alert, Button, Drawer, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import { Alert, Box, Drawer, Select, Text, Textarea, TextInput } from '@mantine/core';
 import { IconCheck, IconX } from '@tabler/icons-react';
-import { useState } from 'react';
 import type { ChannelDetails, TestResult } from '../../api-types.ts';
-import { useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { milliseconds } from '../../components/time.tsx';
+import { lookOfMedium } from '../../media.ts';
 import { useSession } from '../../session.tsx';
+import { texts } from '../../texts/channels.ts';
 import { type ChannelPlace, channelKey, testChannel } from './channel-api.ts';
-import { lookOfMedium } from './media.ts';
 
 interface TestDrawerProps {
   place: ChannelPlace;
@@ -25,11 +24,7 @@ export function TestDrawer(props: TestDrawerProps) {
       opened={props.opened}
       onClose={props.onClose}
       size="md"
-      title={
-        <Text component="span" fw={600}>
-          Send a test through {props.channel.name}
-        </Text>
-      }
+      title={texts.sendTestMessageThrough(props.channel.name)}
     >
       <Form {...props} />
     </Drawer>
@@ -38,13 +33,15 @@ export function TestDrawer(props: TestDrawerProps) {
 
 function Form({ place, channel }: TestDrawerProps) {
   const { account } = useSession();
-  const [to, setTo] = useState(channel.type === 'email' ? account.email : '');
-  const [subject, setSubject] = useState('A test from Belfry');
-  const [body, setBody] = useState('If you can read this, the channel works.');
-  const [provider, setProvider] = useState('0');
   const look = lookOfMedium(channel.type);
-  const test = useAction({
-    run: () =>
+  const testing = useApiForm({
+    initialValues: {
+      to: channel.type === 'email' ? account.email : '',
+      subject: texts.testFromBelfry,
+      body: texts.ifYouCanReadThisThe,
+      provider: '0',
+    },
+    run: ({ to, subject, body, provider }) =>
       testChannel(place, channel.slug, {
         ...(to && { to }),
         ...(subject && { subject }),
@@ -52,81 +49,54 @@ function Form({ place, channel }: TestDrawerProps) {
         ...(channel.providers.length > 1 && { provider: Number(provider) }),
       }),
     refresh: [channelKey(place)],
-    quiet: true,
   });
-  const errors = fieldErrors(test.error);
+  const { form, action } = testing;
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        test.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
+    <>
+      <ApiForm of={testing} submit={texts.send}>
         <Text size="sm" c="dimmed">
-          This really sends one message, past pauses and limits.
+          {texts.sendsOneRealMessageEvenIf}
         </Text>
         <TextInput
-          label="To"
-          description={look.example ? undefined : 'Leave empty where the provider knows the place.'}
+          label={texts.to}
+          description={look.example ? undefined : texts.leaveEmptyIfTheProviderHas}
           placeholder={look.example}
-          value={to}
-          error={errors.to}
-          onChange={event => setTo(event.currentTarget.value)}
           data-autofocus
+          {...form.getInputProps('to')}
         />
-        <TextInput
-          label="Subject"
-          value={subject}
-          error={errors.subject}
-          onChange={event => setSubject(event.currentTarget.value)}
-        />
-        <Textarea
-          label="Body"
-          autosize
-          minRows={2}
-          maxRows={8}
-          value={body}
-          error={errors.body}
-          onChange={event => setBody(event.currentTarget.value)}
-        />
+        <TextInput label={texts.subject} {...form.getInputProps('subject')} />
+        <Textarea label={texts.body} autosize minRows={2} maxRows={8} {...form.getInputProps('body')} />
         {channel.providers.length > 1 && (
           <Select
-            label="Provider"
+            label={texts.provider}
             data={channel.providers.map(({ use }, i) => ({ value: String(i), label: `${i + 1}. ${use}` }))}
-            value={provider}
-            onChange={chosen => setProvider(chosen ?? '0')}
             allowDeselect={false}
+            {...form.getInputProps('provider')}
           />
         )}
-        <FormFailure error={test.error} shown={['to', 'subject', 'body']} />
-        <FormButtons>
-          <Button type="submit" loading={test.isPending}>
-            Send
-          </Button>
-        </FormButtons>
-        <div aria-live="polite">{test.data && !test.isPending && <Answer result={test.data} />}</div>
-      </Stack>
-    </form>
+      </ApiForm>
+      <Box mt="sm" aria-live="polite">
+        {action.data && !action.isPending && <Answer result={action.data} />}
+      </Box>
+    </>
   );
 }
 
 function Answer({ result }: { result: TestResult }) {
   const facts: [string, React.ReactNode][] = [
-    ['Provider', result.provider ?? '–'],
-    ...(result.reason ? [['Reason', result.reason] as [string, string]] : []),
-    ...(result.detail ? [['Its words', result.detail] as [string, string]] : []),
+    [texts.provider, result.provider ?? '–'],
+    ...(result.reason ? [[texts.reason, result.reason] as [string, string]] : []),
+    ...(result.detail ? [[texts.providerResponse, result.detail] as [string, string]] : []),
     ...(result.message_id
-      ? [['Message id', <CopyText key="id" value={result.message_id} />] as [string, React.ReactNode]]
+      ? [[texts.messageId, <CopyText key="id" value={result.message_id} />] as [string, React.ReactNode]]
       : []),
-    ['Took', milliseconds(result.ms)],
+    [texts.duration, milliseconds(result.ms)],
   ];
   return (
     <Alert
       color={result.ok ? 'teal' : 'red'}
       icon={result.ok ? <IconCheck size={18} /> : <IconX size={18} />}
-      title={result.ok ? 'The provider took it' : 'It was not sent'}
+      title={result.ok ? texts.acceptedByTheProvider : texts.notSent}
     >
       <Facts facts={facts} />
     </Alert>

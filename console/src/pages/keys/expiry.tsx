@@ -1,16 +1,24 @@
 /** When a key ends: never, after a while, or on a day. */
 import { Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
+import { texts } from '../../texts/keys.ts';
 
 const dayMs = 86_400_000;
 const choices = [
-  { value: 'never', label: 'Never' },
-  { value: '7', label: 'In 7 days' },
-  { value: '30', label: 'In 30 days' },
-  { value: '90', label: 'In 90 days' },
-  { value: '365', label: 'In a year' },
-  { value: 'day', label: 'On a day…' },
+  { value: 'never', label: texts.never },
+  { value: '7', label: texts.in7Days },
+  { value: '30', label: texts.in30Days },
+  { value: '90', label: texts.in90Days },
+  { value: '365', label: texts.in1Year },
+  { value: 'day', label: texts.onADate },
 ];
+
+/** `2026-11-15`, as the reader's own calendar has it. */
+function dayOf(moment: string): string {
+  const at = new Date(moment);
+  const two = (part: number) => String(part).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
 
 interface ExpiryProps {
   /** RFC 3339, or null for never. */
@@ -29,7 +37,7 @@ export function Expiry({ value, onChange, error }: ExpiryProps) {
   return (
     <Group align="flex-start" gap="xs" grow>
       <Select
-        label="Expires"
+        label={texts.expires}
         data={choices}
         value={choice}
         onChange={next => choose(next ?? 'never')}
@@ -39,9 +47,9 @@ export function Expiry({ value, onChange, error }: ExpiryProps) {
       {choice === 'day' && (
         <TextInput
           type="date"
-          label="Day"
+          label={texts.date}
           description={null}
-          value={value?.slice(0, 10) ?? ''}
+          value={value ? dayOf(value) : ''}
           // Until the end of that day.
           onChange={event => {
             const day = event.currentTarget.value;

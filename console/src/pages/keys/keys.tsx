@@ -1,4 +1,4 @@
-import { ActionIcon, Box, Menu, Modal, Text, Tooltip } from '@mantine/core';
+import { ActionIcon, Box, Menu, Text, Tooltip } from '@mantine/core';
 import { IconBan, IconDots, IconKey, IconPencil, IconPlus, IconRefresh, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -12,16 +12,19 @@ import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
-type Open = { what: 'new' } | { what: 'edit' | 'rotate'; of: Key };
+type Open = { what: 'edit' | 'rotate'; of: Key };
 
 export default function Keys() {
   const org = useOrg();
   const [open, setOpen] = useState<Open>();
+  const [creating, setCreating] = useDialogParam();
   const close = () => setOpen(undefined);
   const { data, isPending, error, refetch } = useQuery({
     queryKey: [org, 'keys'],
@@ -30,30 +33,30 @@ export default function Keys() {
   // Those that work come first.
   const rows = [...(data ?? [])].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const create = (
-    <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setOpen({ what: 'new' })}>
-      New key
+    <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
+      {texts.newKey}
     </GuardedButton>
   );
   const columns: Column<Key>[] = [
     {
-      head: 'Key',
+      head: texts.key,
       cell: key => (
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
             {key.name}
           </Text>
           <Text component="span" size="xs" c="dimmed" className="mono">
-            bf_{key.id}_…
+            {texts.bf(key.id)}
           </Text>
         </>
       ),
     },
-    { head: 'Reaches', from: 'md', cell: ({ project, application }) => reachOf(project, application) },
-    { head: 'May', from: 'sm', cell: ({ permissions }) => <May permissions={permissions} /> },
-    { head: 'Last used', from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
-    { head: 'Ends', width: 130, cell: key => <Ends of={key} /> },
+    { head: texts.scope, from: 'md', cell: ({ project, application }) => scopeOf(project, application) },
+    { head: texts.permissions, from: 'sm', cell: ({ permissions }) => <Permissions permissions={permissions} /> },
+    { head: texts.lastUsed, from: 'xs', width: 110, cell: ({ last_used_at }) => <TimeAgo at={last_used_at} /> },
+    { head: texts.expires, width: 130, cell: key => <Expires of={key} /> },
     {
-      head: 'Actions',
+      head: texts.actions,
       quiet: true,
       width: 48,
       align: 'right',
@@ -61,51 +64,24 @@ export default function Keys() {
     },
   ];
   return (
-    <Page
-      title="Keys"
-      description="With a key, a program speaks to the API. Give each program its own, with no more than it needs."
-      actions={create}
-    >
+    <Page title={texts.keys} description={texts.apiKeysForYourApplicationsGive} actions={create}>
       <Box className="card">
         <DataTable
-          label="Keys"
+          label={texts.keys}
           list={{ rows, loading: isPending, error, retry: () => void refetch() }}
           columns={columns}
           rowKey={({ id }) => id}
           empty={
-            <Empty icon={<IconKey size={28} stroke={1.4} />} title="No key yet" action={create}>
-              Your programs need one to trigger events. Begin with one that may trigger and nothing else.
+            <Empty icon={<IconKey size={28} stroke={1.4} />} title={texts.noKeysYet} action={create}>
+              {texts.yourApplicationsNeedAKeyTo}
             </Empty>
           }
         />
       </Box>
-      <Modal opened={open?.what === 'new'} onClose={close} title={<Heading text="New key" />} size="lg">
-        <NewKey onClose={close} />
-      </Modal>
-      <Modal
-        opened={open?.what === 'edit'}
-        onClose={close}
-        title={<Heading text={open?.what === 'edit' ? `Change ${open.of.name}` : ''} />}
-      >
-        {open?.what === 'edit' && <EditKey of={open.of} onClose={close} />}
-      </Modal>
-      <Modal
-        opened={open?.what === 'rotate'}
-        onClose={close}
-        title={<Heading text={open?.what === 'rotate' ? `Rotate ${open.of.name}` : ''} />}
-        size="lg"
-      >
-        {open?.what === 'rotate' && <RotateKey of={open.of} onClose={close} />}
-      </Modal>
+      {creating && <NewKey close={() => setCreating(false)} />}
+      {open?.what === 'edit' && <EditKey of={open.of} close={close} />}
+      {open?.what === 'rotate' && <RotateKey of={open.of} close={close} />}
     </Page>
-  );
-}
-
-function Heading({ text }: { text: string }) {
-  return (
-    <Text component="span" fw={600}>
-      {text}
-    </Text>
   );
 }
 
@@ -113,43 +89,43 @@ function hasEnded({ revoked_at, expires_at }: Key): boolean {
   return revoked_at !== null || (expires_at !== null && Date.parse(expires_at) < Date.now());
 }
 
-function reachOf(project: string | null, application: string | null): string {
-  if (!project) return 'The organization';
+function scopeOf(project: string | null, application: string | null): string {
+  if (!project) return texts.wholeOrganization;
   return application ? `${project}/${application}` : project;
 }
 
-function May({ permissions }: { permissions: string[] }) {
-  if (permissions.includes('*')) return 'Everything';
+function Permissions({ permissions }: { permissions: string[] }) {
+  if (permissions.includes('*')) return texts.allPermissions;
   const shown = permissions.slice(0, 2).join(', ');
   const more = permissions.length - 2;
   return (
     <Tooltip label={permissions.join(', ')} multiline maw={320}>
       <Text component="span" size="sm" tabIndex={more > 0 ? 0 : undefined}>
         {shown}
-        {more > 0 && ` and ${more} more`}
+        {more > 0 && texts.more(more)}
       </Text>
     </Tooltip>
   );
 }
 
-function Ends({ of: key }: { of: Key }) {
+function Expires({ of: key }: { of: Key }) {
   if (key.revoked_at) {
     return (
-      <Mark color="red" meaning={`Revoked on ${exactTime(key.revoked_at)}`}>
-        revoked
+      <Mark color="red" meaning={texts.revokedOn(exactTime(key.revoked_at))}>
+        {texts.revoked}
       </Mark>
     );
   }
   if (!key.expires_at) {
     return (
       <Text component="span" inherit c="dimmed">
-        Never
+        {texts.never}
       </Text>
     );
   }
   return hasEnded(key) ? (
-    <Mark color="gray" meaning={`Expired on ${exactTime(key.expires_at)}`}>
-      expired
+    <Mark color="gray" meaning={texts.expiredOn(exactTime(key.expires_at))}>
+      {texts.expired}
     </Mark>
   ) : (
     <TimeAgo at={key.expires_at} />
@@ -160,28 +136,28 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const org = useOrg();
   const revoke = useAction({
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
-    done: `${key.name} is refused from now on.`,
+    done: texts.revoked2(key.name),
     refresh: [[org, 'keys']],
   });
   const remove = useAction({
     run: () => take(api.DELETE('/api/o/{org}/k/{key}/', { params: { path: { org, key: key.id } } })),
-    done: `Deleted ${key.name}.`,
+    done: texts.deleted(key.name),
     refresh: [[org, 'keys']],
   });
   const askRevoke = async () => {
     const sure = await confirm({
-      title: `Revoke ${key.name}?`,
-      children: 'Whatever uses it is refused within a second. To change over without a gap, rotate it instead.',
-      action: 'Revoke',
+      title: texts.revoke(key.name),
+      children: texts.requestsWithThisKeyStopWorking,
+      action: texts.revoke2,
       danger: true,
     });
     if (sure) revoke.mutate(undefined);
   };
   const askRemove = async () => {
     const sure = await confirm({
-      title: `Delete ${key.name}?`,
-      children: 'It no longer works anyway; its name becomes free. What it did stays in the audit log.',
-      action: 'Delete',
+      title: texts.deleteWord(key.name),
+      children: texts.theKeyNoLongerWorksDeleting,
+      action: texts.deleteWord2,
       danger: true,
     });
     if (sure) remove.mutate(undefined);
@@ -190,7 +166,7 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   return (
     <Menu position="bottom-end" shadow="md" keepMounted={false}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`More about ${key.name}`}>
+        <ActionIcon variant="subtle" color="gray" aria-label={texts.moreActionsFor(key.name)}>
           <IconDots {...icon} />
         </ActionIcon>
       </Menu.Target>
@@ -202,23 +178,23 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
               icon={<IconPencil {...icon} />}
               onClick={() => setOpen({ what: 'edit', of: key })}
             >
-              Change…
+              {texts.edit2}
             </GuardedItem>
             <GuardedItem
               permission="key:write"
               icon={<IconRefresh {...icon} />}
               onClick={() => setOpen({ what: 'rotate', of: key })}
             >
-              Rotate…
+              {texts.rotate3}
             </GuardedItem>
             <GuardedItem permission="key:write" icon={<IconBan {...icon} />} danger onClick={() => void askRevoke()}>
-              Revoke…
+              {texts.revoke3}
             </GuardedItem>
           </>
         )}
         {ended && (
           <GuardedItem permission="key:write" icon={<IconTrash {...icon} />} danger onClick={() => void askRemove()}>
-            Delete…
+            {texts.deleteWord3}
           </GuardedItem>
         )}
       </Menu.Dropdown>

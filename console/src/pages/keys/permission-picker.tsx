@@ -1,4 +1,5 @@
 import { Button, Checkbox, Group, Input, Stack, Text } from '@mantine/core';
+import { texts } from '../../texts/keys.ts';
 import { groupByNoun, nounWords, presets } from './permissions.ts';
 
 interface PermissionPickerProps {
@@ -13,7 +14,7 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
   const chosen = new Set(value);
   const same = (wanted: string[]) => wanted.length === chosen.size && wanted.every(name => chosen.has(name));
   return (
-    <Input.Wrapper label="What it may do" labelElement="div" error={error} withAsterisk>
+    <Input.Wrapper label={texts.permissions} labelElement="div" error={error} withAsterisk>
       <Group gap={6} my={6}>
         {presets.map(({ name, meaning, includes }) => {
           const wanted = grantable.filter(includes);
@@ -36,7 +37,7 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
           aria-pressed={same(grantable)}
           onClick={() => onChange(grantable)}
         >
-          Everything you may
+          {texts.allMyPermissions}
         </Button>
       </Group>
       <Stack gap={0} className="card">

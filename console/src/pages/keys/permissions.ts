@@ -1,21 +1,22 @@
 /** What a key may do, in words: grouped by noun, as people think of it. */
+import { texts } from '../../texts/keys.ts';
 
 export const nounWords: Record<string, { name: string; meaning: string }> = {
-  event: { name: 'Events', meaning: 'Trigger them; see and change which there are' },
-  occurrence: { name: 'Occurrences', meaning: 'What became of triggers; cancel, replay, retry' },
-  user: { name: 'People', meaning: 'Users and their addresses' },
-  distributionlist: { name: 'Lists', meaning: 'Distribution lists and their members' },
-  inbox: { name: 'Inbox', meaning: 'Messages inside your own application' },
-  channel: { name: 'Channels', meaning: 'Ways out and their providers' },
-  notification: { name: 'Notifications', meaning: 'Who gets what, and when' },
-  template: { name: 'Messages and layouts', meaning: 'The words themselves' },
-  configuration: { name: 'Configuration', meaning: 'The declarative file: plan, apply, export' },
-  organization: { name: 'Organization', meaning: 'Its projects, applications and settings' },
-  security: { name: 'Security', meaning: 'Whether two-factor authentication is required' },
-  account: { name: 'Team', meaning: 'Members of the organization and invites' },
-  key: { name: 'Keys', meaning: 'Keys like this one' },
-  audit: { name: 'Audit log', meaning: 'Who changed what' },
-  system: { name: 'System', meaning: 'Whether the service answers' },
+  event: { name: texts.events, meaning: texts.triggerListAndEditEvents },
+  occurrence: { name: texts.occurrences, meaning: texts.viewCancelReplayAndRetry },
+  user: { name: texts.people, meaning: texts.peopleAndTheirAddresses },
+  distributionlist: { name: texts.lists, meaning: texts.distributionListsAndTheirMembers },
+  inbox: { name: texts.inbox, meaning: texts.inAppMessages },
+  channel: { name: texts.channels, meaning: texts.channelsAndTheirProviders },
+  notification: { name: texts.notifications, meaning: texts.recipientsChannelsAndFilters },
+  template: { name: texts.messagesAndLayouts, meaning: texts.messageTemplatesAndEmailLayouts },
+  configuration: { name: texts.configuration, meaning: texts.configurationFilesPlanApplyExport },
+  organization: { name: texts.organization, meaning: texts.projectsApplicationsAndSettings },
+  security: { name: texts.security, meaning: texts.twoFactorRequirement },
+  account: { name: texts.team, meaning: texts.membersAndInvites },
+  key: { name: 'Keys', meaning: 'API keys' },
+  audit: { name: texts.auditLog, meaning: texts.historyOfChanges },
+  system: { name: texts.system, meaning: texts.healthCheck },
 };
 
 export interface Preset {
@@ -28,26 +29,30 @@ const anyOf = (wanted: string[]) => (permission: string) => wanted.includes(perm
 
 export const presets: Preset[] = [
   {
-    name: 'Trigger only',
-    meaning: 'For a program that sends notifications and nothing else',
+    name: texts.triggerOnly,
+    meaning: texts.forApplicationsThatOnlySendNotifications,
     includes: anyOf(['event:trigger', 'system:ping']),
   },
   {
-    name: 'Trigger and follow',
-    meaning: 'Also asks what became of them',
+    name: texts.triggerAndFollow,
+    meaning: texts.alsoReadsWhatBecameOfEach,
     includes: anyOf(['event:trigger', 'event:list', 'occurrence:read', 'system:ping']),
   },
   {
-    name: 'Keep people in step',
-    meaning: 'For the program that knows your users',
+    name: texts.syncPeople,
+    meaning: texts.forTheSystemThatManagesYour,
     includes: permission => /^(user|distributionlist):|^system:ping$/.test(permission),
   },
   {
-    name: 'Deploy configuration',
-    meaning: 'For belfry plan and apply in your pipeline',
+    name: texts.deployConfiguration,
+    meaning: texts.forBelfryPlanAndApplyIn,
     includes: anyOf(['configuration:read', 'configuration:write', 'organization:read', 'system:ping']),
   },
-  { name: 'Read only', meaning: 'Sees everything, changes nothing', includes: name => /:(read|list|ping)$/.test(name) },
+  {
+    name: texts.readOnly,
+    meaning: texts.readsEverythingChangesNothing,
+    includes: name => /:(read|list|ping)$/.test(name),
+  },
 ];
 
 /** Permissions by noun, in the order of the words above; nouns without words come last. */

@@ -4,7 +4,11 @@ import { IconKey } from '@tabler/icons-react';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
+import { findSample } from '../../events/samples.ts';
 import { useOrg } from '../../places.ts';
+import { shellQuoted } from '../../snippets/snippets.ts';
+import { TriggerSnippets, triggerUrl } from '../../snippets/trigger-snippets.tsx';
+import { texts } from '../../texts/keys.ts';
 
 interface ShowKeyProps {
   secret: string;
@@ -23,24 +27,28 @@ export function ShowKey({ secret, permissions, project, application, children, o
     ({ prj, app }) => (!project || prj === project) && (!application || app === application),
   );
   const mayTrigger = permissions.includes('event:trigger') || permissions.includes('*');
-  const authorization = `-H 'Authorization: Key ${secret}'`;
-  const line =
-    mayTrigger && event
-      ? `curl -X POST ${location.origin}/api/o/${org}/p/${event.prj}/a/${event.app}/e/${event.slug}/trigger/ \\\n  ${authorization} \\\n  -H 'Content-Type: application/json' \\\n  -d '{"context": {}}'`
-      : `curl ${location.origin}/api/system/ping/ \\\n  ${authorization}`;
+  const ping = `curl ${location.origin}/api/system/ping/ \\\n  -H ${shellQuoted(`Authorization: Key ${secret}`)}`;
   return (
     <Stack gap="sm">
-      <Alert color="yellow" icon={<IconKey size={18} />} title="Copy it now">
-        <Text size="sm">It is shown this once. Belfry keeps only a fingerprint of it.</Text>
+      <Alert color="yellow" icon={<IconKey size={18} />} title={texts.copyItNow}>
+        <Text size="sm">{texts.youWontBeAbleToSee}</Text>
       </Alert>
-      <CopyBlock value={secret} label="Copy the key" />
+      <CopyBlock value={secret} label={texts.copyTheKey} />
       <Text size="sm" fw={500}>
-        {mayTrigger && event ? 'Trigger an event with it' : 'See that it works'}
+        {mayTrigger && event ? texts.triggerAnEvent : texts.checkTheKey}
       </Text>
-      <CopyBlock value={line} label="Copy the command" />
+      {mayTrigger && event ? (
+        <TriggerSnippets
+          url={triggerUrl({ org, prj: event.prj, app: event.app, evt: event.slug })}
+          apiKey={secret}
+          body={{ context: findSample(event.slug)?.context ?? {}, options: { dry_run: true } }}
+        />
+      ) : (
+        <CopyBlock value={ping} label={texts.copyTheCommand} />
+      )}
       {children}
       <FormButtons>
-        <Button onClick={onClose}>I have it</Button>
+        <Button onClick={onClose}>{texts.iveCopiedIt}</Button>
       </FormButtons>
     </Stack>
   );

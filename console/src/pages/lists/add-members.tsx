@@ -1,11 +1,10 @@
 /** Members by pasting: whatever looks like an address is taken, with whatever between. */
-import { Button, Group, Stack, Text, Textarea } from '@mantine/core';
-import { useState } from 'react';
+import { Button, Group, Text, Textarea } from '@mantine/core';
 import { ApiError, api, take } from '../../api.ts';
-import { useAction } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { FormButtons, FormFailure } from '../../components/form.tsx';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
 /** `Jane <jane@acme.test>, joe@acme.test; …` */
@@ -14,71 +13,64 @@ export function readAddresses(text: string): string[] {
   return [...new Set(parts.map(part => part.replace(/^mailto:/i, '')))];
 }
 
-export function AddMembers({ prj, pk, onClose }: { prj: string; pk: number; onClose: () => void }) {
+export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; name: string; close: () => void }) {
   const org = useOrg();
-  const [text, setText] = useState('');
-  const addresses = readAddresses(text);
-  const add = useAction({
-    run: () =>
-      take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: addresses })),
+  const adding = useApiForm({
+    initialValues: { addresses: '' },
+    run: ({ addresses: text }) =>
+      take(
+        api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: readAddresses(text) }),
+      ),
     done: ({ added, existing, created_users }) =>
-      `${count(added)} added (${count(created_users)} of them new people), ${count(existing)} were members already.`,
+      texts.addedNewWereAlreadyMembers(count(added), count(created_users), count(existing)),
     refresh: [listKey(org, prj, pk), [org, 'users']],
-    onDone: onClose,
-    quiet: true,
+    onDone: close,
   });
-  const refused = refusedBy(add.error, addresses);
+  const { form, action } = adding;
+  const addresses = readAddresses(form.values.addresses);
+  const refused = refusedBy(action.error, addresses);
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        if (addresses.length > 0) add.mutate(undefined);
-      }}
+    <FormModal
+      of={{ ...adding, action: { isPending: action.isPending, error: refused.length > 0 ? null : action.error } }}
+      title={texts.addMembersTo(name)}
+      submit={addresses.length > 0 ? texts.add(count(addresses.length)) : texts.add2}
+      size="lg"
+      isDisabled={addresses.length === 0}
+      close={close}
     >
-      <Stack gap="sm">
-        <Textarea
-          label="Email addresses"
-          description="Paste them from anywhere: a column, a line, a mail's recipients. Unknown ones become people."
-          autosize
-          minRows={6}
-          maxRows={14}
-          value={text}
-          onChange={event => setText(event.currentTarget.value)}
-          data-autofocus
-        />
-        <Text size="sm" c="dimmed" aria-live="polite">
-          {addresses.length === 0 ? 'No address yet' : `${count(addresses.length)} addresses`}
-        </Text>
-        {refused.length > 0 ? (
-          <Group gap="xs" role="alert">
-            <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
-              Not valid: {refused.slice(0, 10).join(', ')}
-              {refused.length > 10 && ` and ${refused.length - 10} more`}. Nobody was added.
-            </Text>
-            <Button
-              variant="default"
-              onClick={() => {
-                setText(addresses.filter(address => !refused.includes(address)).join('\n'));
-                add.reset();
-              }}
-            >
-              Take those out
-            </Button>
-          </Group>
-        ) : (
-          <FormFailure error={add.error} />
-        )}
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
+      <Textarea
+        label={texts.emailAddresses}
+        description={texts.pasteFromAnywhereAColumnA}
+        autosize
+        minRows={6}
+        maxRows={14}
+        data-autofocus
+        {...form.getInputProps('addresses')}
+      />
+      <Text size="sm" c="dimmed" aria-live="polite">
+        {addresses.length === 0
+          ? texts.noAddressesYet
+          : `${count(addresses.length)} ${addresses.length === 1 ? 'address' : 'addresses'}`}
+      </Text>
+      {refused.length > 0 && (
+        <Group gap="xs" role="alert">
+          <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
+            {texts.notValid} {refused.slice(0, 10).join(', ')}
+            {refused.length > 10 && texts.andMore(refused.length - 10)}
+            {texts.nobodyWasAdded}
+          </Text>
+          <Button
+            variant="default"
+            onClick={() => {
+              form.setFieldValue('addresses', addresses.filter(address => !refused.includes(address)).join('\n'));
+              action.reset();
+            }}
+          >
+            {texts.removeInvalidAddresses}
           </Button>
-          <Button type="submit" loading={add.isPending} disabled={addresses.length === 0}>
-            {addresses.length > 0 ? `Add ${count(addresses.length)}` : 'Add'}
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+        </Group>
+      )}
+    </FormModal>
   );
 }
 

@@ -1,14 +1,15 @@
-/** Choose a file, or drop one. */
+/** Choose file, or drop one. */
 import { Button, FileButton, Stack, Text } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useState } from 'react';
+import { texts } from '../../texts/lists.ts';
 
 export function FileDrop({ onFile }: { onFile: (file: File) => void }) {
   const [over, setOver] = useState(false);
   return (
     <section
       className="card drop"
-      aria-label="File to import"
+      aria-label={texts.fileToImport}
       data-over={over || undefined}
       onDragOver={event => {
         event.preventDefault();
@@ -26,14 +27,14 @@ export function FileDrop({ onFile }: { onFile: (file: File) => void }) {
         <Text component="span" c="dimmed" lh={0} aria-hidden>
           <IconFileUpload size={32} stroke={1.4} />
         </Text>
-        <Text fw={600}>Drop a CSV file here</Text>
+        <Text fw={600}>{texts.dropACsvFileHere}</Text>
         <Text size="sm" c="dimmed">
-          Of any size; it is read in your browser and sent piece by piece.
+          {texts.anySizeTheFileIsRead}
         </Text>
         <FileButton accept=".csv,.tsv,.txt,text/csv" onChange={file => file && onFile(file)}>
           {props => (
             <Button mt="xs" {...props}>
-              Choose a file
+              {texts.chooseFile}
             </Button>
           )}
         </FileButton>

@@ -1,4 +1,5 @@
 /** Columns of a file, and what they are to become. */
+import { texts } from '../../texts/lists.ts';
 
 /** As the header of the imported CSV names it; empty: left out. */
 export type Target = string;
@@ -6,13 +7,17 @@ export type Target = string;
 export const leftOut: Target = '';
 
 const known: { target: Target; label: string; looks: RegExp }[] = [
-  { target: 'email', label: 'Email', looks: /^(e-?mail|mail|email[ _-]?address|e-?mail-?adresse)$/ },
-  { target: 'first_name', label: 'First name', looks: /^(first[ _-]?name|given[ _-]?name|forename|vorname|prénom)$/ },
-  { target: 'last_name', label: 'Last name', looks: /^(last[ _-]?name|surname|family[ _-]?name|nachname|nom)$/ },
-  { target: 'locale', label: 'Language', looks: /^(locale|lang|language|sprache)$/ },
-  { target: 'active', label: 'Active', looks: /^(active|enabled|subscribed|aktiv)$/ },
-  { target: 'phone', label: 'Phone', looks: /^(phone|mobile|cell|tel|telephone|phone[ _-]?number|telefon|handy)$/ },
-  { target: 'sms', label: 'SMS number', looks: /^sms$/ },
+  { target: 'email', label: texts.email, looks: /^(e-?mail|mail|email[ _-]?address|e-?mail-?adresse)$/ },
+  {
+    target: 'first_name',
+    label: texts.firstName,
+    looks: /^(first[ _-]?name|given[ _-]?name|forename|vorname|prénom)$/,
+  },
+  { target: 'last_name', label: texts.lastName, looks: /^(last[ _-]?name|surname|family[ _-]?name|nachname|nom)$/ },
+  { target: 'locale', label: texts.language, looks: /^(locale|lang|language|sprache)$/ },
+  { target: 'active', label: texts.active, looks: /^(active|enabled|subscribed|aktiv)$/ },
+  { target: 'phone', label: texts.phone, looks: /^(phone|mobile|cell|tel|telephone|phone[ _-]?number|telefon|handy)$/ },
+  { target: 'sms', label: texts.smsNumber, looks: /^sms$/ },
 ];
 
 const addressKinds = ['slack', 'telegram', 'webhook', 'whatsapp'];
@@ -54,13 +59,13 @@ export function guessAll(headers: string[], rows: string[][]): Target[] {
 export function choicesFor(header: string) {
   const own = /^(address|custom)\../.test(header) ? [header.trim()] : [];
   return [
-    { group: 'Not needed', items: [{ value: 'leave-out', label: 'Leave it out' }] },
-    { group: 'Person', items: known.map(({ target, label }) => ({ value: target, label })) },
+    { group: texts.skip, items: [{ value: 'leave-out', label: texts.doNotImport }] },
+    { group: texts.person, items: known.map(({ target, label }) => ({ value: target, label })) },
     {
-      group: 'Further',
+      group: texts.more,
       items: [
         ...own.map(target => ({ value: target, label: target })),
-        { value: customOf(header), label: `Custom field ${customOf(header).slice('custom.'.length)}` },
+        { value: customOf(header), label: texts.customField(customOf(header).slice('custom.'.length)) },
         ...addressKinds.map(kind => ({ value: `address.${kind}`, label: `Address: ${kind}` })),
       ].filter(({ value }, i, all) => all.findIndex(each => each.value === value) === i),
     },

@@ -5,6 +5,7 @@
 import Papa from 'papaparse';
 import { api } from '../../api.ts';
 import type { ListImported } from '../../api-types.ts';
+import { texts } from '../../texts/lists.ts';
 import { leftOut, type Target } from './import-fields.ts';
 
 /** Of the file, at a time: some thousands of rows. */
@@ -148,7 +149,7 @@ function add(
   const errors = result.errors.map(({ row, field, message }) => ({
     line: lineOf(row),
     field,
-    message: message.replace(/\bin row (\d+)/, (_, other) => `in row ${lineOf(Number(other))}`),
+    message: message.replace(/\bin row (\d+)/, (_, other) => texts.inRow(lineOf(Number(other)))),
     cells: rows[row - 2] ?? [],
   }));
   const kept = errors.slice(0, Math.max(0, keptErrors - before.errors.length));

@@ -22,6 +22,7 @@ import { count } from '../../components/counts.tsx';
 import { FormFailure } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { FileDrop } from './file-drop.tsx';
 import { choicesFor, guessAll, leftOut, looksLikeData, type Target } from './import-fields.ts';
 import { download, errorFile, type Progress, preview, runImport } from './import-run.ts';
@@ -53,15 +54,15 @@ export default function ImportPage() {
       tellFailure(error);
     }
   };
-  const name = list?.value.name ?? 'List';
+  const name = list?.value.name ?? texts.list;
   return (
     <Page
-      title={`Import into ${name}`}
+      title={texts.importInto(name)}
       parents={[
-        { label: 'Lists', to: to.lists(org, prj) },
+        { label: texts.lists, to: to.lists(org, prj) },
         { label: name, to: to.list(org, prj, pk) },
       ]}
-      description="Unknown people are created, known ones are updated, and all of them become members. Nothing is removed."
+      description={texts.newPeopleAreCreatedExistingOnes}
     >
       <Stack maw={960}>
         {chosen ? (
@@ -79,12 +80,12 @@ export default function ImportPage() {
                 {problem}
               </Alert>
             )}
-            <Section title="What it looks like">
+            <Section title={texts.fileFormat}>
               <Text size="sm" c="dimmed" mb="xs">
-                One row for each person. Only the email is needed; what other columns mean is asked next.
+                {texts.oneRowPerPersonOnlyThe}
               </Text>
               <CopyBlock
-                label="Copy the example"
+                label={texts.copyTheExample}
                 value={
                   'email,first_name,last_name,locale,phone,custom.tier\nada@acme.test,Ada,Lovelace,en,+15555550100,gold'
                 }
@@ -107,7 +108,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
   const queries = useQueryClient();
   const [headed, setHeaded] = useState(() => !looksLikeData(rows[0] ?? []));
   const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
-  const headers = Array.from({ length: width }, (_, i) => (headed && rows[0]?.[i]?.trim()) || `Column ${i + 1}`);
+  const headers = Array.from({ length: width }, (_, i) => (headed && rows[0]?.[i]?.trim()) || texts.column(i + 1));
   const body = headed ? rows.slice(1) : rows;
   const [targets, setTargets] = useState(() => guessAll(headers, body));
   const [trial, setTrial] = useState<Progress>();
@@ -148,17 +149,17 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
   return (
     <>
       <Section
-        title="1. The file"
+        title={texts.n1File}
         aside={
           <Button variant="default" onClick={another} disabled={running !== undefined}>
-            Another file
+            {texts.chooseAnotherFile}
           </Button>
         }
       >
         <Group justify="space-between" mb="xs">
           <Text size="sm">{fileLine}</Text>
           <Checkbox
-            label="The first row names the columns"
+            label={texts.firstRowContainsColumnNames}
             checked={headed}
             disabled={running !== undefined || result !== undefined}
             onChange={({ currentTarget }) => {
@@ -169,7 +170,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
         </Group>
         <Preview headers={headers} rows={body.slice(0, 5)} />
       </Section>
-      <Section title="2. What the columns are">
+      <Section title={texts.n2Columns}>
         <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="sm">
           {headers.map((header, i) => (
             <Select
@@ -182,7 +183,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
                   .map(row => row[i])
                   .filter(Boolean)
                   .join(', ')
-                  .slice(0, 60) || 'Empty'
+                  .slice(0, 60) || texts.empty
               }
               data={choicesFor(header)}
               value={targets[i] === leftOut ? 'leave-out' : targets[i]}
@@ -194,14 +195,14 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
         </SimpleGrid>
         {!ready && (
           <Text size="sm" c="var(--mantine-color-error)" mt="sm" role="alert">
-            Say which column holds the email: people are told apart by it.
+            {texts.chooseTheColumnWithTheEmail}
           </Text>
         )}
       </Section>
       {!result && (
-        <Section title="3. Try it">
+        <Section title={texts.n3Check}>
           <Text size="sm" c="dimmed" mb="sm">
-            Goes through the whole file and tells what would come of it. Nothing is changed.
+            {texts.checksTheWholeFileWithoutChanging}
           </Text>
           <Group>
             <GuardedButton
@@ -210,7 +211,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
               disabled={!ready || running !== undefined}
               onClick={() => void run('trial')}
             >
-              {trial?.done ? 'Try again' : 'Try without changing anything'}
+              {trial?.done ? texts.checkAgain : texts.checkFile}
             </GuardedButton>
             {running === 'trial' && <Stop stop={() => stop.current?.abort()} />}
           </Group>
@@ -218,7 +219,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
         </Section>
       )}
       {(trial?.done || result) && (
-        <Section title="4. Import">
+        <Section title={texts.n4Import}>
           {!result?.done && (
             <Group mb="sm">
               <GuardedButton
@@ -226,12 +227,12 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
                 disabled={running !== undefined || !ready}
                 onClick={() => void run('import')}
               >
-                {`Import ${count((trial?.rows ?? 0) - badRows(trial))} rows`}
+                {texts.importRows(count((trial?.rows ?? 0) - badRows(trial)))}
               </GuardedButton>
               {running === 'import' && <Stop stop={() => stop.current?.abort()} />}
               {running === undefined && badRows(trial) > 0 && (
                 <Text size="sm" c="dimmed">
-                  The {count(badRows(trial))} rows with mistakes are left out.
+                  {texts.rowsWithErrorsWillBeSkipped(count(badRows(trial)))}
                 </Text>
               )}
             </Group>
@@ -240,7 +241,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
           {result?.done && (
             <Group mt="sm">
               <Button component={Link} to={to.list(place.org, place.prj, place.pk)}>
-                To the list
+                {texts.openList}
               </Button>
             </Group>
           )}
@@ -249,7 +250,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
       <FormFailure error={error} />
       {Boolean(error) && result && (
         <Text size="sm" c="dimmed">
-          What was imported so far stays. Importing the file again is harmless: who is a member already is left alone.
+          {texts.rowsImportedSoFarAreKept}
         </Text>
       )}
     </>
@@ -261,23 +262,23 @@ function badRows(progress: Progress | undefined): number {
 }
 
 function size(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`;
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  if (bytes < 1_000) return texts.bytes(bytes);
+  return bytes < 1_000_000 ? texts.kb(Math.round(bytes / 1_000)) : texts.mb((bytes / 1_000_000).toFixed(1));
 }
 
 function Stop({ stop }: { stop: () => void }) {
   return (
     <Button variant="default" onClick={stop}>
-      Stop
+      {texts.stop}
     </Button>
   );
 }
 
 function Preview({ headers, rows }: { headers: string[]; rows: string[][] }) {
   return (
-    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label="First rows of the file">
+    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label={texts.firstRowsOfTheFile}>
       <Table className="table" fz="xs" verticalSpacing={5}>
-        <caption hidden>The first rows</caption>
+        <caption hidden>{texts.theFirstRows}</caption>
         <Table.Thead>
           <Table.Tr>
             {headers.map((header, i) => (
@@ -312,15 +313,15 @@ function Outcome({ progress, headers, trial = false }: { progress: Progress; hea
   const { share, done, rows, added, existing, created_users, updated_users, errors, moreErrors } = progress;
   const numbers = [
     ['rows', rows],
-    [trial ? 'would be added' : 'added', added],
-    ['members already', existing],
-    [trial ? 'people would be new' : 'new people', created_users],
-    [trial ? 'people would change' : 'people changed', updated_users],
-    ['mistakes', errors.length + moreErrors],
+    [trial ? texts.willBeAdded : 'added', added],
+    [texts.alreadyMembers, existing],
+    [trial ? texts.newPeople : texts.newPeople, created_users],
+    [trial ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
+    ['errors', errors.length + moreErrors],
   ] as const;
   return (
     <Stack gap="sm" mt="sm">
-      {!done && <Bar value={share * 100} aria-label={trial ? 'Trying' : 'Importing'} animated />}
+      {!done && <Bar value={share * 100} aria-label={trial ? texts.checking : texts.importing} animated />}
       <Group gap="lg" aria-live="polite">
         {numbers.map(([label, value]) => (
           <div key={label}>
@@ -334,17 +335,17 @@ function Outcome({ progress, headers, trial = false }: { progress: Progress; hea
         ))}
       </Group>
       {errors.length > 0 && (
-        <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title="Rows with mistakes">
+        <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title={texts.rowsWithErrors}>
           <Stack gap={4}>
             {errors.slice(0, shownErrors).map(({ line, field, message }) => (
               <Text key={`${line} ${field} ${message}`} size="sm">
-                Row {line}: {field && `${field} `}
+                {texts.row} {line}: {field && `${field} `}
                 {message}
               </Text>
             ))}
             {errors.length > shownErrors && (
               <Text size="sm" c="dimmed">
-                and {count(errors.length + moreErrors - shownErrors)} more
+                {texts.andMore2(count(errors.length + moreErrors - shownErrors))}
               </Text>
             )}
             <div>
@@ -352,9 +353,9 @@ function Outcome({ progress, headers, trial = false }: { progress: Progress; hea
                 variant="default"
                 mt={4}
                 leftSection={<IconDownload size={15} stroke={1.6} />}
-                onClick={() => download('rows-with-mistakes.csv', errorFile(headers, errors))}
+                onClick={() => download('rows-with-errors.csv', errorFile(headers, errors))}
               >
-                Download them as CSV
+                {texts.downloadAsCsv}
               </Button>
             </div>
           </Stack>
@@ -363,7 +364,7 @@ function Outcome({ progress, headers, trial = false }: { progress: Progress; hea
       {done && errors.length === 0 && trial && (
         <Group gap={6}>
           <IconFileTypeCsv size={18} stroke={1.6} aria-hidden />
-          <Text size="sm">Every row is fine.</Text>
+          <Text size="sm">{texts.noErrorsFound}</Text>
         </Group>
       )}
     </Stack>

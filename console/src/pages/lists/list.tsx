@@ -1,17 +1,18 @@
-import { ActionIcon, Button, Menu, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { ActionIcon, Menu, TextInput } from '@mantine/core';
 import { IconDots, IconDownload, IconPencil, IconTrash, IconUpload, IconUserPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
 import { api, take, takeTagged } from '../../api.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { Deletion } from '../../components/deletion.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { Page } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { AddMembers } from './add-members.tsx';
 import { listKey, listsKey } from './list-key.ts';
 import { useCount } from './lists.tsx';
@@ -34,10 +35,10 @@ export default function ListPage() {
   const pk = Number(text);
   const { data, error, refetch } = useDistributionList(prj, pk);
   const { data: counts } = useCount(prj, pk);
-  const parents = [{ label: 'Lists', to: to.lists(org, prj) }];
+  const parents = [{ label: texts.lists, to: to.lists(org, prj) }];
   if (!data) {
     return (
-      <Page title="List" parents={parents}>
+      <Page title={texts.list} parents={parents}>
         {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
       </Page>
     );
@@ -46,7 +47,10 @@ export default function ListPage() {
     <Page
       title={data.value.name}
       parents={parents}
-      description={counts && `${count(counts.members)} members, ${count(counts.active)} of them active`}
+      description={
+        counts &&
+        texts.active2(count(counts.members), counts.members === 1 ? 'member' : 'members', count(counts.active))
+      }
       actions={<Actions prj={prj} pk={pk} name={data.value.name} etag={data.etag} />}
     >
       <Members prj={prj} pk={pk} />
@@ -75,7 +79,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         leftSection={<IconUserPlus {...icon} />}
         onClick={() => setOpen('add')}
       >
-        Add members
+        {texts.addMembers}
       </GuardedButton>
       <GuardedButton
         permission="distributionlist:write"
@@ -83,11 +87,11 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         leftSection={<IconUpload {...icon} />}
         onClick={() => navigate(to.importList(org, prj, pk))}
       >
-        Import CSV
+        {texts.importCsv}
       </GuardedButton>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label="More">
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
             <IconDots {...icon} />
           </ActionIcon>
         </Menu.Target>
@@ -98,14 +102,14 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
             download={`${name}.csv`}
             leftSection={<IconDownload {...icon} />}
           >
-            Export as CSV
+            {texts.exportAsCsv}
           </Menu.Item>
           <GuardedItem
             permission="distributionlist:write"
             icon={<IconPencil {...icon} />}
             onClick={() => setOpen('rename')}
           >
-            Rename…
+            {texts.rename}
           </GuardedItem>
           <GuardedItem
             permission="distributionlist:write"
@@ -113,20 +117,16 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
             danger
             onClick={() => setOpen('delete')}
           >
-            Delete…
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
-      <Modal opened={open === 'add'} onClose={close} title={<Heading text={`Add members to ${name}`} />} size="lg">
-        <AddMembers prj={prj} pk={pk} onClose={close} />
-      </Modal>
-      <Modal opened={open === 'rename'} onClose={close} title={<Heading text={`Rename ${name}`} />}>
-        <Rename prj={prj} pk={pk} name={name} etag={etag} onClose={close} />
-      </Modal>
+      {open === 'add' && <AddMembers prj={prj} pk={pk} name={name} close={close} />}
+      {open === 'rename' && <Rename prj={prj} pk={pk} name={name} etag={etag} close={close} />}
       <Deletion
         opened={open === 'delete'}
         onClose={close}
-        what={`the list ${name}`}
+        what={texts.theList(name)}
         run={({ dryRun }) =>
           take(
             api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/', {
@@ -137,65 +137,37 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         refresh={[listsKey(org, prj)]}
         onDeleted={() => void navigate(to.lists(org, prj))}
       >
-        The people themselves stay.
+        {texts.thePeopleOnItAreNot}
       </Deletion>
     </>
   );
 }
 
-function Heading({ text }: { text: string }) {
-  return (
-    <Text component="span" fw={600}>
-      {text}
-    </Text>
-  );
-}
-
-function Rename({ prj, pk, name: before, etag, onClose }: ActionsProps & { onClose: () => void }) {
+function Rename({ prj, pk, name, etag, close }: ActionsProps & { close: () => void }) {
   const org = useOrg();
-  const [name, setName] = useState(before);
   const [tag] = useState(etag);
-  const rename = useAction({
-    run: () =>
+  const renaming = useApiForm({
+    initialValues: { name },
+    run: body =>
       take(
         api.PATCH('/api/o/{org}/p/{prj}/d/{pk}/', {
           params: { path: { org, prj, pk } },
-          body: { name },
+          body,
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
-    done: `It is called ${name} now.`,
+    done: (_, values) => texts.renamedTo(values.name),
     refresh: [listsKey(org, prj), listKey(org, prj, pk)],
-    onDone: onClose,
-    quiet: true,
+    onDone: close,
   });
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        rename.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        <TextInput
-          label="Name"
-          description="Notifications that name the list follow it."
-          value={name}
-          error={fieldErrors(rename.error).name}
-          onChange={event => setName(event.currentTarget.value)}
-          data-autofocus
-        />
-        <FormFailure error={rename.error} shown={['name']} reload={onClose} />
-        <FormButtons>
-          <Button variant="default" onClick={onClose}>
-            Cancel
-          </Button>
-          <Button type="submit" loading={rename.isPending}>
-            Rename
-          </Button>
-        </FormButtons>
-      </Stack>
-    </form>
+    <FormModal of={renaming} title={texts.rename2(name)} submit={texts.rename3} reload={close} close={close}>
+      <TextInput
+        label={texts.name}
+        description={texts.notificationsThatUseTheListKeep}
+        data-autofocus
+        {...renaming.form.getInputProps('name')}
+      />
+    </FormModal>
   );
 }

@@ -13,6 +13,7 @@ import { Empty } from '../../components/states.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
 export function Members({ prj, pk }: { prj: string; pk: number }) {
@@ -37,27 +38,27 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         }),
       ),
     done: (_, { member, active }) =>
-      active ? `${member.address} is notified again.` : `${member.address} is kept, but not notified.`,
+      active ? texts.isActiveAgain(member.address) : texts.isNoLongerNotified(member.address),
     refresh: [key],
   });
   const remove = useAction({
     run: (member: NamedMember) =>
       take(api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', { params: { path: { ...path, member: member.id } } })),
-    done: (_, { address }) => `Removed ${address} from the list.`,
+    done: (_, { address }) => texts.removedFromTheList(address),
     refresh: [key],
   });
   const askRemove = async (member: NamedMember) => {
     const sure = await confirm({
-      title: `Remove ${member.address} from the list?`,
-      children: 'The person stays. To keep somebody on the list without notifying them, switch them off instead.',
-      action: 'Remove',
+      title: texts.removeFromTheList(member.address),
+      children: texts.thePersonIsNotDeletedTo,
+      action: texts.remove,
       danger: true,
     });
     if (sure) remove.mutate(member);
   };
   const columns: Column<NamedMember>[] = [
     {
-      head: 'Address',
+      head: texts.address,
       cell: ({ address, first_name, last_name, user }) => {
         const name = `${first_name} ${last_name}`.trim() || user;
         return (
@@ -75,26 +76,26 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
       },
     },
     {
-      head: 'Active',
+      head: texts.active,
       width: 80,
       cell: member => (
         <GuardedSwitch
           permission="distributionlist:write"
-          label={`Notify ${member.address}`}
+          label={texts.notify(member.address)}
           checked={member.active}
           onChange={active => activate.mutate({ member, active })}
         />
       ),
     },
     {
-      head: 'Remove',
+      head: texts.remove,
       quiet: true,
       width: 48,
       align: 'right',
       cell: member => (
         <GuardedIcon
           permission="distributionlist:write"
-          label={`Remove ${member.address}`}
+          label={texts.remove2(member.address)}
           onClick={() => void askRemove(member)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -106,23 +107,23 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
     <Box className="card">
       <Group p="sm" role="search">
         <SearchInput
-          label="First name, last name or address begins with"
+          label={texts.searchByNameOrAddress}
           value={search}
           onChange={value => setFilters({ search: value })}
           w={{ base: '100%', xs: 360 }}
         />
       </Group>
       <DataTable
-        label="Members"
+        label={texts.members}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           search ? (
-            <Empty title="No member is called that" />
+            <Empty title={texts.noMatches} />
           ) : (
-            <Empty icon={<IconUsers size={28} stroke={1.4} />} title="Nobody is on this list yet">
-              Add members by pasting their email addresses, or import a CSV file.
+            <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noMembersYet}>
+              {texts.pasteEmailAddressesOrImportA}
             </Empty>
           )
         }

@@ -15,15 +15,16 @@ import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/occurrences.ts';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 
 const columns: Column<Delivery>[] = [
   {
-    head: 'Recipient',
+    head: texts.recipient,
     cell: ({ user, address }) => (
       <>
         <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-          {user ?? 'Deleted user'}
+          {user ?? texts.deletedUser}
         </Text>
         {address && address !== user && (
           <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
@@ -34,7 +35,7 @@ const columns: Column<Delivery>[] = [
     ),
   },
   {
-    head: 'Channel',
+    head: texts.channel,
     from: 'xs',
     cell: ({ channel, notification }) => (
       <>
@@ -45,10 +46,10 @@ const columns: Column<Delivery>[] = [
       </>
     ),
   },
-  { head: 'Status', cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-  { head: 'Reason', from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+  { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
   {
-    head: 'When',
+    head: texts.when,
     align: 'right',
     width: 110,
     from: 'xs',
@@ -88,10 +89,10 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
   const filtered = Object.keys(filters).length > 0;
 
   return (
-    <Section title="Deliveries" padded={false}>
-      <Group px="md" pb="sm" gap="xs" role="search" aria-label="Filter deliveries">
+    <Section title={texts.deliveries2} padded={false}>
+      <Group px="md" pb="sm" gap="xs" role="search" aria-label={texts.filterDeliveries}>
         <SearchInput
-          label="Username"
+          label={texts.searchByUsername}
           value={filters.user ?? ''}
           onChange={value => setFilters({ user: value })}
           flex={1}
@@ -99,8 +100,8 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
         />
         <Select
           size="xs"
-          aria-label="Delivery status"
-          placeholder="Any status"
+          aria-label={texts.deliveryStatus}
+          placeholder={texts.anyStatus}
           clearable
           flex="1 1 120px"
           maw={180}
@@ -110,8 +111,8 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
         />
         <Select
           size="xs"
-          aria-label="Channel"
-          placeholder="Any channel"
+          aria-label={texts.channel}
+          placeholder={texts.anyChannel}
           clearable
           flex="1 1 120px"
           maw={180}
@@ -122,7 +123,7 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
       </Group>
       <Box style={{ borderTop: '1px solid var(--line)' }}>
         <DataTable
-          label="Deliveries"
+          label={texts.deliveries2}
           list={list}
           columns={columns}
           rowKey={row => row.id}
@@ -130,9 +131,9 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           empty={
             <Empty
               icon={<IconMailForward size={24} stroke={1.4} />}
-              title={filtered ? 'No delivery matches' : 'No deliveries'}
+              title={filtered ? texts.noMatches : texts.noDeliveries}
             >
-              {!filtered && live && 'Recipients are being worked out.'}
+              {!filtered && live && texts.resolvingRecipients}
             </Empty>
           }
         />

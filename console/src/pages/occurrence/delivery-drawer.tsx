@@ -15,6 +15,7 @@ import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/occurrences.ts';
 
 export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows: Delivery[] }) {
   const org = useOrg();
@@ -39,18 +40,14 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
       opened={id > 0}
       onClose={() => setFilters({ delivery: null, of: null })}
       size="lg"
-      title={
-        <Text component="span" fw={600}>
-          Delivery {delivery}
-        </Text>
-      }
+      title={texts.delivery(delivery ?? '')}
     >
       {row ? (
         <Details identifier={identifier} delivery={row} />
       ) : found.error ? (
         <Failure error={found.error} />
       ) : found.isFetched ? (
-        <Text c="dimmed">There is no such delivery in this occurrence.</Text>
+        <Text c="dimmed">{texts.thisOccurrenceHasNoSuchDelivery}</Text>
       ) : (
         id > 0 && <Waiting />
       )}
@@ -73,7 +70,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
   const retry = useAction({
     run: () =>
       take(api.POST('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', { params: { path } })),
-    done: 'It is sent again.',
+    done: texts.sendingAgain,
     refresh: [
       [org, 'deliveries', identifier],
       [org, 'occurrence', identifier],
@@ -91,59 +88,59 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
             loading={retry.isPending}
             onClick={() => retry.mutate(undefined)}
           >
-            Retry
+            {texts.retry}
           </GuardedButton>
         )}
       </Group>
-      <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label="Facts">
+      <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label={texts.facts}>
         <Table.Tbody>
-          <Fact name="Recipient">
+          <Fact name={texts.recipient}>
             {user ? (
               <Anchor component={Link} to={to.person(org, user)} inherit>
                 {user}
               </Anchor>
             ) : (
-              <Text c="dimmed">Deleted user</Text>
+              <Text c="dimmed">{texts.deletedUser}</Text>
             )}
           </Fact>
-          <Fact name="Address">{delivery.address ? <CopyText value={delivery.address} /> : '–'}</Fact>
-          <Fact name="Channel">{delivery.channel ?? '–'}</Fact>
-          <Fact name="Notification">{delivery.notification ?? '–'}</Fact>
+          <Fact name={texts.address}>{delivery.address ? <CopyText value={delivery.address} /> : '–'}</Fact>
+          <Fact name={texts.channel}>{delivery.channel ?? '–'}</Fact>
+          <Fact name={texts.notification}>{delivery.notification ?? '–'}</Fact>
           {(delivery.reason || delivery.detail) && (
-            <Fact name="Reason">
+            <Fact name={texts.reason}>
               <Reason reason={delivery.reason} />
             </Fact>
           )}
           {delivery.detail && (
-            <Fact name="Provider said">
+            <Fact name={texts.providerResponse}>
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {delivery.detail}
               </Text>
             </Fact>
           )}
-          <Fact name="Attempts">
+          <Fact name={texts.attempts}>
             {delivery.attempts}
-            {delivery.provider && `, by ${delivery.provider}`}
+            {delivery.provider && texts.via(delivery.provider)}
           </Fact>
-          <Fact name="Created">
+          <Fact name={texts.created}>
             <TimeAgo at={delivery.created_at} />
           </Fact>
           {delivery.sent_at && (
-            <Fact name="Sent">
+            <Fact name={texts.sent}>
               <TimeAgo at={delivery.sent_at} />
             </Fact>
           )}
           {delivery.next_attempt_at && status !== 'sent' && (
-            <Fact name="Next attempt">
+            <Fact name={texts.nextAttempt}>
               <TimeAgo at={delivery.next_attempt_at} />
             </Fact>
           )}
         </Table.Tbody>
       </Table>
       <Stack gap="xs">
-        <Title order={3}>Message</Title>
+        <Title order={3}>{texts.message}</Title>
         {message.data && <MessageView message={message.data} />}
-        {message.isPending && <Waiting label="Writing the message" />}
+        {message.isPending && <Waiting label={texts.loadingTheMessage} />}
         {message.error &&
           (message.error instanceof ApiError && message.error.status === 404 ? (
             <Text size="sm" c="dimmed">

@@ -1,18 +1,19 @@
 /** Any person of whom somebody asks: what did they get, and if nothing, why? */
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
+import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
 import { api, take } from '../../api.ts';
 import { Section } from '../../components/page.tsx';
 import { Failure } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/occurrences.ts';
 
 export function WhyNot({ identifier }: { identifier: string }) {
   const org = useOrg();
   const [{ why: user = '' }, setFilters] = useFilters(['why']);
-  const [typed, setTyped] = useState(user);
+  const form = useForm({ initialValues: { user } });
   const answer = useQuery({
     queryKey: [org, 'why', identifier, user],
     enabled: user !== '',
@@ -24,44 +25,45 @@ export function WhyNot({ identifier }: { identifier: string }) {
         }),
       ),
   });
-  const ask = (event: FormEvent) => {
-    event.preventDefault();
-    setFilters({ why: typed.trim() });
-    if (typed.trim() === user) void answer.refetch();
-  };
+  const ask = form.onSubmit(values => {
+    const wanted = values.user.trim();
+    setFilters({ why: wanted });
+    if (wanted === user) void answer.refetch();
+  });
 
   return (
-    <Section title="Why not?">
-      <form onSubmit={ask} aria-label="Why did somebody get nothing?">
+    <Section title={texts.whyNot}>
+      <form onSubmit={ask} aria-label={texts.whyDidSomeoneNotGetA}>
         <Group gap="xs" wrap="nowrap">
           <TextInput
             size="xs"
             flex={1}
-            aria-label="Username or address"
-            placeholder="Username or address"
-            value={typed}
-            onChange={event => setTyped(event.currentTarget.value)}
+            aria-label={texts.usernameOrAddress}
+            placeholder={texts.usernameOrAddress}
+            {...form.getInputProps('user')}
           />
-          <Button type="submit" variant="default" disabled={!typed.trim()}>
-            Ask
+          <Button type="submit" variant="default" disabled={!form.values.user.trim()}>
+            {texts.check}
           </Button>
         </Group>
       </form>
       <Stack gap="sm" mt="sm" aria-live="polite">
         {user === '' && (
           <Text size="xs" c="dimmed">
-            What somebody got of this occurrence, and where they got nothing, the reason.
+            {texts.seeWhatAPersonReceivedAnd}
           </Text>
         )}
-        {answer.isFetching && !answer.data && user !== '' && <Loader size="xs" type="dots" aria-label="Asking" />}
+        {answer.isFetching && !answer.data && user !== '' && (
+          <Loader size="xs" type="dots" aria-label={texts.checking} />
+        )}
         {answer.error && <Failure error={answer.error} />}
         {user !== '' &&
           answer.data?.answers.map(({ notification, channel, outcome, explanation }) => (
             <Stack key={`${notification} ${channel} ${explanation}`} gap={4}>
               <Group gap="xs">
-                <StatusBadge status={outcome === 'none' ? 'not sent' : outcome} />
+                <StatusBadge status={outcome === 'none' ? texts.notSent : outcome} />
                 <Text size="xs" c="dimmed">
-                  {[notification, channel].filter(Boolean).join(' · ') || 'all notifications'}
+                  {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
                 </Text>
               </Group>
               <Text size="sm">{explanation}</Text>
@@ -69,7 +71,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
           ))}
         {answer.data && !answer.data.final && (
           <Text size="xs" c="dimmed">
-            Recipients are still being worked out: this may change.
+            {texts.stillResolvingRecipientsThisMayChange}
           </Text>
         )}
       </Stack>

@@ -14,6 +14,7 @@ import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/overview.ts';
 
 type Paused = Statistics['attention']['paused'][number];
 
@@ -34,7 +35,7 @@ export function Attention({ paused, failures }: { paused: Paused[]; failures: bo
   return (
     <>
       {paused.length > 0 && (
-        <Section title="Paused">
+        <Section title={texts.paused}>
           <Stack gap="xs">
             {paused.map(item => (
               <PausedLine key={`${item.kind} ${item.path}`} item={item} />
@@ -51,8 +52,7 @@ function PausedLine({ item }: { item: Paused }) {
   const org = useOrg();
   const action = useAction({
     run: () => resume(org, item),
-    done: ({ released }) =>
-      released === 0 ? `${item.path} is resumed.` : `${item.path} is resumed; ${count(released)} that waited are due.`,
+    done: ({ released }) => (released === 0 ? texts.resumed(item.path) : texts.resumed2(item.path, waiting(released))),
     refresh: [[org]],
   });
   return (
@@ -65,7 +65,7 @@ function PausedLine({ item }: { item: Paused }) {
           {item.path}
         </Text>{' '}
         <Text component="span" inherit c="dimmed">
-          <TimeAgo at={item.since} prefix="paused " />
+          <TimeAgo at={item.since} prefix={texts.paused2} />
         </Text>
       </Text>
       <GuardedButton
@@ -74,25 +74,29 @@ function PausedLine({ item }: { item: Paused }) {
         leftSection={<IconPlayerPlay size={14} stroke={1.6} />}
         loading={action.isPending}
         onClick={() => action.mutate(undefined)}
-        aria-label={`Resume ${item.path}`}
+        aria-label={texts.resume(item.path)}
       >
-        Resume
+        {texts.resume2}
       </GuardedButton>
     </Group>
   );
 }
 
+function waiting(released: number): string {
+  return released === 1 ? '1 waiting message will now be sent.' : texts.waitingMessagesWillNowBeSent(count(released));
+}
+
 const columns: Column<PastDelivery>[] = [
   {
-    head: 'Recipient',
+    head: texts.recipient,
     cell: ({ user, address }) => (
       <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-        {user ?? address ?? 'Deleted user'}
+        {user ?? address ?? texts.deletedUser}
       </Text>
     ),
   },
   {
-    head: 'Event',
+    head: texts.event,
     from: 'sm',
     cell: ({ event, channel }) => (
       <>
@@ -105,10 +109,10 @@ const columns: Column<PastDelivery>[] = [
       </>
     ),
   },
-  { head: 'Status', cell: ({ status }) => <StatusBadge status={status} />, width: 110 },
-  { head: 'Reason', from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
-  { head: 'When', align: 'right', from: 'xs', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
-  { head: 'Retry', quiet: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },
+  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 110 },
+  { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  { head: texts.when, align: 'right', from: 'xs', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
+  { head: texts.retry, quiet: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },
 ];
 
 function Failures() {
@@ -120,17 +124,17 @@ function Failures() {
     fetch: (page, signal) => api.GET('/api/o/{org}/failures/', { params: { path: { org }, query: page }, signal }),
   });
   return (
-    <Section title="Needs a person" padded={false}>
+    <Section title={texts.needsAttention} padded={false}>
       <DataTable
-        label="Failed deliveries"
+        label={texts.failedDeliveries}
         list={list}
         byHand
         columns={columns}
         rowKey={row => `${row.occurrence} ${row.id}`}
         rowTo={row => to.delivery(org, row.occurrence, row.id, row.user)}
         empty={
-          <Empty icon={<IconCircleCheck size={24} stroke={1.4} />} title="Nothing needs you">
-            Deliveries that failed for good, or whose outcome nobody knows, are listed here.
+          <Empty icon={<IconCircleCheck size={24} stroke={1.4} />} title={texts.allClear}>
+            {texts.failedDeliveriesAndThoseWithAn}
           </Empty>
         }
       />
@@ -147,7 +151,7 @@ function Retry({ delivery: { occurrence, id, user } }: { delivery: PastDelivery 
           params: { path: { org, identifier: occurrence, delivery: id } },
         }),
       ),
-    done: 'It is sent again.',
+    done: texts.sendingAgain,
     refresh: [
       [org, 'failures'],
       [org, 'stats'],
@@ -161,9 +165,9 @@ function Retry({ delivery: { occurrence, id, user } }: { delivery: PastDelivery 
       leftSection={<IconRefresh size={12} stroke={1.6} />}
       loading={retry.isPending}
       onClick={() => retry.mutate(undefined)}
-      aria-label={`Retry the delivery to ${user ?? 'a deleted user'}`}
+      aria-label={texts.retryDeliveryTo(user ?? texts.deletedUser2)}
     >
-      Retry
+      {texts.retry}
     </GuardedButton>
   );
 }

@@ -3,6 +3,7 @@ import { BarChart } from '@mantine/charts';
 import type { Statistics } from '../../api-types.ts';
 import { compact } from '../../components/counts.tsx';
 import { deliveryLooks, statusOrder } from '../../components/status.tsx';
+import { texts } from '../../texts/overview.ts';
 
 /** More bars than this and they become hairs: days instead of hours. */
 const mostHours = 48;
@@ -39,7 +40,7 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
       : statuses.map(name => ({ name, color: deliveryLooks[name]!.fill }));
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
-    <figure style={{ margin: 0 }} aria-label={`${show} over time; ${compact(total)} triggers in all`}>
+    <figure style={{ margin: 0 }} aria-label={texts.overTimeTriggersInTotal(show, compact(total))}>
       <BarChart
         h={260}
         data={bars}

@@ -6,6 +6,7 @@ import type { Statistics } from '../../api-types.ts';
 import { type Counts, CountsBar, compact, totalOf } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
 import { eventTo, to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/overview.ts';
 
 function Line({ name, note, figure, counts }: { name: ReactNode; note: string; figure: string; counts: Counts }) {
   return (
@@ -38,11 +39,11 @@ export function ByChannel({ channels }: { channels: Statistics['channels'] | und
   const org = useOrg();
   const sorted = channels?.toSorted((a, b) => totalOf(b.by_status) - totalOf(a.by_status));
   return (
-    <Section title="By channel">
+    <Section title={texts.byChannel}>
       {!sorted && <Skeleton height={120} />}
       {sorted?.length === 0 && (
         <Text size="sm" c="dimmed">
-          No channel has carried anything in this time.
+          {texts.noDeliveriesInThisPeriod}
         </Text>
       )}
       <Lines>
@@ -70,7 +71,7 @@ const shown = 5;
 export function Busiest({ events }: { events: Statistics['events'] }) {
   const org = useOrg();
   return (
-    <Section title="Busiest events">
+    <Section title={texts.busiestEvents}>
       <Lines>
         {events.slice(0, shown).map(({ event, triggers, by_status }) => (
           <Line
@@ -80,7 +81,7 @@ export function Busiest({ events }: { events: Statistics['events'] }) {
                 {event}
               </Anchor>
             }
-            note={`${compact(totalOf(by_status))} deliveries`}
+            note={texts.deliveries2(compact(totalOf(by_status)))}
             figure={compact(triggers)}
             counts={by_status}
           />

@@ -1,22 +1,23 @@
 /** Where somebody is reached. */
-import { Autocomplete, Box, Button, Group, Text, TextInput } from '@mantine/core';
+import { Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
 import type { WholeAddress } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
-import { FormFailure, fieldErrors } from '../../components/form.tsx';
 import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
-const kinds = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
+const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
 
 export function Addresses({ username }: { username: string }) {
   const org = useOrg();
@@ -35,22 +36,21 @@ export function Addresses({ username }: { username: string }) {
           body: { enabled },
         }),
       ),
-    done: (_, { address, enabled }) =>
-      enabled ? `${address.value} is used again.` : `Nothing is sent to ${address.value} any more.`,
+    done: (_, { address, enabled }) => (enabled ? texts.enabled(address.value) : texts.disabled(address.value)),
     refresh: [key],
   });
   const [removed, setRemoved] = useState<WholeAddress>();
   const columns: Column<WholeAddress>[] = [
-    { head: 'Kind', cell: ({ name }) => name, width: 70 },
+    { head: texts.type, cell: ({ name }) => name, width: 70 },
     {
-      head: 'Address',
+      head: texts.address,
       cell: ({ value, disabled_at, disabled_reason }) => (
         <>
           <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
           {disabled_at && (
             <Group gap={6}>
-              <Mark color="gray" meaning="Nothing is sent to it until it is enabled again.">
-                disabled
+              <Mark color="gray" meaning={texts.noMessagesAreSentToThis}>
+                {texts.disabled2}
               </Mark>
               <Text size="xs" c="dimmed">
                 {disabled_reason && `${disabled_reason}, `}
@@ -62,24 +62,24 @@ export function Addresses({ username }: { username: string }) {
       ),
     },
     {
-      head: 'Enabled',
+      head: texts.enabled2,
       width: 80,
       cell: address => (
         <GuardedSwitch
           permission="user:write"
-          label={`Send to ${address.value}`}
+          label={texts.sendTo(address.value)}
           checked={address.disabled_at === null}
           onChange={enabled => enable.mutate({ address, enabled })}
         />
       ),
     },
     {
-      head: 'Remove',
+      head: texts.remove,
       quiet: true,
       width: 40,
       align: 'right',
       cell: address => (
-        <GuardedIcon permission="user:write" label={`Remove ${address.value}`} onClick={() => setRemoved(address)}>
+        <GuardedIcon permission="user:write" label={texts.remove2(address.value)} onClick={() => setRemoved(address)}>
           <IconTrash size={15} stroke={1.6} />
         </GuardedIcon>
       ),
@@ -87,30 +87,30 @@ export function Addresses({ username }: { username: string }) {
   ];
   return (
     <Section
-      title="Addresses"
+      title={texts.addresses}
       padded={false}
       aside={
         <GuardedButton permission="user:write" variant="default" onClick={() => setAdding(!adding)}>
-          {adding ? 'Done' : 'Add address'}
+          {adding ? texts.done : texts.addAddress}
         </GuardedButton>
       }
     >
       {adding && <NewAddress username={username} />}
       <DataTable
-        label="Addresses"
+        label={texts.addresses}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            No address: this person can only be reached by channels that need none, such as the inbox.
+            {texts.noAddressesOnlyChannelsWithoutAn}
           </Text>
         }
       />
       <Deletion
         opened={removed !== undefined}
         onClose={() => setRemoved(undefined)}
-        what={`the address ${removed?.value ?? ''}`}
+        what={texts.theAddress(removed?.value ?? '')}
         run={({ dryRun }) =>
           take(
             api.DELETE('/api/o/{org}/u/{username}/addresses/{address}/', {
@@ -124,7 +124,7 @@ export function Addresses({ username }: { username: string }) {
         refresh={[personKey(org, username)]}
         onDeleted={() => {}}
       >
-        To keep it without sending to it, switch it off instead.
+        {texts.toKeepTheAddressWithoutSending}
       </Deletion>
     </Section>
   );
@@ -132,55 +132,35 @@ export function Addresses({ username }: { username: string }) {
 
 function NewAddress({ username }: { username: string }) {
   const org = useOrg();
-  const [name, setName] = useState('phone');
-  const [value, setValue] = useState('');
-  const add = useAction({
-    run: () =>
-      take(
-        api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body: { name, value } }),
-      ),
-    done: added => `Added ${added.value}.`,
+  const adding = useApiForm({
+    initialValues: { name: 'phone', value: '' },
+    run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
+    done: added => texts.added(added.value),
     refresh: [personKey(org, username)],
-    onDone: () => setValue(''),
-    quiet: true,
+    onDone: () => form.setFieldValue('value', ''),
   });
-  const errors = fieldErrors(add.error);
+  const { form } = adding;
   return (
     <Box px="md" pb="md">
-      <form
-        noValidate
-        aria-label="Add address"
-        onSubmit={event => {
-          event.preventDefault();
-          add.mutate(undefined);
-        }}
-      >
+      <ApiForm of={adding} submit={texts.add} label={texts.addAddress}>
         <Group align="flex-start" gap="xs">
           <Autocomplete
-            label="Kind"
-            data={kinds}
-            value={name}
-            onChange={setName}
-            error={errors.name}
+            label={texts.type}
+            data={types}
             w={140}
             // Only a help: any name will do.
             filter={({ options }) => options}
+            {...form.getInputProps('name')}
           />
           <TextInput
-            label="Address"
-            placeholder={/^(phone|sms)/.test(name) ? '+15555550100' : undefined}
-            value={value}
-            error={errors.value}
-            onChange={event => setValue(event.currentTarget.value)}
+            label={texts.address}
+            placeholder={/^(phone|sms)/.test(form.values.name) ? '+15555550100' : undefined}
             flex={1}
             miw={200}
+            {...form.getInputProps('value')}
           />
-          <Button type="submit" loading={add.isPending} mt={24} size="sm">
-            Add
-          </Button>
         </Group>
-        {add.error && Object.keys(errors).length === 0 && <FormFailure error={add.error} />}
-      </form>
+      </ApiForm>
     </Box>
   );
 }

@@ -6,10 +6,12 @@ import type { PastDelivery } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason } from '../../components/reason.tsx';
+import { shortId } from '../../components/short-id.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
 export function History({ username }: { username: string }) {
@@ -22,11 +24,11 @@ export function History({ username }: { username: string }) {
   });
   const columns: Column<PastDelivery>[] = [
     {
-      head: 'Message',
+      head: texts.message,
       cell: ({ event, notification, channel }) => (
         <>
           <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-            {notification ?? 'Deleted notification'}
+            {notification ?? texts.deletedNotification}
           </Text>
           <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {[event, channel].filter(Boolean).join(' · ')}
@@ -34,20 +36,20 @@ export function History({ username }: { username: string }) {
         </>
       ),
     },
-    { head: 'Status', cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-    { head: 'Reason', from: 'lg', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+    { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+    { head: texts.reason, from: 'lg', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
     {
-      head: 'Occurrence',
+      head: texts.occurrence,
       from: 'xs',
       width: 120,
       cell: ({ occurrence }) => (
         <Anchor component={Link} to={to.occurrence(org, occurrence)} size="xs" className="mono">
-          …{occurrence.slice(-8)}
+          {shortId(occurrence)}
         </Anchor>
       ),
     },
     {
-      head: 'When',
+      head: texts.when,
       align: 'right',
       width: 110,
       from: 'xs',
@@ -55,16 +57,16 @@ export function History({ username }: { username: string }) {
     },
   ];
   return (
-    <Section title="What was sent" padded={false}>
+    <Section title={texts.deliveryHistory} padded={false}>
       <DataTable
-        label="Deliveries"
+        label={texts.deliveries}
         list={list}
         columns={columns}
         rowKey={({ occurrence, id }) => `${occurrence} ${id}`}
         rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id, username)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            Nothing yet. As soon as an event names this person, what became of it stands here.
+            {texts.noDeliveriesYet}
           </Text>
         }
       />

@@ -1,17 +1,21 @@
 /** The lists that somebody stands on. */
 import { Text } from '@mantine/core';
+import { useState } from 'react';
 import { api } from '../../api.ts';
 import type { Membership } from '../../api-types.ts';
+import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
+import { AddToList } from './add-to-list.tsx';
 import { personKey } from './person-key.ts';
 
 const columns: Column<Membership>[] = [
   {
-    head: 'List',
+    head: texts.list,
     cell: ({ list, project, address }) => (
       <>
         <Text component="span" display="block" size="sm" fw={500}>
@@ -24,35 +28,45 @@ const columns: Column<Membership>[] = [
     ),
   },
   {
-    head: 'State',
+    head: texts.state,
     align: 'right',
     width: 80,
     quiet: true,
-    cell: ({ active }) => active || <Mark color="gray">inactive</Mark>,
+    cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
   },
 ];
 
-export function Memberships({ username }: { username: string }) {
+export function Memberships({ username, email }: { username: string; email: string }) {
   const org = useOrg();
+  const [adding, setAdding] = useState(false);
   const list = useList<Membership>({
     key: [...personKey(org, username), 'memberships'],
     fetch: (query, signal) =>
       api.GET('/api/o/{org}/u/{username}/memberships/', { params: { path: { org, username }, query }, signal }),
   });
   return (
-    <Section title="Lists" padded={false}>
+    <Section
+      title={texts.lists}
+      padded={false}
+      aside={
+        <GuardedButton permission="distributionlist:write" variant="default" onClick={() => setAdding(true)}>
+          {texts.addToList}
+        </GuardedButton>
+      }
+    >
       <DataTable
-        label="Lists"
+        label={texts.lists}
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
         rowTo={row => to.list(org, row.project, row.list.id)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            On no list.
+            {texts.notOnAnyList}
           </Text>
         }
       />
+      {adding && <AddToList username={username} email={email} close={() => setAdding(false)} />}
     </Section>
   );
 }

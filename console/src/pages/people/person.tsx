@@ -16,10 +16,12 @@ import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
 import { Addresses } from './addresses.tsx';
 import { History } from './history.tsx';
 import { Memberships } from './memberships.tsx';
 import { PersonForm } from './person-form.tsx';
+import { PersonInbox } from './person-inbox.tsx';
 import { personKey } from './person-key.ts';
 
 const icon = { size: 15, stroke: 1.6 };
@@ -27,7 +29,7 @@ const icon = { size: 15, stroke: 1.6 };
 export default function Person() {
   const org = useOrg();
   const { username = '' } = useParams();
-  const parents = [{ label: 'People', to: to.people(org) }];
+  const parents = [{ label: texts.people, to: to.people(org) }];
   const { data, error, refetch } = useQuery({
     queryKey: [...personKey(org, username), 'profile'],
     queryFn: ({ signal }) =>
@@ -45,32 +47,33 @@ export default function Person() {
     <Page
       title={`${person.first_name} ${person.last_name}`.trim() || person.email}
       parents={parents}
-      aside={person.locked && <Mark color="red">locked</Mark>}
+      aside={person.locked && <Mark color="red">{texts.locked}</Mark>}
       actions={<Actions person={person} />}
     >
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
           <Stack>
-            <Section title="Profile">
+            <Section title={texts.profile}>
               <PersonForm key={person.username} person={person} etag={etag} />
             </Section>
             <Addresses username={username} />
             <History username={username} />
+            <PersonInbox username={username} />
           </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
           <Stack>
-            <Section title="About">
+            <Section title={texts.about}>
               <Facts
                 facts={[
-                  ['Email', <CopyText key="email" value={person.email} label="Copy the email" />],
-                  ['Username', <CopyText key="username" value={person.username} label="Copy the username" />],
-                  ['Created', <TimeAgo key="created" at={person.created_at} />],
-                  ['Changed', <TimeAgo key="changed" at={person.updated_at} />],
+                  [texts.email, <CopyText key="email" value={person.email} label={texts.copyTheEmail} />],
+                  [texts.username, <CopyText key="username" value={person.username} label={texts.copyTheUsername} />],
+                  [texts.created, <TimeAgo key="created" at={person.created_at} />],
+                  [texts.changed, <TimeAgo key="changed" at={person.updated_at} />],
                 ]}
               />
             </Section>
-            <Memberships username={username} />
+            <Memberships username={username} email={person.email} />
           </Stack>
         </Grid.Col>
       </Grid>
@@ -87,16 +90,16 @@ function Actions({ person }: { person: Profile }) {
   const lock = useAction({
     run: (wanted: boolean) =>
       take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: wanted } })),
-    done: (_, wanted) => (wanted ? `${email} is locked and receives nothing.` : `${email} is unlocked.`),
+    done: (_, wanted) => (wanted ? texts.locked2(email) : texts.unlocked(email)),
     refresh: [personKey(org, username), [org, 'users']],
   });
   const press = async () => {
     const sure =
       locked ||
       (await confirm({
-        title: `Lock ${email}?`,
-        children: 'Whatever is meant for a locked person is recorded as suppressed and not sent.',
-        action: 'Lock',
+        title: texts.lock(email),
+        children: texts.aLockedPersonReceivesNothingTheir,
+        action: texts.lock2,
       }));
     if (sure) lock.mutate(!locked);
   };
@@ -109,17 +112,17 @@ function Actions({ person }: { person: Profile }) {
         loading={lock.isPending}
         onClick={() => void press()}
       >
-        {locked ? 'Unlock' : 'Lock'}
+        {locked ? texts.unlock : texts.lock2}
       </GuardedButton>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>
         <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label="More">
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
             <IconDots {...icon} />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           <GuardedItem permission="user:write" icon={<IconTrash {...icon} />} danger onClick={() => setDeleting(true)}>
-            Delete…
+            {texts.deleteWord}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
@@ -137,7 +140,7 @@ function Actions({ person }: { person: Profile }) {
         refresh={[[org, 'users']]}
         onDeleted={() => void navigate(to.people(org))}
       >
-        What was sent stays in the history, without the name.
+        {texts.sentMessagesStayInTheHistory}
       </Deletion>
     </>
   );

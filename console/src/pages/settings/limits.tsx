@@ -4,28 +4,28 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take, takeTagged } from '../../api.ts';
 import type { Limits as OrganizationLimits } from '../../api-types.ts';
-import { useAction } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { FormButtons, FormFailure, fieldErrors } from '../../components/form.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useOrg } from '../../places.ts';
 import { useSession } from '../../session.tsx';
+import { texts } from '../../texts/settings.ts';
 
 const names = ['triggers_per_second', 'deliveries_per_trigger', 'users', 'stored_messages'] as const;
 type Name = (typeof names)[number];
 
 const labels: Record<Name, string> = {
-  triggers_per_second: 'Triggers a second',
-  deliveries_per_trigger: 'Deliveries of one trigger',
-  users: 'People',
-  stored_messages: 'Stored messages',
+  triggers_per_second: texts.triggersPerSecond,
+  deliveries_per_trigger: texts.deliveriesPerTrigger,
+  users: texts.people,
+  stored_messages: texts.storedMessages,
 };
 
 const meanings: Record<Name, string> = {
-  triggers_per_second: 'For each API process. Beyond that, triggers are told to wait.',
-  deliveries_per_trigger: 'Beyond that, nothing more is sent, and the occurrence says so.',
-  users: 'Nobody can add more.',
-  stored_messages: 'At the limit, triggers are refused until older messages are deleted.',
+  triggers_per_second: texts.perApiProcessTriggersOverThe,
+  deliveries_per_trigger: texts.deliveriesOverTheLimitAreNot,
+  users: texts.noMorePeopleCanBeAdded,
+  stored_messages: texts.atTheLimitTriggersAreRefused,
 };
 
 export function Limits() {
@@ -52,11 +52,11 @@ export function Limits() {
       </SimpleGrid>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          {admin ? 'You can change these as an admin of this installation.' : 'Set by whoever runs this installation.'}
+          {admin ? texts.youCanChangeTheseAsAn : texts.setByTheAdministratorOfThis}
         </Text>
         {admin && (
           <Button variant="default" onClick={() => setEditing(true)}>
-            Change limits
+            {texts.editLimits}
           </Button>
         )}
       </Group>
@@ -67,7 +67,7 @@ export function Limits() {
 function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
   const limit = limits[name];
   const used = name === 'users' || name === 'stored_messages' ? limits.used[name] : undefined;
-  const most = limit === null ? 'No limit' : count(limit);
+  const most = limit === null ? texts.noLimit : count(limit);
   const share = used === undefined || limit === null ? undefined : Math.min(100, (100 * used) / limit);
   return (
     <div>
@@ -75,14 +75,14 @@ function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
         {labels[name]}
       </Text>
       <Text size="sm" className="numbers">
-        {used === undefined ? most : limit === null ? `${count(used)}, no limit` : `${count(used)} of ${most}`}
+        {used === undefined ? most : limit === null ? texts.noLimit2(count(used)) : texts.ofWord(count(used), most)}
       </Text>
       {share !== undefined && (
         <Progress.Root size="sm" mt={4}>
           <Progress.Section
             value={share}
             color={share >= 100 ? 'red' : share >= 80 ? 'yellow' : undefined}
-            aria-label={`${labels[name]}, percent of the limit`}
+            aria-label={texts.percentageOfTheLimit(labels[name])}
           />
         </Progress.Root>
       )}
@@ -98,56 +98,35 @@ interface FormProps {
 
 function LimitsForm({ limits, etag, onClose }: FormProps) {
   const org = useOrg();
-  const [values, setValues] = useState<Record<Name, number | null>>(() => ({ ...limits }));
-  const save = useAction({
-    run: () =>
+  const editing = useApiForm({
+    initialValues: Object.fromEntries(names.map(name => [name, limits[name] ?? ''])) as Record<Name, number | string>,
+    run: values =>
       take(
         api.PATCH('/api/o/{org}/limits/', {
           params: { path: { org } },
-          body: Object.fromEntries(names.map(name => [name, values[name]])),
+          body: Object.fromEntries(names.map(name => [name, values[name] === '' ? null : Number(values[name])])),
           headers: etag ? { 'if-match': etag } : {},
         }),
       ),
-    done: 'Saved.',
+    done: texts.saved,
     onDone: onClose,
-    quiet: true,
   });
-  const errors = fieldErrors(save.error);
   return (
-    <form
-      noValidate
-      onSubmit={event => {
-        event.preventDefault();
-        save.mutate(undefined);
-      }}
-    >
-      <Stack gap="sm">
-        {names.map(name => (
-          <NumberInput
-            key={name}
-            label={labels[name]}
-            description={meanings[name]}
-            placeholder="No limit"
-            thousandSeparator=","
-            min={1}
-            allowDecimal={false}
-            clampBehavior="none"
-            value={values[name] ?? ''}
-            error={errors[name]}
-            onChange={value => setValues({ ...values, [name]: value === '' ? null : Number(value) })}
-            maw={320}
-          />
-        ))}
-        <FormFailure error={save.error} shown={[...names]} reload={onClose} />
-      </Stack>
-      <FormButtons>
-        <Button variant="default" onClick={onClose}>
-          Cancel
-        </Button>
-        <Button type="submit" loading={save.isPending}>
-          Save limits
-        </Button>
-      </FormButtons>
-    </form>
+    <ApiForm of={editing} submit={texts.saveLimits} cancel={onClose} reload={onClose}>
+      {names.map(name => (
+        <NumberInput
+          key={name}
+          label={labels[name]}
+          description={meanings[name]}
+          placeholder={texts.noLimit}
+          thousandSeparator=","
+          min={1}
+          allowDecimal={false}
+          clampBehavior="none"
+          maw={320}
+          {...editing.form.getInputProps(name)}
+        />
+      ))}
+    </ApiForm>
   );
 }

@@ -1,0 +1,21 @@
+/** A dialog that can be opened by an address, as the palette does: `?new`. */
+import { useCallback } from 'react';
+import { useSearchParams } from 'react-router';
+
+export function useDialogParam(name = 'new'): [isOpen: boolean, setOpen: (open: boolean) => void] {
+  const [params, setParams] = useSearchParams();
+  const setOpen = useCallback(
+    (open: boolean) =>
+      setParams(
+        before => {
+          const after = new URLSearchParams(before);
+          if (open) after.set(name, '');
+          else after.delete(name);
+          return after;
+        },
+        { replace: true, preventScrollReset: true },
+      ),
+    [name, setParams],
+  );
+  return [params.has(name), setOpen];
+}

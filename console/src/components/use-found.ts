@@ -1,0 +1,68 @@
+/** What the palette searches in. What is few is read once; people and occurrences are many and asked for. */
+import { useDebouncedValue } from '@mantine/hooks';
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../api.ts';
+import { useLayouts } from '../layouts/use-layouts.ts';
+import { useOrg, useProject } from '../places.ts';
+import { useCan } from '../session.tsx';
+import { useProjects } from './switchers.tsx';
+import { useEvents } from './use-events.ts';
+
+const searchDelayMs = 180;
+const asked = 6;
+/** Lists of more projects are found by their pages. */
+const projectsLookedInto = 20;
+
+export function useFound(query: string) {
+  const org = useOrg();
+  const can = useCan();
+  const [project] = useProject();
+  const [search] = useDebouncedValue(query, searchDelayMs);
+  // Identifiers begin with a time and so with a digit; names do not.
+  const isIdentifier = /^[0-9][0-9a-f-]{3,35}$/i.test(search);
+  const isName = search.length > 1 && !isIdentifier;
+  const projects = useProjects();
+  const configured = useEvents();
+  const layouts = useLayouts(org, project);
+  const slugs = (projects.data ?? []).slice(0, projectsLookedInto).map(({ slug }) => slug);
+  const lists = useQuery({
+    queryKey: [org, 'lists', 'palette', slugs],
+    enabled: can('distributionlist:read'),
+    staleTime: 60_000,
+    queryFn: async ({ signal }) => {
+      const found = slugs.map(async prj => {
+        const rows = await take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal }));
+        return rows.map(list => ({ ...list, prj }));
+      });
+      return (await Promise.all(found)).flat();
+    },
+  });
+  const keys = useQuery({
+    queryKey: [org, 'keys'],
+    enabled: can('key:read'),
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params: { path: { org } }, signal })),
+  });
+  const users = useQuery({
+    queryKey: [org, 'palette-users', search],
+    enabled: isName && can('user:read'),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search, limit: asked } }, signal })),
+  });
+  const occurrences = useQuery({
+    queryKey: [org, 'palette-occurrences', search],
+    enabled: isIdentifier && can('occurrence:read'),
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/o/{org}/occurrence/', { params: { path: { org }, query: { search, limit: asked } }, signal })),
+  });
+  return {
+    projects: projects.data ?? [],
+    events: configured.data?.events ?? [],
+    channels: configured.data?.channels ?? [],
+    layouts: layouts.data ?? [],
+    lists: lists.data ?? [],
+    keys: keys.data ?? [],
+    users: isName ? (users.data ?? []) : [],
+    occurrences: isIdentifier ? (occurrences.data ?? []) : [],
+    searching: users.isFetching || occurrences.isFetching || search !== query,
+  };
+}

@@ -1,0 +1,173 @@
+/** The page of something that is written and looked at: the forms on one side, what they make of it on the other. */
+import { ActionIcon, Badge, Button, Menu, Stack, Tooltip } from '@mantine/core';
+import { useHotkeys } from '@mantine/hooks';
+import { IconDots, IconHistory, IconTrash } from '@tabler/icons-react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useNavigate } from 'react-router';
+import type { Deleted } from '../api-types.ts';
+import { GuardedButton } from '../components/actions.tsx';
+import { Conflict } from '../components/conflict.tsx';
+import { Deletion } from '../components/deletion.tsx';
+import { GuardedItem } from '../components/guarded.tsx';
+import { Page } from '../components/page.tsx';
+import { texts } from '../texts/designer.ts';
+
+interface EditorPageProps {
+  /** What it is, as in a sentence. */
+  noun: string;
+  /** Undefined while it is new. */
+  name: string | undefined;
+  documentTitle?: string;
+  description?: string;
+  parents: { label: string; to: string }[];
+  badges?: ReactNode;
+  drafting: {
+    isDirty: boolean;
+    isSaving: boolean;
+    hasConflict: boolean;
+    save: (options?: { overwrite?: boolean }) => Promise<number | undefined>;
+    reload: () => Promise<void>;
+    discard: () => void;
+    keepEditing: () => void;
+  };
+  /** What saving and deleting need. */
+  permission: string;
+  /** Whether it can be saved as it is. */
+  isComplete: boolean;
+  /** What else can be done with it, once it is stored. */
+  actions?: ReactNode;
+  showHistory: () => void;
+  /** The page of what was just created. */
+  pageOf: (id: number) => string;
+  /** Where to go once it is deleted. */
+  parentPage: string;
+  remove: (options: { dryRun: boolean }) => Promise<Deleted>;
+  removeNote?: string;
+  organization: string;
+  preview: ReactNode;
+  children: ReactNode;
+}
+
+const icon = { size: 14, stroke: 1.6 };
+
+export function EditorPage(props: EditorPageProps) {
+  const { noun, name, drafting, permission, isComplete, organization } = props;
+  const { isDirty, isSaving } = drafting;
+  const isStored = name !== undefined;
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const [next, setNext] = useState<{ path: string; replace: boolean }>();
+  const save = async (overwrite = false) => {
+    const id = await drafting.save({ overwrite });
+    if (id !== undefined && !isStored) setNext({ path: props.pageOf(id), replace: true });
+  };
+  useHotkeys([['mod+S', () => void save()]], []);
+  // After the draft has settled: what leaves with the page is what the tab would keep.
+  useEffect(() => {
+    if (next) void navigate(next.path, { replace: next.replace });
+  }, [next, navigate]);
+
+  return (
+    <Page
+      wide
+      title={name ?? texts.newWord(noun)}
+      documentTitle={props.documentTitle}
+      description={props.description}
+      parents={props.parents}
+      aside={
+        <>
+          {isDirty && isStored && (
+            <Badge variant="default" tt="none">
+              {texts.unsavedChanges}
+            </Badge>
+          )}
+          {props.badges}
+        </>
+      }
+      actions={
+        <>
+          {isStored && (
+            <>
+              {props.actions}
+              <GuardedButton
+                permission="template:read"
+                variant="default"
+                leftSection={<IconHistory {...icon} />}
+                onClick={props.showHistory}
+              >
+                {texts.history}
+              </GuardedButton>
+            </>
+          )}
+          {isDirty && (
+            <Button variant="subtle" color="gray" onClick={drafting.discard}>
+              {texts.discard}
+            </Button>
+          )}
+          <GuardedButton
+            permission={permission}
+            loading={isSaving}
+            disabled={(isStored && !isDirty) || !isComplete}
+            onClick={() => void save()}
+          >
+            {isStored ? texts.save : texts.create}
+          </GuardedButton>
+          {isStored && (
+            <Menu position="bottom-end" shadow="md" keepMounted={false}>
+              <Menu.Target>
+                <Tooltip label={texts.more}>
+                  <ActionIcon variant="subtle" color="gray" aria-label={texts.moreActionsForThis(noun)}>
+                    <IconDots size={17} stroke={1.6} />
+                  </ActionIcon>
+                </Tooltip>
+              </Menu.Target>
+              <Menu.Dropdown>
+                <GuardedItem
+                  permission={permission}
+                  danger
+                  icon={<IconTrash {...icon} />}
+                  onClick={() => setDeleting(true)}
+                >
+                  {texts.deleteWord(noun)}
+                </GuardedItem>
+              </Menu.Dropdown>
+            </Menu>
+          )}
+        </>
+      }
+    >
+      <div className="designer">
+        <Stack gap="md" miw={0}>
+          {props.children}
+        </Stack>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by itself, so the keyboard must reach it */}
+        <section className="beside" aria-label={texts.previewPane} tabIndex={0}>
+          {props.preview}
+        </section>
+      </div>
+      <Conflict
+        noun={noun}
+        opened={drafting.hasConflict}
+        close={drafting.keepEditing}
+        reload={() => void drafting.reload()}
+        overwrite={() => void save(true)}
+      />
+      {isStored && (
+        <Deletion
+          opened={isDeleting}
+          onClose={() => setDeleting(false)}
+          what={texts.the(noun, name)}
+          run={props.remove}
+          refresh={[[organization]]}
+          onDeleted={() => {
+            drafting.discard();
+            setNext({ path: props.parentPage, replace: false });
+          }}
+          leaves
+        >
+          {props.removeNote}
+        </Deletion>
+      )}
+    </Page>
+  );
+}

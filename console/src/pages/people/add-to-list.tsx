@@ -1,0 +1,55 @@
+/** Puts one person on one of the lists that there are. */
+import { Select, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../../api.ts';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { useProjects } from '../../components/switchers.tsx';
+import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
+import { listKey } from '../lists/list-key.ts';
+import { personKey } from './person-key.ts';
+
+export function AddToList({ username, email, close }: { username: string; email: string; close: () => void }) {
+  const org = useOrg();
+  const { data: projects = [] } = useProjects();
+  const lists = useQuery({
+    queryKey: [org, 'lists', 'all', projects.map(({ slug }) => slug)],
+    queryFn: async ({ signal }) =>
+      Promise.all(
+        projects.map(async ({ slug: prj, name }) => {
+          const rows = await take(api.GET('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, signal }));
+          return { group: name, items: rows.map(list => ({ value: `${prj}/${list.id}`, label: list.name })) };
+        }),
+      ),
+  });
+  const adding = useApiForm({
+    initialValues: { list: '' },
+    validate: ({ list }): Record<string, string> => (list ? {} : { list: texts.chooseAList }),
+    run: ({ list }) => {
+      const [prj = '', pk] = list.split('/');
+      const path = { org, prj, pk: Number(pk) };
+      return take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path }, body: [email] }));
+    },
+    done: ({ added }) => (added > 0 ? texts.addedToTheList(email) : texts.wasAlreadyOnTheList(email)),
+    refresh: [personKey(org, username), listKey(org, '', 0).slice(0, 2)],
+    onDone: close,
+  });
+  const groups = (lists.data ?? []).filter(({ items }) => items.length > 0);
+  return (
+    <FormModal of={adding} title={texts.addToAList(email)} submit={texts.addToList} close={close}>
+      <Select
+        label={texts.list}
+        data={groups}
+        searchable
+        nothingFoundMessage={texts.noMatches}
+        data-autofocus
+        {...adding.form.getInputProps('list')}
+      />
+      {lists.data && groups.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {texts.thereAreNoListsYet}
+        </Text>
+      )}
+    </FormModal>
+  );
+}

@@ -1,0 +1,2 @@
+/** What is put into a text. */
+export type Part = string | number | null | undefined;

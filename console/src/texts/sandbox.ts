@@ -1,0 +1,26 @@
+/** Texts of the console: sandbox. */
+
+export const texts = {
+  sandboxMailbox: 'Sandbox mailbox',
+  messagesFromChannelsWithTheSandbox:
+    'Messages from channels with the sandbox provider. They are shown here instead of being sent.',
+  noMessagesYet: 'No messages yet',
+  createAChannelWithThe: 'Create a channel with the',
+  providerAndTriggerAnEventThat:
+    'provider and trigger an event that uses it. The message appears here and is not sent.',
+  message: 'Message',
+  allMessages: 'All messages',
+  messages: 'Messages',
+  loadMore: 'Load more',
+  deletedUser: 'Deleted user',
+  to: 'To',
+  channel: 'Channel',
+  deletedChannel: 'Deleted channel',
+  event: 'Event',
+  deletedEvent: 'Deleted event',
+  occurrence: 'Occurrence',
+  received: 'Received',
+  messageNotLoaded: 'Message not loaded',
+  chooseAMessage: 'Choose a message',
+  loadMoreMessagesToFindIt: 'Load more messages to find it, or open its occurrence.',
+};

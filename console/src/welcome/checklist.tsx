@@ -1,0 +1,188 @@
+/** The way from an empty organization to a first message: what is done has a tick, what comes next a button. */
+import { Box, Group, Progress, Stack, Text, ThemeIcon, Title } from '@mantine/core';
+import { IconCheck } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate } from 'react-router';
+import { api, take } from '../api.ts';
+import { GuardedButton } from '../components/actions.tsx';
+import { useEvents } from '../components/use-events.ts';
+import { findSample } from '../events/samples.ts';
+import { NewKey } from '../pages/keys/new-key.tsx';
+import { NewPerson } from '../pages/people/new-person.tsx';
+import { to, useOrg } from '../places.ts';
+import { useCan, useSession } from '../session.tsx';
+import { texts } from '../texts/overview.ts';
+import { StartEvent } from './start-event.tsx';
+
+interface Step {
+  name: string;
+  hint: string;
+  action: string;
+  permission: string;
+  isDone: boolean;
+  run: () => void;
+}
+
+export function Checklist() {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const { account } = useSession();
+  const [dialog, setDialog] = useState<'event' | 'person' | 'key'>();
+  const close = () => setDialog(undefined);
+  const { done, event, place } = useProgress();
+  const [firstName = '', ...lastNames] = account.name.split(' ');
+  const steps: Step[] = [
+    {
+      name: texts.addAChannel,
+      hint: texts.connectAMailServerOrUse,
+      action: texts.addChannel,
+      permission: 'channel:write',
+      isDone: done.channel,
+      run: () => void navigate(`${to.newChannel(org)}?type=email&use=smtp&welcome`),
+    },
+    {
+      name: texts.createAnEvent,
+      hint: texts.whatYourApplicationTellsBelfryAbout,
+      action: texts.createEvent,
+      permission: 'event:write',
+      isDone: done.event,
+      run: () => setDialog('event'),
+    },
+    {
+      name: texts.writeTheMessage,
+      hint: texts.chooseRecipientsAndChannelsAndSee,
+      action: texts.writeMessage,
+      permission: 'notification:write',
+      isDone: done.message,
+      run: () => {
+        if (!event) return;
+        const sample = findSample(event.slug)?.key ?? '';
+        void navigate(`${to.notification(org, event.prj, event.app, event.slug, 'new')}?sample=${sample}&welcome`);
+      },
+    },
+    {
+      name: texts.addPeople,
+      hint: texts.startWithYourselfImportOthersFrom,
+      action: texts.addPerson,
+      permission: 'user:write',
+      isDone: done.people,
+      run: () => setDialog('person'),
+    },
+    {
+      name: texts.createAnApiKey,
+      hint: texts.yourApplicationUsesItToTrigger,
+      action: texts.createKey,
+      permission: 'key:write',
+      isDone: done.key,
+      run: () => setDialog('key'),
+    },
+    {
+      name: texts.triggerTheEvent,
+      hint: texts.fromHereOrWithAFew,
+      action: texts.tryIt,
+      permission: 'event:trigger',
+      isDone: false,
+      run: () => event && void navigate(to.event(org, event.prj, event.app, event.slug)),
+    },
+  ];
+  const count = steps.filter(({ isDone }) => isDone).length;
+  const next = steps.findIndex(({ isDone }) => !isDone);
+  return (
+    <Box component="section" className="card" p="md" maw={760} aria-label={texts.gettingStarted}>
+      <Group justify="space-between" mb="xs">
+        <Title order={2}>{texts.sendYourFirstMessage}</Title>
+        <Text size="sm" c="dimmed" className="numbers" role="status">
+          {texts.ofDone(count, steps.length)}
+        </Text>
+      </Group>
+      <Progress value={(100 * count) / steps.length} size="sm" mb="md" aria-label={texts.progress} />
+      <Stack component="ol" gap={0} className="checklist">
+        {steps.map((step, i) => (
+          <li key={step.name} data-done={step.isDone || undefined}>
+            <ThemeIcon variant={step.isDone ? 'filled' : 'default'} color="teal.8" size={24} radius="xl" aria-hidden>
+              {step.isDone ? <IconCheck size={14} stroke={2.4} /> : <span className="numbers">{i + 1}</span>}
+            </ThemeIcon>
+            <Box flex={1} miw={0}>
+              <Text size="sm" fw={600}>
+                {step.name}
+                {step.isDone && <span className="hidden-text"> {texts.done}</span>}
+              </Text>
+              <Text size="sm" c="dimmed">
+                {step.hint}
+              </Text>
+            </Box>
+            {!step.isDone && (
+              <GuardedButton
+                permission={step.permission}
+                variant={i === next ? 'filled' : 'default'}
+                disabled={!event && i > 1 && i !== 3 && i !== 4}
+                onClick={step.run}
+              >
+                {step.action}
+              </GuardedButton>
+            )}
+          </li>
+        ))}
+      </Stack>
+      {dialog === 'event' && <StartEvent org={org} place={place} close={close} />}
+      {dialog === 'person' && (
+        <NewPerson
+          close={close}
+          onCreated={close}
+          start={{ email: account.email, first_name: firstName, last_name: lastNames.join(' ') }}
+        />
+      )}
+      {dialog === 'key' && <NewKey close={close} name={texts.myApplication} />}
+    </Box>
+  );
+}
+
+/** What there is already. Who may not see something is not asked to make it. */
+function useProgress() {
+  const org = useOrg();
+  const can = useCan();
+  const params = { path: { org } };
+  const first = { ...params, query: { limit: 1 } };
+  const { data: known } = useEvents();
+  const event = known?.events[0];
+  const channels = useQuery({
+    queryKey: [org, 'channels', 'any'],
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/channel/', { params, signal })),
+    enabled: can('channel:read'),
+  });
+  const details = useQuery({
+    queryKey: [org, 'welcome-notifications', event?.path],
+    enabled: event !== undefined && can('notification:read'),
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
+          params: { path: { org, prj: event!.prj, app: event!.app, evt: event!.slug } },
+          signal,
+        }),
+      ),
+  });
+  const people = useQuery({
+    queryKey: [org, 'users', 'any'],
+    enabled: can('user:read'),
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/u/', { params: first, signal })),
+  });
+  const keys = useQuery({
+    queryKey: [org, 'keys', 'any'],
+    enabled: can('key:read'),
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params, signal })),
+  });
+  const isThere = (rows: unknown[] | undefined) => (rows?.length ?? 0) > 0;
+  const project = known?.projects[0];
+  return {
+    event,
+    place: project && { prj: project.slug, app: project.applications[0] },
+    done: {
+      channel: isThere(channels.data),
+      event: event !== undefined,
+      message: isThere(details.data),
+      people: isThere(people.data),
+      key: isThere(keys.data),
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** For admins of the installation: whoever creates an organization is its owner. */
+import { TextInput } from '@mantine/core';
+import { useNavigate } from 'react-router';
+import { api, take } from '../api.ts';
+import { FormModal, useApiForm } from '../components/api-form.tsx';
+import { slugFrom } from '../components/form.tsx';
+import { to } from '../places.ts';
+import { sessionQuery } from '../session.tsx';
+import { texts } from '../texts/overview.ts';
+
+export function NewOrganization({ close }: { close: () => void }) {
+  const navigate = useNavigate();
+  const creating = useApiForm({
+    initialValues: { name: '', slug: '' },
+    run: ({ name, slug }) => take(api.POST('/api/o/', { body: { name, slug: slug || slugFrom(name) } })),
+    done: ({ name }) => texts.createdTheOrganization(name),
+    refresh: [sessionQuery.queryKey],
+    onDone: ({ slug }) => {
+      close();
+      void navigate(to.overview(slug));
+    },
+  });
+  const { form } = creating;
+  return (
+    <FormModal
+      of={creating}
+      title={texts.newOrganization}
+      submit={texts.createOrganization}
+      isDisabled={form.values.name.trim() === ''}
+      close={close}
+    >
+      <TextInput
+        label={texts.name}
+        description={texts.aCompanyOrATenantOrganizations}
+        placeholder={texts.acme}
+        maxLength={255}
+        data-autofocus
+        {...form.getInputProps('name')}
+      />
+      <TextInput
+        label={texts.slug}
+        description={texts.partOfEveryUrlCannotBe}
+        maxLength={100}
+        classNames={{ input: 'mono' }}
+        placeholder="acme"
+        {...form.getInputProps('slug')}
+        value={form.values.slug || slugFrom(form.values.name)}
+      />
+    </FormModal>
+  );
+}
