@@ -196,7 +196,7 @@ function toArrays(settlements: Settlement[]): unknown[] {
     plain(one => one.user_version),
     plain(one => one.event_id),
     plain(one => one.since && `"${one.since.toISOString()}"`),
-    plain(one => one.attempt && one.attempt.ms),
+    plain(one => one.attempt?.ms ?? null),
     plain(one => one.attempt && `"${one.attempt.began_at.toISOString()}"`),
   ];
 }
@@ -266,7 +266,7 @@ async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
   const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, wording, names];
-  const took = plainArray(run.map(one => one.attempt && one.attempt.ms));
+  const took = plainArray(run.map(one => one.attempt?.ms ?? null));
   const values = [...same, ids[0], ids.at(-1), event_id, since, took];
   const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
   return rows[0]!.settled;
