@@ -20,10 +20,16 @@ export function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name))), ...env };
 }
 
+/** What is undone when this process ends, however it does. */
+const leftovers: (() => void)[] = [];
+process.on('exit', () => {
+  for (const undo of leftovers) undo();
+});
+
 /** Goes away when this process ends. */
 export function temporaryFolder(name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `belfry-${name}-`));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  leftovers.push(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
 
@@ -61,7 +67,7 @@ export async function startServer(words: string[], cwd: string, env: Record<stri
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text));
   const ended = new Promise<number | null>(resolve => child.on('close', resolve));
-  process.on('exit', () => child.kill('SIGKILL'));
+  leftovers.push(() => child.kill('SIGKILL'));
   const address = await eventually('the server to listen', () => {
     if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${output}`);
     return /listens on (http:\/\/\S+?)["\s]/.exec(output)?.[1];

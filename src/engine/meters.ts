@@ -5,14 +5,14 @@
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type pg from 'pg';
-import { Counter, Gauge, Histogram, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import { Gauge, Registry } from 'prom-client';
 import { priorities } from '../core/trigger.ts';
 import type { Delivery, Settlement } from '../db/deliveries.ts';
 import type { OccurrenceFacts } from '../db/occurrences.ts';
 import type { Outcome } from '../providers/sending.ts';
 import type { PlannedChannel } from '../services/plans.ts';
+import { Distribution, type MetricValues, Tally } from './tallies.ts';
 
-export type MetricValues = MetricObjectWithValues<MetricValue<string>>[];
 /** `open`: nothing is sent to it; `half_open`: its rest is over, and one message tries. */
 export type CircuitState = 'closed' | 'open' | 'half_open';
 export interface Circuit {
@@ -38,37 +38,35 @@ export class Meters {
   readonly #registry = new Registry();
   /** Of the channels that messages went to, by id. */
   readonly #types = new Map<number, string>();
-  readonly #outcomes = this.#counter('belfry_deliveries_total', 'Deliveries by their outcome.', [
+  readonly #outcomes = new Tally('belfry_deliveries_total', 'Deliveries by their outcome.', [
     'status',
     'type',
     'provider',
   ]);
-  readonly #attempts = this.#counter('belfry_attempts_total', 'Calls of providers by what came of them.', [
+  readonly #attempts = new Tally('belfry_attempts_total', 'Calls of providers by what came of them.', [
     'type',
     'provider',
     'result',
   ]);
-  readonly #retries = this.#counter('belfry_retries_total', 'Deliveries that were put off to be tried again.', [
+  readonly #retries = new Tally('belfry_retries_total', 'Deliveries that were put off to be tried again.', [
     'type',
     'provider',
   ]);
-  readonly #firstAttempt = this.#histogram(
+  readonly #firstAttempt = new Distribution(
     'belfry_time_to_first_attempt_seconds',
     'Time from when a trigger was due to the end of the first attempt.',
     'class',
     seconds,
   );
-  readonly #outcomeTime = this.#histogram(
+  readonly #outcomeTime = new Distribution(
     'belfry_time_to_outcome_seconds',
     'Time from when a trigger was due to the outcome of a delivery.',
     'class',
     seconds,
   );
-  readonly #batches = this.#histogram('belfry_batch_size', 'Rows that were handled together.', 'operation', sizes);
-  readonly #occurrences = this.#counter('belfry_expanded_pages_total', 'Pages of recipients that were decided.', [
-    'class',
-  ]);
-  readonly #expanded = this.#counter('belfry_expanded_deliveries_total', 'Deliveries that were decided.', ['class']);
+  readonly #batches = new Distribution('belfry_batch_size', 'Rows that were handled together.', 'operation', sizes);
+  readonly #pages = new Tally('belfry_expanded_pages_total', 'Pages of recipients that were decided.', ['class']);
+  readonly #expanded = new Tally('belfry_expanded_deliveries_total', 'Deliveries that were decided.', ['class']);
 
   constructor({ inFlight, circuits, pools }: Gauges) {
     this.#gauge('belfry_in_flight', 'Deliveries that this worker is sending.', ['class'], gauge => {
@@ -105,8 +103,18 @@ export class Meters {
     });
   }
 
-  read(): Promise<MetricValues> {
-    return this.#registry.getMetricsAsJSON();
+  async read(): Promise<MetricValues> {
+    const counted = [
+      this.#outcomes,
+      this.#attempts,
+      this.#retries,
+      this.#firstAttempt,
+      this.#outcomeTime,
+      this.#batches,
+      this.#pages,
+      this.#expanded,
+    ];
+    return [...(await this.#registry.getMetricsAsJSON()), ...counted.map(one => one.toMetric())];
   }
 
   /** A message is about to go by it. */
@@ -116,43 +124,35 @@ export class Meters {
 
   attempted(type: string, provider: string, outcome: Outcome): void {
     const result = outcome.ok ? 'sent' : outcome.unknown ? 'unknown' : outcome.retry ? 'retry' : 'refused';
-    this.#attempts.inc({ type, provider, result });
+    this.#attempts.add(1, type, provider, result);
   }
 
   settled(delivery: Delivery, settlement: Settlement, occurrence: OccurrenceFacts | undefined): void {
-    const { status, provider, tried, attempts } = settlement;
+    const { status, tried, attempts } = settlement;
+    const provider = settlement.provider ?? 'none';
     const type = this.#types.get(delivery.channel_id) ?? 'none';
-    const labels = { type, provider: provider ?? 'none' };
-    const cls = { class: priorities[delivery.priority]! };
+    const name = priorities[delivery.priority]!;
     const elapsed = occurrence ? Math.max(0, Date.now() - occurrence.due_at.getTime()) / 1_000 : undefined;
-    if (tried && attempts === 1 && elapsed !== undefined) this.#firstAttempt.observe(cls, elapsed);
-    if (status === 'retrying' && tried) this.#retries.inc(labels);
+    if (tried && attempts === 1 && elapsed !== undefined) this.#firstAttempt.observe(name, elapsed);
+    if (status === 'retrying' && tried) this.#retries.add(1, type, provider);
     if (unsettled.has(status)) return;
-    this.#outcomes.inc({ status, ...labels });
-    if (elapsed !== undefined) this.#outcomeTime.observe(cls, elapsed);
+    this.#outcomes.add(1, status, type, provider);
+    if (elapsed !== undefined) this.#outcomeTime.observe(name, elapsed);
   }
 
   expanded(pages: readonly { priority: number; deliveries: readonly { status: string; type: string }[] }[]): void {
     for (const { priority, deliveries } of pages) {
-      const cls = { class: priorities[priority]! };
-      this.#occurrences.inc(cls);
-      this.#expanded.inc(cls, deliveries.length);
+      const name = priorities[priority]!;
+      this.#pages.add(1, name);
+      this.#expanded.add(deliveries.length, name);
       for (const { status, type } of deliveries) {
-        if (status === 'suppressed') this.#outcomes.inc({ status, type, provider: 'none' });
+        if (status === 'suppressed') this.#outcomes.add(1, status, type, 'none');
       }
     }
   }
 
   batch(operation: 'claim' | 'expand' | 'settle', size: number): void {
-    if (size > 0) this.#batches.observe({ operation }, size);
-  }
-
-  #counter(name: string, help: string, labelNames: string[]): Counter {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] });
-  }
-
-  #histogram(name: string, help: string, label: string, buckets: number[]): Histogram {
-    return new Histogram({ name, help, labelNames: [label], buckets, registers: [this.#registry] });
+    if (size > 0) this.#batches.observe(operation, size);
   }
 
   #gauge(name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void): void {

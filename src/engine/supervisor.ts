@@ -13,7 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { KeySource } from '../lib/keyring.ts';
-import type { MetricValues } from './meters.ts';
+import type { MetricValues } from './tallies.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {
