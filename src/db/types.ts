@@ -377,6 +377,8 @@ export interface Organizations {
   max_key_lifetime_days: number | null;
   brand_color: string | null;
   logo_url: string | null;
+  timezone: string | null;
+  quiet_hours: NullableJson;
 }
 
 export interface Passkeys {
@@ -491,6 +493,7 @@ export interface UserHistory {
   locale: string | null;
   custom_fields: JsonColumn;
   replaced_at: Generated<Date>;
+  timezone: string | null;
 }
 
 export interface Users {
@@ -510,6 +513,8 @@ export interface Users {
   last_key: Generated<string>;
   choices: NullableJson;
   link_generation: Generated<number>;
+  timezone: string | null;
+  quiet_hours: NullableJson;
 }
 
 export interface Wordings {

@@ -1,5 +1,6 @@
 /** Organizations themselves, and reading what they are made of. */
 import { AppError } from '../core/errors.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import { getOrganization as findOrganization, setTwoFactorRequired } from '../db/organizations.ts';
 import type { Place, Slugs } from '../db/places.ts';
 import type { Db } from '../db/pool.ts';
@@ -37,6 +38,8 @@ export interface OrganizationSettings {
   max_key_lifetime_days: number | null;
   brand_color: string | null;
   logo_url: string | null;
+  timezone: string | null;
+  quiet_hours: QuietHours | null;
   two_factor_required: boolean;
   created_at: string;
 }
@@ -94,7 +97,7 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
   const row = await findOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
   const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
-  const { brand_color, logo_url } = row;
+  const { brand_color, logo_url, timezone, quiet_hours } = row;
   return {
     slug,
     name,
@@ -102,6 +105,8 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
     max_key_lifetime_days,
     brand_color,
     logo_url,
+    timezone,
+    quiet_hours,
     two_factor_required,
     created_at: created_at.toISOString(),
   };
