@@ -18,6 +18,8 @@ CREATE TABLE organizations (
   max_key_lifetime_days integer,
   brand_color text,
   logo_url text,
+  timezone text,
+  quiet_hours jsonb,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
@@ -110,6 +112,8 @@ CREATE TABLE users (
   last_key text COLLATE "C" NOT NULL DEFAULT '',
   choices jsonb,
   link_generation integer NOT NULL DEFAULT 0,
+  timezone text,
+  quiet_hours jsonb,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -376,6 +380,7 @@ CREATE TABLE user_history (
   locale text,
   custom_fields jsonb NOT NULL,
   replaced_at timestamptz NOT NULL DEFAULT now(),
+  timezone text,
   CONSTRAINT user_history_pkey PRIMARY KEY (organization_id, user_id, version),
   CONSTRAINT user_history_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
@@ -742,10 +747,10 @@ CREATE OR REPLACE FUNCTION keep_user()
 AS $function$
 begin
   insert into user_history (
-    organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields)
+    organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields, timezone)
   values (
     old.organization_id, old.id, old.version, old.username, old.email, old.first_name, old.last_name, old.locked,
-    old.locale, old.custom_fields);
+    old.locale, old.custom_fields, old.timezone);
   new.version := old.version + 1;
   return new;
 end $function$;
@@ -761,7 +766,7 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER keep_user BEFORE UPDATE ON users
-  FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields) EXECUTE FUNCTION keep_user();
+  FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION keep_user();
 CREATE TRIGGER count_added AFTER INSERT ON members REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS removed NEW TABLE AS added

@@ -29,7 +29,7 @@ async function nextPage(tenant: Tenant, cursor: Cursor | null): Promise<Page> {
   const [event] = await tenant.sql<{ id: number }>('select id::int from events where organization_id = $1', tenant.id);
   const plan = (await deps.plans.findEvent(tenant.id, event!.id))!;
   const recipients = new RecipientReader(deps);
-  const question = { context: {}, options: {}, cursor, limit: 2 };
+  const question = { context: {}, options: {}, cursor, limit: 2, now: Date.now() };
   const page = await decidePage({ plans: deps.plans, recipients }, plan, question);
   return { told: page.decisions.map(one => `${one.notification.name} ${one.person.email}`), cursor: page.cursor };
 }

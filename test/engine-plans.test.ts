@@ -278,7 +278,16 @@ function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence):
 
 function toUser(user_id: number): NewDelivery {
   const ids = { notification_id: 1, version: 1, channel_id: channel, user_id };
-  return { ...ids, address: null, status: 'sending', reason: null, detail: null, priority: 1, user_version: 1 };
+  return {
+    ...ids,
+    address: null,
+    status: 'sending',
+    reason: null,
+    detail: null,
+    due_at: null,
+    priority: 1,
+    user_version: 1,
+  };
 }
 
 function suppressed(user_id: number): NewDelivery {

@@ -19,6 +19,7 @@ beforeAll(async () => {
       { email: 'd@x.test', locale: 'de' },
       'all@x.test',
       'js@x.test',
+      'quiet@x.test',
     ],
     organization: {
       brand_color: '#ffcc00',
@@ -108,6 +109,28 @@ test('everything off also takes what was switched on by itself before, and keeps
     ['category:news', false],
     ['everything', false],
   ]);
+});
+
+test('quiet hours and the time zone are the recipient’s own, and what makes no sense is told', async () => {
+  const page = await open('quiet@x.test', { javaScriptEnabled: false });
+  await page.getByLabel('Quiet hours', { exact: true }).selectOption('My own hours');
+  await page.getByLabel('From').fill('21:30');
+  await page.getByLabel('To', { exact: true }).fill('06:15');
+  await page.getByLabel('Sun').uncheck();
+  await page.getByLabel('Time zone').selectOption('Asia/Kolkata');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Your settings were saved.').waitFor();
+  const path = `/api/o/${tenant.slug}/u/quiet@x.test/preferences/`;
+  const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
+  expect((await tenant.ask({ path })).body).toEqual({
+    preferences: [],
+    timezone: 'Asia/Kolkata',
+    quiet_hours: { from: '21:30', to: '06:15', weekdays },
+  });
+  await page.getByLabel('To', { exact: true }).fill('21:30');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('alert').waitFor();
+  expect((await tenant.ask({ path })).body.quiet_hours.to).toBe('06:15');
 });
 
 test('addresses are shown masked', async () => {

@@ -10,6 +10,7 @@ import {
   generalCategory,
   type PreferenceSource,
   ruleOn,
+  type Topic,
 } from '../src/core/preferences.ts';
 
 const types = ['email', 'sms', 'inbox'];
@@ -68,6 +69,12 @@ const channelOf = (type: string): DecidingChannel => ({
   reach: 'recipient',
   usable: true,
 });
+const around = (topic: Topic) => ({
+  topic,
+  usual: { timezone: null, quiet_hours: null },
+  isUrgent: false,
+  now: 0,
+});
 const personWith = (choices: Choices | null): Recipient => ({
   user_id: 1,
   username: 'jane@acme.test',
@@ -75,6 +82,8 @@ const personWith = (choices: Choices | null): Recipient => ({
   locked: false,
   addresses: [],
   choices,
+  timezone: null,
+  quiet_hours: null,
 });
 
 describe('precedence', () => {
@@ -87,7 +96,7 @@ describe('precedence', () => {
         rows,
         (category, event, type, given) => {
           const wanted = reference(category, event, type, given);
-          const [decision] = decide(channelOf(type), personWith(toChoices(given)), {}, { category, event });
+          const [decision] = decide(channelOf(type), personWith(toChoices(given)), {}, around({ category, event }));
           expect(decision?.reason).toBe(wanted ? undefined : 'preference.off');
           expect(ruleOn({ category, event }, type, toChoices(given)).enabled).toBe(wanted);
         },
@@ -140,8 +149,8 @@ describe('precedence', () => {
   test('a room is nobody’s own: one reader does not decide for the others', () => {
     const off = personWith(toChoices([{ scope: 'everything', type: '', on: false }]));
     const topic = { category: generalCategory, event: 'shop/web/sale' };
-    expect(decide({ ...channelOf('slack'), reach: 'room' }, off, {}, topic)[0]?.reason).toBeUndefined();
-    expect(decide(channelOf('slack'), off, {}, topic)[0]).toMatchObject({
+    expect(decide({ ...channelOf('slack'), reach: 'room' }, off, {}, around(topic))[0]?.reason).toBeUndefined();
+    expect(decide(channelOf('slack'), off, {}, around(topic))[0]).toMatchObject({
       reason: 'preference.off',
       detail: 'everything, api on 2026-01-01',
     });

@@ -49,7 +49,7 @@ async function mailing(
 
 async function send(tenant: Tenant): Promise<Mail[]> {
   const before = smtp.mails.length;
-  await tenant.outcomes(await tenant.trigger());
+  await tenant.outcomes(await tenant.trigger(), 20_000);
   return smtp.mails.slice(before);
 }
 
@@ -236,7 +236,7 @@ test('the token of a browser opens its own preferences and inbox, and nothing el
       headers: { authorization: `Bearer ${made.body.token}`, 'content-type': 'application/json' },
     });
   const own = `/api/o/${tenant.slug}/u/a@x.test/`;
-  expect((await as(`${own}preferences/`)).body).toEqual({ preferences: [] });
+  expect((await as(`${own}preferences/`)).body).toEqual({ preferences: [], timezone: null, quiet_hours: null });
   expect((await as(`${own}inbox/`)).status).toBe(200);
   const changed = await as(`${own}preferences/`, 'PATCH', { preferences: [{ category: 'news', enabled: false }] });
   expect(changed.body.preferences).toEqual([expect.objectContaining({ source: 'inbox' })]);

@@ -34,7 +34,7 @@ not, then the first ${mostShown} messages, and the variables that the context la
 
 function describe({ complete, notifications, recipients_shown, deliveries }: Simulation): string {
   if (notifications.length === 0) return 'The event has no notifications: nobody would be told.';
-  const sent = deliveries.filter(({ reason }) => reason === null);
+  const sent = deliveries.filter(({ reason, due_at }) => reason === null || due_at !== null);
   const shown = sent.slice(0, mostShown);
   const total = notifications.reduce((sum, notification) => sum + notification.deliveries, 0);
   const missing = [...new Set(sent.flatMap(({ message }) => message?.missing ?? []))];
@@ -50,17 +50,21 @@ function describe({ complete, notifications, recipients_shown, deliveries }: Sim
     .join('\n');
 }
 
-function describeNotification({ name, reason, deliveries, suppressed }: Simulation['notifications'][number]): string[] {
+function describeNotification(notification: Simulation['notifications'][number]): string[] {
+  const { name, reason, deliveries, suppressed, held = {} } = notification;
   if (reason !== null) return [`${name}: for nobody, ${inWords(reason)}`];
   return [
     `${name}: ${deliveries} would be sent`,
+    ...Object.entries(held).map(([why, count]) => `  ${count} of them would wait: ${inWords(why)}`),
     ...Object.entries(suppressed).map(([why, count]) => `  ${count} would not: ${inWords(why)}`),
   ];
 }
 
-function describeMessage({ user, address, channel, notification, message, problem }: Simulated): string[] {
+function describeMessage(simulated: Simulated): string[] {
+  const { user, address, channel, notification, message, problem, due_at } = simulated;
   const to = address === null || address === user ? user : `${user} (${address})`;
-  const heading = ['', `To ${to} by ${channel}, ${notification}:`];
+  const when = due_at ? `, not before ${due_at}` : '';
+  const heading = ['', `To ${to} by ${channel}, ${notification}${when}:`];
   if (!message) return [...heading, `  cannot be written: ${problem ?? 'it has no message'}`];
   const lines = message.text.split('\n');
   const text = lines.length > mostLines ? [...lines.slice(0, mostLines), '…'] : lines;

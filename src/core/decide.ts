@@ -4,6 +4,7 @@
  */
 
 import { type Choices, describeRuling, ruleOn, type Topic } from './preferences.ts';
+import { findQuietEnd, type QuietHours, spreadMs } from './quiet-hours.ts';
 import { addressKind, fold } from './text.ts';
 import type { TriggerOptions } from './trigger.ts';
 
@@ -34,6 +35,7 @@ export const reasons = {
   'user.missing': 'the user has been deleted',
   'member.inactive': 'the membership in the list is inactive',
   'preference.off': 'the user has switched this off, or never switched it on',
+  quiet_hours: 'it is quiet for the user, and it waits until the quiet hours end',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
   duplicate: 'the same address gets this message by this channel already',
@@ -58,6 +60,9 @@ export interface Recipient {
   member?: { active: boolean; name: string; value: string };
   /** Null where nobody has chosen anything. */
   choices: Choices | null;
+  /** Their own; null: the organization's. */
+  timezone: string | null;
+  quiet_hours: QuietHours | null;
 }
 
 /** How a channel reaches people: by an address of its own kind, all in one room, or everybody whatever they have. */
@@ -113,13 +118,25 @@ export function selectChannels<Channel extends DecidingChannel>(
 }
 
 export type Decision =
-  | { address: string; reason?: undefined; detail?: undefined }
+  | { address: string; reason?: undefined; detail?: undefined; dueAt?: undefined }
+  /** It waits until then, and is decided again. */
+  | { address: string; reason: 'quiet_hours'; detail?: undefined; dueAt: Date }
   | (Refusal & { address: string | null });
 
 interface Refusal {
   reason: Reason;
   /** What exactly decided, for people. */
   detail?: string;
+  dueAt?: undefined;
+}
+
+/** What besides channel, recipient and trigger decides. */
+export interface Circumstances {
+  topic: Topic;
+  /** What holds for people who have said nothing themselves. */
+  usual: { timezone: string | null; quiet_hours: QuietHours | null };
+  isUrgent: boolean;
+  now: number;
 }
 
 /**
@@ -135,14 +152,16 @@ export function decide(
   channel: DecidingChannel,
   recipient: Recipient,
   options: TriggerOptions,
-  topic: Topic,
+  circumstances: Circumstances,
 ): Decision[] {
   const all = findAddresses(channel, recipient);
   const [first] = all;
-  const refused = refuse(channel, recipient, options, topic, first);
+  const refused = refuse(channel, recipient, options, circumstances.topic, first);
   if (refused) return [{ address: first?.value ?? null, ...refused }];
   const working = all.filter(address => !address.disabled);
   if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
+  const dueAt = findQuietWait(channel, recipient, circumstances);
+  if (dueAt) return working.map(({ value }) => ({ address: value, reason: 'quiet_hours', dueAt }));
   return working.map(({ value }) => ({ address: value }));
 }
 
@@ -182,6 +201,19 @@ export function refuseUnwanted(
   if (channel.reach === 'room') return undefined;
   const ruling = ruleOn(topic, channel.type, choices);
   return ruling.enabled ? undefined : { reason: 'preference.off', detail: describeRuling(ruling, topic) };
+}
+
+/** Until when a message waits because it is quiet for its recipient; undefined: it does not. */
+export function findQuietWait(
+  channel: Pick<DecidingChannel, 'type' | 'reach'>,
+  recipient: Pick<Recipient, 'user_id' | 'timezone' | 'quiet_hours'>,
+  { topic, usual, isUrgent, now }: Circumstances,
+): Date | undefined {
+  const hours = recipient.quiet_hours ?? usual.quiet_hours;
+  if (!hours || isUrgent || channel.type === 'inbox' || channel.reach === 'room') return undefined;
+  if (topic.category.kind === 'required' && topic.category.quiet_hours === 'ignore') return undefined;
+  const end = findQuietEnd(hours, recipient.timezone ?? usual.timezone ?? 'UTC', now);
+  return end === undefined ? undefined : new Date(end + spreadMs(recipient.user_id));
 }
 
 interface FoundAddress {

@@ -26,6 +26,9 @@ export function explainDelivery(delivery: Explained): string {
     case 'sending':
       return `It is being sent${to}${by} right now.`;
     case 'pending':
+      if (delivery.reason && delivery.next_attempt_at) {
+        return `It waits: ${because(delivery.reason)}. It is sent${to}${by} at ${delivery.next_attempt_at.toISOString()}.`;
+      }
       return delivery.reason
         ? `It waits: ${because(delivery.reason)}. It is sent${to}${by} as soon as that changes.`
         : `It waits for its turn to be sent${to}${by}.`;

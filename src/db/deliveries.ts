@@ -16,6 +16,8 @@ export interface NewDelivery {
   reason: string | null;
   /** What exactly decided; null where the reason says it all. */
   detail: string | null;
+  /** When a pending one is due; null: at once. */
+  due_at: Date | null;
   priority: number;
   /** Of the user, as it was decided. */
   user_version: number;

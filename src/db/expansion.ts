@@ -81,10 +81,12 @@ const insertText = `
     address, status, reason, user_version, detail, attempts, provider_attempts, owner, due_at)
   select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
     g.address, g.status, g.reason, g.user_version, g.detail,
-    (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end, now()
+    (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
+    coalesce(g.due_at, now())
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[]) as g (organization_id, occurrence_id, priority,
-    notification_id, version, channel_id, user_id, address, status, reason, user_version, detail)`;
+    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[]) as g (organization_id, occurrence_id, priority,
+    notification_id, version, channel_id, user_id, address, status, reason, user_version, detail,
+    due_at)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -96,8 +98,8 @@ const storeFirst = {
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end
-      from unnest($14::bigint[], $15::uuid[], $16::text[], $17::integer[], $18::integer[], $19::smallint[],
-        $20::jsonb[], $21::text[], $22::timestamptz[]) as p (
+      from unnest($15::bigint[], $16::uuid[], $17::text[], $18::integer[], $19::integer[], $20::smallint[],
+        $21::jsonb[], $22::text[], $23::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
     )
@@ -347,6 +349,7 @@ function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
     plain(one => one.user_version),
     // Most have none: an array that is absent is filled up with nulls.
     rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
+    rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
   ];
 }
 

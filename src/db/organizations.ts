@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
+import type { Json } from '../core/json.ts';
 import type { OrganizationLimits } from '../core/limits.ts';
 import { generalSlug } from '../core/preferences.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import { limitsOf } from './organization-limits.ts';
 import type { Db } from './pool.ts';
 import { statisticsTables } from './stats-sums.ts';
@@ -59,20 +61,43 @@ export interface Organization extends Named {
   max_key_lifetime_days: number | null;
   brand_color: string | null;
   logo_url: string | null;
+  /** In which quiet hours are counted; null: UTC. */
+  timezone: string | null;
+  quiet_hours: QuietHours | null;
 }
 
-const columns = ['id', 'slug', 'name', 'retention_days', 'max_key_lifetime_days', 'brand_color', 'logo_url'] as const;
+const columns = [
+  'id',
+  'slug',
+  'name',
+  'retention_days',
+  'max_key_lifetime_days',
+  'brand_color',
+  'logo_url',
+  'timezone',
+  'quiet_hours',
+] as const;
+
+const toOrganization = <Row extends { quiet_hours: Json | null }>(row: Row) => ({
+  ...row,
+  quiet_hours: row.quiet_hours as QuietHours | null,
+});
+
+function toRow({ quiet_hours, ...fields }: OrganizationFields) {
+  return { ...fields, ...(quiet_hours !== undefined && { quiet_hours: quiet_hours && JSON.stringify(quiet_hours) }) };
+}
 
 export async function listOrganizationsAcrossTenants(db: Db): Promise<Organization[]> {
-  return db.selectFrom('organizations').select(columns).orderBy('id').execute();
+  return (await db.selectFrom('organizations').select(columns).orderBy('id').execute()).map(toOrganization);
 }
 
 export async function getOrganization(db: Db, organizationId: number) {
-  return db
+  const row = await db
     .selectFrom('organizations')
     .select([...columns, 'two_factor_required', 'created_at'])
     .where('id', '=', organizationId)
     .executeTakeFirst();
+  return row && toOrganization(row);
 }
 
 export interface OrganizationFields {
@@ -82,13 +107,19 @@ export interface OrganizationFields {
   max_key_lifetime_days?: number | null;
   brand_color?: string | null;
   logo_url?: string | null;
+  timezone?: string | null;
+  quiet_hours?: QuietHours | null;
 }
 
 export async function createOrganizationAcrossTenants(
   db: Db,
-  fields: OrganizationFields & { slug: string },
+  { slug, ...fields }: OrganizationFields & { slug: string },
 ): Promise<number> {
-  const row = await db.insertInto('organizations').values(fields).returning('id').executeTakeFirstOrThrow();
+  const row = await db
+    .insertInto('organizations')
+    .values({ slug, ...toRow(fields) })
+    .returning('id')
+    .executeTakeFirstOrThrow();
   return row.id;
 }
 
@@ -103,7 +134,7 @@ export async function setTwoFactorRequired(db: Db, organizationId: number, requi
 export async function updateOrganization(db: Db, organizationId: number, fields: OrganizationFields): Promise<void> {
   await db
     .updateTable('organizations')
-    .set({ ...fields, updated_at: sql`now()` })
+    .set({ ...toRow(fields), updated_at: sql`now()` })
     .where('id', '=', organizationId)
     .execute();
 }
@@ -117,7 +148,9 @@ export async function deleteOrganization(db: Db, organizationId: number): Promis
 }
 
 export async function findOrganizationsAcrossTenants(db: Db, slugs: string[]): Promise<Organization[]> {
-  return db.selectFrom('organizations').select(columns).where('slug', 'in', slugs).execute();
+  return (await db.selectFrom('organizations').select(columns).where('slug', 'in', slugs).execute()).map(
+    toOrganization,
+  );
 }
 
 /**

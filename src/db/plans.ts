@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import type { Db } from './pool.ts';
 
 export interface EventRow {
@@ -11,7 +12,14 @@ export interface EventRow {
   paused: boolean;
   application: { id: number; slug: string; name: string };
   project: { id: number; slug: string; name: string };
-  organization: { id: number; slug: string; name: string; deliveries_per_trigger: number | null };
+  organization: {
+    id: number;
+    slug: string;
+    name: string;
+    deliveries_per_trigger: number | null;
+    timezone: string | null;
+    quiet_hours: QuietHours | null;
+  };
   /** Null: the general one that every organization has. */
   category: Category | null;
   notifications: NotificationRow[];
@@ -36,7 +44,7 @@ export async function findEventPlan(db: Db, organizationId: number, eventId: num
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
-        'deliveries_per_trigger', o.deliveries_per_trigger) as organization,
+        'deliveries_per_trigger', o.deliveries_per_trigger, 'timezone', o.timezone, 'quiet_hours', o.quiet_hours) as organization,
       (select to_jsonb(c) || jsonb_build_object('default', c.default_on) from categories c
         where c.organization_id = e.organization_id and (c.id = e.category_id or e.category_id is null and c.slug = ${generalSlug})
       ) as category,

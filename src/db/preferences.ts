@@ -1,6 +1,7 @@
 /** The choices that people made, and the history of them. A person's row in `users` repeats them, kept by a trigger. */
 import { sql } from 'kysely';
 import type { PreferenceSource } from '../core/preferences.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
 
@@ -25,6 +26,45 @@ export async function listPreferences(db: Db, organizationId: number, userId: nu
     .orderBy('channel_type')
     .execute();
   return rows as PreferenceRow[];
+}
+
+export interface QuietPreference {
+  timezone: string | null;
+  /** Null: the organization's. */
+  quiet_hours: QuietHours | null;
+}
+
+export async function findQuietPreference(
+  db: Db,
+  organizationId: number,
+  userId: number,
+): Promise<QuietPreference | undefined> {
+  const row = await db
+    .selectFrom('users')
+    .select(['timezone', 'quiet_hours'])
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', userId)
+    .executeTakeFirst();
+  return row && { ...row, quiet_hours: row.quiet_hours as QuietHours | null };
+}
+
+/** What is undefined stays as it is. */
+export async function putQuietPreference(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  { timezone, quiet_hours }: Partial<QuietPreference>,
+): Promise<void> {
+  await db
+    .updateTable('users')
+    .set({
+      ...(timezone !== undefined && { timezone }),
+      ...(quiet_hours !== undefined && { quiet_hours: quiet_hours && JSON.stringify(quiet_hours) }),
+      updated_at: sql`now()`,
+    })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', userId)
+    .execute();
 }
 
 export interface PreferenceWrite {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import type { Db } from './pool.ts';
 
 export interface LinkedUser {
@@ -7,15 +8,25 @@ export interface LinkedUser {
   username: string;
   email: string;
   locale: string | null;
+  timezone: string | null;
+  quiet_hours: QuietHours | null;
   link_generation: number;
-  organization: { slug: string; name: string; brand_color: string | null; logo_url: string | null };
+  organization: {
+    slug: string;
+    name: string;
+    brand_color: string | null;
+    logo_url: string | null;
+    timezone: string | null;
+    quiet_hours: QuietHours | null;
+  };
 }
 
 /** Who a link is of, with how the pages of the organization look. */
 export async function findLinkedUser(db: Db, organizationId: number, userId: number): Promise<LinkedUser | undefined> {
   const { rows } = await sql<LinkedUser>`
-    select u.organization_id, u.id, u.username, u.email, u.locale, u.link_generation,
-      jsonb_build_object('slug', o.slug, 'name', o.name, 'brand_color', o.brand_color, 'logo_url', o.logo_url)
+    select u.organization_id, u.id, u.username, u.email, u.locale, u.timezone, u.quiet_hours, u.link_generation,
+      jsonb_build_object('slug', o.slug, 'name', o.name, 'brand_color', o.brand_color, 'logo_url', o.logo_url,
+        'timezone', o.timezone, 'quiet_hours', o.quiet_hours)
         as organization
     from users u join organizations o on o.id = u.organization_id
     where u.organization_id = ${organizationId} and u.id = ${userId}`.execute(db);

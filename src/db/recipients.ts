@@ -34,7 +34,7 @@ interface Flat extends Omit<Person, 'addresses' | 'member'> {
 
 const person = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.version, u.choices, u.link_generation`;
+  u.version, u.choices, u.link_generation, u.timezone, u.quiet_hours`;
 
 const member = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 
@@ -91,6 +91,8 @@ function toPerson(row: Flat): Person {
     version: row.version,
     choices: row.choices,
     link_generation: row.link_generation,
+    timezone: row.timezone,
+    quiet_hours: row.quiet_hours,
     addresses: [],
   };
   const { member_active: active, member_name: name, member_value: value } = row;

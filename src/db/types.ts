@@ -379,6 +379,8 @@ export interface Organizations {
   max_key_lifetime_days: number | null;
   brand_color: string | null;
   logo_url: string | null;
+  timezone: string | null;
+  quiet_hours: NullableJson;
 }
 
 export interface Passkeys {
@@ -493,6 +495,7 @@ export interface UserHistory {
   locale: string | null;
   custom_fields: JsonColumn;
   replaced_at: Generated<Date>;
+  timezone: string | null;
 }
 
 export interface Users {
@@ -512,6 +515,8 @@ export interface Users {
   last_key: Generated<string>;
   choices: NullableJson;
   link_generation: Generated<number>;
+  timezone: string | null;
+  quiet_hours: NullableJson;
 }
 
 export interface Wordings {

@@ -92,6 +92,7 @@ export async function createMissingUsers(db: Db, organizationId: number, users: 
 /** All that there is to know of a user. */
 export interface Profile extends User {
   locale: string | null;
+  timezone: string | null;
   custom_fields: JsonObject;
   created_at: Date;
   updated_at: Date;
@@ -111,7 +112,7 @@ export async function findUserForUpdate(db: Db, organizationId: number, id: numb
 function selectProfile(db: Db, organizationId: number, id: number) {
   return db
     .selectFrom('users')
-    .select([...columns, 'locale', 'custom_fields', 'created_at', 'updated_at'])
+    .select([...columns, 'locale', 'timezone', 'custom_fields', 'created_at', 'updated_at'])
     .where('organization_id', '=', organizationId)
     .where('id', '=', id);
 }
@@ -122,6 +123,7 @@ export interface UserChanges {
   locked?: boolean;
   /** Null: none. */
   locale?: string | null;
+  timezone?: string | null;
   custom_fields?: JsonObject;
 }
 
@@ -141,7 +143,7 @@ export async function updateUser(
     })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .returning([...columns, 'locale', 'custom_fields', 'created_at', 'updated_at'])
+    .returning([...columns, 'locale', 'timezone', 'custom_fields', 'created_at', 'updated_at'])
     .executeTakeFirstOrThrow();
   return { ...row, custom_fields: row.custom_fields as JsonObject };
 }
@@ -153,7 +155,16 @@ export async function findUserAsOf(
   id: number,
   version: number,
 ): Promise<Omit<WholeUser, 'id'> | undefined> {
-  const fields = ['username', 'email', 'first_name', 'last_name', 'locked', 'locale', 'custom_fields'] as const;
+  const fields = [
+    'username',
+    'email',
+    'first_name',
+    'last_name',
+    'locked',
+    'locale',
+    'timezone',
+    'custom_fields',
+  ] as const;
   const row = await db
     .selectFrom('users')
     .select(fields)
@@ -174,6 +185,7 @@ export async function findUserAsOf(
 
 export interface WholeUser extends User {
   locale: string | null;
+  timezone: string | null;
   custom_fields: JsonObject;
 }
 
@@ -181,7 +193,7 @@ export interface WholeUser extends User {
 export async function listAllUsers(db: Db, organizationId: number): Promise<WholeUser[]> {
   const rows = await db
     .selectFrom('users')
-    .select([...columns, 'locale', 'custom_fields'])
+    .select([...columns, 'locale', 'timezone', 'custom_fields'])
     .where('organization_id', '=', organizationId)
     .orderBy(sql`username collate "C"`)
     .execute();
@@ -201,9 +213,10 @@ export async function findUsernames(db: Db, organizationId: number, usernames: s
 
 /** A field that is undefined stays as it is, and is empty in a user who is created. */
 export type UserToPut = NewUser &
-  Omit<UserChanges, 'locale'> & {
+  Omit<UserChanges, 'locale' | 'timezone'> & {
     /** Empty: none. */
     locale?: string;
+    timezone?: string;
   };
 
 /** Creates or changes many users; in the order of their names, so that two of these never wait crosswise. */
@@ -218,14 +231,16 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       ${users.map(user => searchKeys(user).last_key ?? null)}::text[],
       ${users.map(user => user.locked ?? null)}::boolean[],
       ${users.map(user => user.locale ?? null)}::text[],
+      ${users.map(user => user.timezone ?? null)}::text[],
       ${users.map(user => (user.custom_fields ? JSON.stringify(user.custom_fields) : null))}::jsonb[]
-    ) as given (username, email, first_name, last_name, first_key, last_key, locked, locale, custom_fields)`;
+    ) as given (username, email, first_name, last_name, first_key, last_key, locked, locale, timezone,
+      custom_fields)`;
   await sql`
     insert into users (organization_id, username, email, first_name, last_name, first_key, last_key, locked, locale,
-      custom_fields)
+      timezone, custom_fields)
     select ${organizationId}, username, email, coalesce(first_name, ''), coalesce(last_name, ''),
       coalesce(first_key, ''), coalesce(last_key, ''),
-      coalesce(locked, false), nullif(locale, ''), coalesce(custom_fields, '{}')
+      coalesce(locked, false), nullif(locale, ''), nullif(timezone, ''), coalesce(custom_fields, '{}')
     from ${given}
     order by username
     on conflict (organization_id, username) do nothing`.execute(db);
@@ -238,6 +253,7 @@ export async function putUsers(db: Db, organizationId: number, users: UserToPut[
       last_key = coalesce(given.last_key, u.last_key),
       locked = coalesce(given.locked, u.locked),
       locale = nullif(coalesce(given.locale, u.locale), ''),
+      timezone = nullif(coalesce(given.timezone, u.timezone), ''),
       custom_fields = coalesce(given.custom_fields, u.custom_fields),
       updated_at = now()
     from ${given}

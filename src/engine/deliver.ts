@@ -2,9 +2,10 @@
  * Sending: what is claimed (status `sending`, committed) is looked at once more as the world is now, written, sent, and
  * settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or goes back to wait as retrying.
  */
-import { type Reason, refuseUnwanted } from '../core/decide.ts';
+import { findQuietWait, type Reason, refuseUnwanted } from '../core/decide.ts';
 import { AppError } from '../core/errors.ts';
 import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
+import { priorities } from '../core/trigger.ts';
 import { disableAddress } from '../db/addresses.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/deliveries.ts';
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
@@ -17,6 +18,7 @@ import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
+const urgent = priorities.indexOf('urgent');
 const longestWords = 2_000;
 /** Messages that are written before others have their turn: about 2 ms. */
 const inOneGo = 50;
@@ -196,7 +198,7 @@ function whenBroken(delivery: Delivery, error: unknown): Settlement {
   return again(delivery, { reason: 'provider.failed', detail }, Date.now());
 }
 
-/** What has changed since it was decided: a lock, a choice of the recipient, a cancellation, an expiry, a pause, a channel switched off. */
+/** What has changed since it was decided: a lock, a choice of the recipient, quiet hours, a cancellation, an expiry, a pause, a channel switched off. */
 function recheck(
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
@@ -225,6 +227,13 @@ function recheck(
     settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
   if (channel.paused) return hold('channel.paused');
   if (plan.paused) return hold('event.paused');
+  const { topic, organization } = plan;
+  const circumstances = { topic, usual: organization, isUrgent: delivery.priority === urgent, now };
+  const due_at = findQuietWait(channel, person, circumstances);
+  if (due_at) {
+    const status = delivery.attempts > 1 ? 'retrying' : 'pending';
+    return settlementOf(delivery, { status, reason: 'quiet_hours', tried: false, due_at });
+  }
   return undefined;
 }
 

@@ -136,7 +136,7 @@ function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>
   const queued = new Set<number>();
   const next = new Set<number>();
   for (const { deliveries, cursor, again, priority } of pages) {
-    for (const one of deliveries) if (one.status === 'pending') queued.add(one.priority);
+    for (const one of deliveries) if (one.status === 'pending' && !one.due_at) queued.add(one.priority);
     if (cursor && !again) next.add(priority);
   }
   // Storing has found that it is not cancelled.
@@ -234,7 +234,14 @@ async function decideOne(
   const options = occurrence.options as TriggerOptions;
   const { plans } = engine;
   const mark = () => engine.marker.set(organization_id, id);
-  const decided = await decidePage({ plans, recipients }, plan, { context, options, cursor: from, limit, mark });
+  const decided = await decidePage({ plans, recipients }, plan, {
+    context,
+    options,
+    cursor: from,
+    limit,
+    mark,
+    now: Date.now(),
+  });
   engine.marker.clear();
   const wanted = decided.decisions.filter(({ reason }) => !isLeftOutByTrigger(reason));
   const room = roomForDeliveries(plan.organization.deliveries_per_trigger, occurrence.deliveries, wanted.length);
@@ -270,14 +277,15 @@ function limitOf(isOverFanOut: boolean, isOverUsers: boolean): Reason | undefine
 }
 
 function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
-  const { notification, channel, person, address, reason, detail } = decided;
+  const { notification, channel, person, address, reason, detail, dueAt } = decided;
   return {
     notification_id: notification.id,
     version: notification.version,
     channel_id: channel.id,
     user_id: person.user_id,
     address,
-    status: reason ? 'suppressed' : 'sending',
+    status: dueAt ? 'pending' : reason ? 'suppressed' : 'sending',
+    due_at: dueAt ?? null,
     reason: reason ?? null,
     detail: detail ?? null,
     user_version: person.version,

@@ -63,6 +63,9 @@ const Simulation = Type.Object(
         reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would be for nobody.' }),
         deliveries: Type.Integer({ description: 'Messages that would be sent.' }),
         suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
+        held: Type.Record(Type.String(), Type.Integer(), {
+          description: 'Reason to how many of them would wait before they are sent.',
+        }),
       }),
     ),
     recipients_shown: Type.Boolean({
@@ -77,6 +80,9 @@ const Simulation = Type.Object(
         reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would not be sent.' }),
         detail: Type.Union([Type.String(), Type.Null()], {
           description: 'What exactly decided, where there is more to say.',
+        }),
+        due_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+          description: 'When it would be sent, where it would wait.',
         }),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),

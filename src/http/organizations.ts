@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { OrganizationDocument } from '../core/configuration/document.ts';
+import { QuietHours } from '../core/quiet-hours.ts';
 import { limits, slugPattern } from '../core/text.ts';
 import * as organizations from '../services/organizations.ts';
 import { ifMatch, tagged } from './etag.ts';
@@ -16,14 +17,17 @@ const OrganizationSettings = Type.Object(
     }),
     brand_color: Type.Union([Type.String(), Type.Null()], { description: 'Of the pages that recipients see.' }),
     logo_url: Type.Union([Type.String(), Type.Null()], { description: 'The same: a picture instead of the name.' }),
+    timezone: Type.Union([Type.String(), Type.Null()], { description: 'In which quiet hours are counted. Null: UTC.' }),
+    quiet_hours: Type.Union([QuietHours, Type.Null()], { description: 'For people who have none of their own.' }),
     two_factor_required: Type.Boolean({ description: 'Of everybody who signs in; keys are not asked for it.' }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'OrganizationSettings' },
 );
-const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = OrganizationDocument.properties;
+const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours } =
+  OrganizationDocument.properties;
 const OrganizationChanges = Type.Object(
-  { name: Type.Optional(name), retention_days, max_key_lifetime_days, brand_color, logo_url },
+  { name: Type.Optional(name), retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 

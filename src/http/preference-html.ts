@@ -1,4 +1,6 @@
 /** The pages that recipients see, as HTML that needs no script. Every value is escaped where it is put in. */
+import { canonicalJson } from '../core/json.ts';
+import { listTimezones, type QuietHours, weekdays } from '../core/quiet-hours.ts';
 import { escapeHtml } from '../core/render/markdown-html.ts';
 import type { LinkedUser, PreferencePage } from '../services/preference-page.ts';
 import { fill, type PageWords } from './preference-words.ts';
@@ -72,17 +74,26 @@ ${body}
 
 export interface PageState {
   saved: boolean;
+  /** The quiet hours made no sense. */
+  wrong: boolean;
 }
 
-export function preferencePage(frame: Frame, shown: PreferencePage, { saved }: PageState): string {
+export function preferencePage(
+  frame: Frame,
+  person: LinkedUser,
+  shown: PreferencePage,
+  { saved, wrong }: PageState,
+): string {
   const { words, organization } = frame;
   const name = organization!.name;
   const body = html`
 ${saved ? html`<p role="status" class="notice">${words.saved}</p>` : nothing}
+${wrong ? html`<p role="alert" class="notice">${words.quietWrong}</p>` : nothing}
 <p>${fill(words.intro, { name })}</p>
 <form method="post">
 <h2 id="categories">${words.categories}</h2>
 ${shown.categories.length === 0 || shown.types.length === 0 ? html`<p>${words.noCategories}</p>` : table(words, shown)}
+${quietSection(frame, person)}
 <p class="actions"><button type="submit">${words.save}</button></p>
 </form>
 <form method="post">
@@ -93,6 +104,46 @@ ${shown.categories.length === 0 || shown.types.length === 0 ? html`<p>${words.no
 ${shown.addresses.length === 0 ? html`<p>${words.noAddresses}</p>` : html`<ul>${shown.addresses.map(({ type, value }) => html`<li>${words.types[type] ?? type}: ${value}</li>`)}</ul>`}
 ${shown.lastChange ? html`<p class="note">${lastChange(frame, shown.lastChange, name)}</p>` : nothing}`;
   return page(frame, words.title, body);
+}
+
+const isoMonday = Date.UTC(2024, 0, 1);
+
+function quietSection({ words, language }: Frame, { timezone, quiet_hours: own, organization }: LinkedUser): Html {
+  const { name, quiet_hours: usual } = organization;
+  const mode = own === null ? 'usual' : own.enabled === false ? 'none' : 'own';
+  const hours = usual && usual.enabled !== false ? `${usual.from}–${usual.to}` : words.none;
+  const shown = { from: own?.from ?? usual?.from ?? '22:00', to: own?.to ?? usual?.to ?? '07:00' };
+  const days = own?.weekdays ?? usual?.weekdays ?? weekdays;
+  const dayName = new Intl.DateTimeFormat(language, { weekday: 'short', timeZone: 'UTC' });
+  const modes = [
+    ['usual', fill(words.quietUsual, { name, hours })],
+    ['own', words.quietOwn],
+    ['none', words.quietNone],
+  ] as const;
+  const zone = organization.timezone ?? 'UTC';
+  const zones = new Set([...(timezone ? [timezone] : []), ...listTimezones()]);
+  return html`<h2 id="quiet">${words.quiet}</h2>
+<p id="quiet-hint" class="note">${words.quietHint}</p>
+<input type="hidden" name="quiet_was" value="${writeQuietState(own, timezone)}" />
+<div class="fields">
+<div><label for="quiet-mode">${words.quiet}</label><select id="quiet-mode" name="quiet" aria-describedby="quiet-hint">${modes.map(([value, label]) => option(value, label, value === mode))}</select></div>
+<label>${words.from}<input type="time" name="from" value="${shown.from}" required /></label>
+<label>${words.to}<input type="time" name="to" value="${shown.to}" required /></label>
+<div><label for="timezone">${words.timezone}</label><select id="timezone" name="timezone">${option('', fill(words.timezoneUsual, { name, zone }), timezone === null)}${[...zones].map(one => option(one, one, one === timezone))}</select></div>
+</div>
+<fieldset><legend>${words.days}</legend><div class="fields">${weekdays.map(
+    (day, i) =>
+      html`<label class="inline"><input type="checkbox" name="day" value="${day}"${days.includes(day) ? html` checked` : nothing} />${dayName.format(isoMonday + i * 86_400_000)}</label>`,
+  )}</div></fieldset>`;
+}
+
+function option(value: string, label: string, isSelected: boolean): Html {
+  return html`<option value="${value}"${isSelected ? html` selected` : nothing}>${label}</option>`;
+}
+
+/** What was shown, so that only a change is one. */
+export function writeQuietState(hours: QuietHours | null, timezone: string | null): string {
+  return canonicalJson([hours, timezone]);
 }
 
 function lastChange({ words, language }: Frame, { at, source }: { at: Date; source: string }, name: string): string {

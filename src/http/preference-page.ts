@@ -5,6 +5,8 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { anonymous } from '../core/actor.ts';
+import { AppError, invalid } from '../core/errors.ts';
+import { weekdays } from '../core/quiet-hours.ts';
 import type { Deps } from '../services/deps.ts';
 import {
   findLinkHolder,
@@ -12,6 +14,7 @@ import {
   type LinkedUser,
   nameCategory,
   type PageChoice,
+  type PageQuiet,
   preferencesPath,
   readPage,
   sampleToken,
@@ -19,13 +22,20 @@ import {
   switchAllOff,
   unsubscribe,
 } from '../services/preference-page.ts';
-import { brokenPage, type Frame, preferencePage, unsubscribedPage, unsubscribePage } from './preference-html.ts';
+import {
+  brokenPage,
+  type Frame,
+  preferencePage,
+  unsubscribedPage,
+  unsubscribePage,
+  writeQuietState,
+} from './preference-html.ts';
 import { chooseLanguage, wordsIn } from './preference-words.ts';
 
 /** A hundred categories by a dozen channel types, each with what it was. */
 const bodyLimit = 256 * 1024;
 
-type Linked = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string } }>;
+type Linked = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string; wrong?: string } }>;
 
 export async function registerPreferencePage(app: FastifyInstance, deps: Deps): Promise<void> {
   await app.register(async scope => {
@@ -37,20 +47,27 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const person = await findLinkHolder(deps, request.params.token);
       if (!person) return sendBroken(request, reply);
       const frame = frameOf(request, person);
+      const state = { saved: request.query.saved === '1', wrong: request.query.wrong === '1' };
       const shown = await readPage(deps, person, person.locale ?? frame.language);
-      return send(reply, frame, preferencePage(frame, shown, { saved: request.query.saved === '1' }));
+      return send(reply, frame, preferencePage(frame, person, shown, state));
     });
     scope.post('/preferences/:token', hidden, async (request: Linked, reply) => {
       const person = await findLinkHolder(deps, request.params.token);
       if (!person) return sendBroken(request, reply);
       const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
       const own = forVisitor(deps, request);
-      if (form.get('action') === 'off') await switchAllOff(own, person);
-      else await savePage(own, person, readChoices(form));
+      let outcome = 'saved';
+      try {
+        if (form.get('action') === 'off') await switchAllOff(own, person);
+        else await savePage(own, person, readChoices(form), readQuiet(form, person));
+      } catch (error) {
+        if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+        outcome = 'wrong';
+      }
       // So that reloading the page sends nothing again.
       return reply
         .code(303)
-        .header('location', `${preferencesPath(deps, person)}?saved=1`)
+        .header('location', `${preferencesPath(deps, person)}?${outcome}=1`)
         .send();
     });
     scope.get('/unsubscribe/:token', hidden, async (request: Linked, reply) => {
@@ -115,6 +132,25 @@ function send(reply: FastifyReply, { nonce, organization }: Frame, page: string)
     })
     .type('text/html; charset=utf-8')
     .send(page);
+}
+
+/** Nothing where it is what the page showed: the recipient did not touch it. */
+function readQuiet(form: URLSearchParams, person: LinkedUser): PageQuiet {
+  if (!form.has('quiet')) return {};
+  const timezone = form.get('timezone') || null;
+  const days = weekdays.filter(day => form.getAll('day').includes(day));
+  const hours = {
+    from: form.get('from') ?? undefined,
+    to: form.get('to') ?? undefined,
+    ...(days.length > 0 && days.length < weekdays.length && { weekdays: days }),
+  };
+  const chosen = { usual: null, none: { enabled: false }, own: hours }[form.get('quiet') ?? ''];
+  const quiet_hours = chosen === undefined ? person.quiet_hours : chosen;
+  if (writeQuietState(quiet_hours, timezone) === form.get('quiet_was')) return {};
+  const times = quiet_hours && 'from' in quiet_hours ? [quiet_hours.from, quiet_hours.to] : [];
+  const wrong = times.some(time => !/^([01]\d|2[0-3]):[0-5]\d$/.test(time ?? ''));
+  if (wrong) throw invalid({ quiet_hours: ['must be times of day'] });
+  return { timezone, quiet_hours };
 }
 
 /** Each cell says what it was; those that are on now are named once more. */

@@ -25,6 +25,18 @@ export interface PageWords {
   brokenHint: string;
   sample: string;
   sampleHint: string;
+  quiet: string;
+  quietHint: string;
+  quietUsual: string;
+  quietOwn: string;
+  quietNone: string;
+  none: string;
+  from: string;
+  to: string;
+  days: string;
+  timezone: string;
+  timezoneUsual: string;
+  quietWrong: string;
   types: Record<string, string>;
 }
 
@@ -75,6 +87,18 @@ const en: PageWords = {
   brokenHint: 'It may be incomplete, or it was replaced. Use the link in a newer message.',
   sample: 'This is a preview',
   sampleHint: 'In a message that was sent, this link leads to the settings of its recipient.',
+  quiet: 'Quiet hours',
+  quietHint: 'What is not urgent waits until they end.',
+  quietUsual: 'As {name} has it: {hours}',
+  quietOwn: 'My own hours',
+  quietNone: 'No quiet hours',
+  none: 'none',
+  from: 'From',
+  to: 'To',
+  days: 'Beginning on',
+  timezone: 'Time zone',
+  timezoneUsual: 'As {name} has it: {zone}',
+  quietWrong: 'Give quiet hours a beginning and an end that differ. Nothing was saved.',
   types,
 };
 
@@ -111,6 +135,18 @@ const de: PageWords = {
   brokenHint: 'Er ist unvollständig oder wurde ersetzt. Nutzen Sie den Link in einer neueren Nachricht.',
   sample: 'Das ist eine Vorschau',
   sampleHint: 'In einer verschickten Nachricht führt dieser Link zu den Einstellungen des Empfängers.',
+  quiet: 'Ruhezeiten',
+  quietHint: 'Was nicht eilt, wartet, bis sie enden.',
+  quietUsual: 'Wie bei {name} üblich: {hours}',
+  quietOwn: 'Eigene Zeiten',
+  quietNone: 'Keine Ruhezeiten',
+  none: 'keine',
+  from: 'Von',
+  to: 'Bis',
+  days: 'Beginnend am',
+  timezone: 'Zeitzone',
+  timezoneUsual: 'Wie bei {name} üblich: {zone}',
+  quietWrong: 'Ruhezeiten brauchen einen Anfang und ein Ende, die sich unterscheiden. Nichts wurde gespeichert.',
   types: { ...types, email: 'E-Mail', voice: 'Anruf', inbox: 'Posteingang' },
 };
 
@@ -147,6 +183,18 @@ const es: PageWords = {
   brokenHint: 'Puede estar incompleto o haber sido sustituido. Usa el enlace de un mensaje más reciente.',
   sample: 'Esto es una vista previa',
   sampleHint: 'En un mensaje enviado, este enlace lleva a las preferencias del destinatario.',
+  quiet: 'Horas de silencio',
+  quietHint: 'Lo que no es urgente espera hasta que terminen.',
+  quietUsual: 'Como en {name}: {hours}',
+  quietOwn: 'Mis propias horas',
+  quietNone: 'Sin horas de silencio',
+  none: 'ninguna',
+  from: 'Desde',
+  to: 'Hasta',
+  days: 'Empiezan el',
+  timezone: 'Zona horaria',
+  timezoneUsual: 'Como en {name}: {zone}',
+  quietWrong: 'Las horas de silencio necesitan un comienzo y un final distintos. No se ha guardado nada.',
   types: { ...types, email: 'Correo', voice: 'Llamada', webpush: 'Navegador', inbox: 'Bandeja de entrada' },
 };
 
@@ -183,6 +231,18 @@ const fr: PageWords = {
   brokenHint: 'Il est peut-être incomplet ou a été remplacé. Utilisez le lien d’un message plus récent.',
   sample: 'Ceci est un aperçu',
   sampleHint: 'Dans un message envoyé, ce lien mène aux préférences de son destinataire.',
+  quiet: 'Heures calmes',
+  quietHint: 'Ce qui n’est pas urgent attend qu’elles se terminent.',
+  quietUsual: 'Comme chez {name} : {hours}',
+  quietOwn: 'Mes propres heures',
+  quietNone: 'Pas d’heures calmes',
+  none: 'aucune',
+  from: 'De',
+  to: 'À',
+  days: 'À partir du',
+  timezone: 'Fuseau horaire',
+  timezoneUsual: 'Comme chez {name} : {zone}',
+  quietWrong: 'Les heures calmes ont besoin d’un début et d’une fin différents. Rien n’a été enregistré.',
   types: { ...types, email: 'E-mail', voice: 'Appel', webpush: 'Navigateur', inbox: 'Boîte de réception' },
 };
 

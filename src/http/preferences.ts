@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { PreferenceChange, preferenceSources } from '../core/preferences.ts';
+import { QuietHours } from '../core/quiet-hours.ts';
 import * as preferences from '../services/preferences.ts';
 import { type Call, list, plain } from './route.ts';
 import { maybeText, moment } from './schemas.ts';
@@ -16,12 +17,28 @@ const source = Type.Enum([...preferenceSources], { description: 'How the choice 
 const Preference = Type.Object({ ...scope, enabled: Type.Boolean(), source, changed_at: moment });
 
 const Preferences = Type.Object(
-  { preferences: Type.Array(Preference, { description: 'The choices that were made; the narrowest one decides.' }) },
+  {
+    preferences: Type.Array(Preference, { description: 'The choices that were made; the narrowest one decides.' }),
+    timezone: Type.Union([Type.String(), Type.Null()], { description: "Null: the organization's." }),
+    quiet_hours: Type.Union([QuietHours, Type.Null()], { description: "Null: the organization's." }),
+  },
   { $id: 'Preferences' },
 );
 
 const PreferencesUpdate = Type.Object(
-  { preferences: Type.Optional(Type.Array(PreferenceChange, { maxItems: 1_000 })) },
+  {
+    preferences: Type.Optional(Type.Array(PreferenceChange, { maxItems: 1_000 })),
+    timezone: Type.Optional(
+      Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 100, description: 'Such as Europe/Berlin.' }),
+    ),
+    quiet_hours: Type.Optional(
+      Type.Unsafe<QuietHours | null>({
+        ...QuietHours,
+        type: ['object', 'null'],
+        description: "Null: the organization's. With `enabled: false`: none.",
+      }),
+    ),
+  },
   { $id: 'PreferencesUpdate', additionalProperties: false },
 );
 
@@ -57,7 +74,10 @@ const PreferenceHistoryEntry = Type.Object(
 );
 
 async function show({ deps, organization, user }: Call & { organization: { id: number }; user: { id: number } }) {
-  return { preferences: await preferences.listPreferences(deps, organization.id, user.id) };
+  return {
+    preferences: await preferences.listPreferences(deps, organization.id, user.id),
+    ...(await preferences.getQuietPreference(deps, organization.id, user.id)),
+  };
 }
 
 const sources = { key: 'api', account: 'console', recipient: 'inbox' } as const;
@@ -81,7 +101,7 @@ export const patchPreferences = plain(['org', 'username'], {
   answer: Preferences,
   handle: async call => {
     const { deps, caller, organization, user, body } = call;
-    await preferences.changePreferences(deps, organization.id, user, body.preferences ?? [], sources[caller.kind]);
+    await preferences.changePreferences(deps, organization.id, user, body, sources[caller.kind]);
     return show(call);
   },
 });

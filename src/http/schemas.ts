@@ -95,6 +95,7 @@ export const Profile = Type.Object(
     ...userFields,
     locked: Type.Boolean(),
     locale: Type.Union([Type.String(), Type.Null()], { description: 'Language tag: en, pt-BR.' }),
+    timezone: Type.Union([Type.String(), Type.Null()], { description: 'Such as Europe/Berlin.' }),
     custom_fields: customFields,
     created_at: moment,
     updated_at: moment,
@@ -108,6 +109,11 @@ export const ProfileUpdate = Type.Object(
     last_name: Type.Optional(personName),
     locked: Type.Optional(Type.Boolean()),
     locale: Type.Optional(Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()])),
+    timezone: Type.Optional(
+      Type.Union([Type.String({ maxLength: 100 }), Type.Null()], {
+        description: 'Such as Europe/Berlin. Empty or null: none.',
+      }),
+    ),
     custom_fields: Type.Optional(customFields),
   },
   { $id: 'ProfileUpdate', ...closed },

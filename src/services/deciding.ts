@@ -1,12 +1,13 @@
 /** Who gets what of an occurrence, a page of recipients at a time: the same for the real run and for simulation. */
-import { decide, decideNotification, type Reason, selectChannels } from '../core/decide.ts';
+import { type Circumstances, decide, decideNotification, type Reason, selectChannels } from '../core/decide.ts';
 import type { JsonObject } from '../core/json.ts';
-import type { Topic } from '../core/preferences.ts';
-import type { TriggerOptions } from '../core/trigger.ts';
+import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts';
 import type { Cursor } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
 import type { EventPlan, PlannedChannel, PlannedNotification, Plans } from './plans.ts';
 import { type RecipientReader, sourcesOf } from './recipients.ts';
+
+const urgent = priorities.indexOf('urgent');
 
 export interface Decided {
   notification: PlannedNotification;
@@ -16,6 +17,8 @@ export interface Decided {
   reason: Reason | undefined;
   /** What exactly decided, where there is more to say than the reason. */
   detail: string | undefined;
+  /** It waits until then. */
+  dueAt: Date | undefined;
 }
 
 export interface DecidedPage {
@@ -33,6 +36,7 @@ export interface Question {
   context: JsonObject;
   options: TriggerOptions;
   cursor: Cursor | null;
+  now: number;
   /** How many recipients at the most. */
   limit: number;
   /** Called before each stretch of work on what the tenant wrote. */
@@ -47,7 +51,7 @@ export interface Question {
 export async function decidePage(
   { plans, recipients }: { plans: Plans; recipients: RecipientReader },
   plan: EventPlan,
-  { context, options, cursor: from, limit, mark = () => {} }: Question,
+  { context, options, cursor: from, limit, now, mark = () => {} }: Question,
 ): Promise<DecidedPage> {
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
   const decisions = new Map<string, Decided>();
@@ -65,6 +69,7 @@ export async function decidePage(
       continue;
     }
     const channels = selectChannels(notification.channels, usable);
+    const circumstances = circumstancesOf(plan, notification, options, now);
     const sources = sourcesOf(notification, plan, options);
     const resumed = from?.notification === id ? sources.findIndex(({ key }) => key === from.source) : -1;
     let after = resumed < 0 ? 0 : from!.after;
@@ -75,7 +80,7 @@ export async function decidePage(
       isOverUserLimit ||= isOverLimit ?? false;
       mark();
       room = next === undefined ? Math.max(0, room - people.length) : 0;
-      decideAll(decisions, plan.topic, notification, channels, people, options);
+      decideAll(decisions, circumstances, notification, channels, people, options);
       if (next !== undefined) return pageTo({ notification: id, source: source.key, after: next });
       after = 0;
     }
@@ -95,10 +100,21 @@ export function refuse(
   return selectChannels(notification.channels, usable).length === 0 ? 'channel.missing' : undefined;
 }
 
+/** What decides about a notification besides the trigger, the channel and the recipient. */
+export function circumstancesOf(
+  { topic, organization }: EventPlan,
+  { priority }: { priority: number | null },
+  options: TriggerOptions,
+  now: number,
+): Circumstances {
+  const { timezone, quiet_hours } = organization;
+  return { topic, usual: { timezone, quiet_hours }, isUrgent: priorityOf(options, priority, false) === urgent, now };
+}
+
 /** Adds to the decisions; the first one for an address stands. */
 function decideAll(
   decisions: Map<string, Decided>,
-  topic: Topic,
+  circumstances: Circumstances,
   notification: PlannedNotification,
   channels: PlannedChannel[],
   people: Person[],
@@ -106,9 +122,10 @@ function decideAll(
 ): void {
   for (const channel of channels) {
     for (const person of people) {
-      for (const { address, reason, detail } of decide(channel, person, options, topic)) {
+      for (const { address, reason, detail, dueAt } of decide(channel, person, options, circumstances)) {
         const once = `${notification.id} ${channel.id} ${address ?? `#${person.user_id}`}`;
-        if (!decisions.has(once)) decisions.set(once, { notification, channel, person, address, reason, detail });
+        if (!decisions.has(once))
+          decisions.set(once, { notification, channel, person, address, reason, detail, dueAt });
       }
     }
   }

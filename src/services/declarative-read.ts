@@ -114,6 +114,7 @@ async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {
   return users.map(user => ({
     ...user,
     locale: user.locale ?? '',
+    timezone: user.timezone ?? '',
     addresses: (addresses.get(user.id) ?? [])
       .map(({ name, value }) => ({ name, value }))
       .filter(address => !isOwnEmail(user, address)),

@@ -1,4 +1,5 @@
 import { AppError } from '../core/errors.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import { listReachedAcrossTenants } from '../db/accounts.ts';
 import { addMember } from '../db/memberships.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
@@ -54,6 +55,8 @@ export interface OrganizationSettings {
   max_key_lifetime_days: number | null;
   brand_color: string | null;
   logo_url: string | null;
+  timezone: string | null;
+  quiet_hours: QuietHours | null;
   two_factor_required: boolean;
   created_at: string;
 }
@@ -127,7 +130,7 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
   const row = await organizations.getOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
   const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
-  const { brand_color, logo_url } = row;
+  const { brand_color, logo_url, timezone, quiet_hours } = row;
   return {
     slug,
     name,
@@ -135,6 +138,8 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
     max_key_lifetime_days,
     brand_color,
     logo_url,
+    timezone,
+    quiet_hours,
     two_factor_required,
     created_at: created_at.toISOString(),
   };

@@ -8,6 +8,7 @@ import {
   localizeCategory,
   ruleOn,
 } from '../core/preferences.ts';
+import type { QuietHours } from '../core/quiet-hours.ts';
 import { maskAddress } from '../core/recipient-links.ts';
 import { addressKind } from '../core/text.ts';
 import { listWholeAddresses } from '../db/addresses.ts';
@@ -16,7 +17,7 @@ import type { Db } from '../db/pool.ts';
 import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../db/preferences.ts';
 import type { LinkedUser } from '../db/recipient-links.ts';
 import type { Deps } from './deps.ts';
-import { listChannelTypes, toChoices, writeChoices } from './preferences.ts';
+import { listChannelTypes, toChoices, writeChoices, writeQuiet } from './preferences.ts';
 
 export type { LinkedUser } from '../db/recipient-links.ts';
 export { sampleToken } from './message-links.ts';
@@ -87,13 +88,20 @@ export interface PageChoice {
   is: boolean;
 }
 
-export async function savePage(deps: Deps, person: LinkedUser, choices: PageChoice[]): Promise<void> {
+/** Undefined: not changed. */
+export interface PageQuiet {
+  timezone?: string | null;
+  quiet_hours?: QuietHours | null;
+}
+
+/** Throws where the quiet hours make no sense; then nothing is saved. */
+export async function savePage(deps: Deps, person: LinkedUser, choices: PageChoice[], quiet: PageQuiet): Promise<void> {
   const page = await readPage(deps, person, 'en');
   const offered = new Map(page.categories.filter(one => !one.isRequired).map(one => [one.slug, one.channels]));
   const writes = choices
     .filter(({ category, type, was, is }) => was !== is && Object.hasOwn(offered.get(category) ?? {}, type))
     .map(({ category, type, is }) => ({ scope: categoryScope(category), channel_type: type, enabled: is }));
-  await write(deps, person, writes, 'page');
+  await write(deps, person, writes, 'page', quiet);
 }
 
 /** Everything but what is required; also what was switched on by itself before, which a broad choice alone would leave on. */
@@ -137,9 +145,17 @@ export async function nameCategory({ db }: Deps, { person, category }: Unsubscri
   };
 }
 
-async function write(deps: Deps, person: LinkedUser, writes: PreferenceWrite[], source: PreferenceSource) {
+async function write(
+  deps: Deps,
+  person: LinkedUser,
+  writes: PreferenceWrite[],
+  source: PreferenceSource,
+  quiet: PageQuiet = {},
+) {
   const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: person.username };
-  await deps.db
-    .transaction()
-    .execute(trx => writeChoices({ actor }, trx, person.organization_id, person, writes, source));
+  const organizationId = person.organization_id;
+  await deps.db.transaction().execute(async trx => {
+    await writeChoices({ actor }, trx, organizationId, person, writes, source);
+    await writeQuiet({ actor }, trx, organizationId, person, quiet, source);
+  });
 }

@@ -1,6 +1,7 @@
 /** What people want to get: their choices, what they amount to, and how they came about. */
 import { media } from '../core/configuration/document.ts';
 import { AppError, type FieldErrors, invalid } from '../core/errors.ts';
+import type { JsonObject } from '../core/json.ts';
 import {
   type Choices,
   categoryScope,
@@ -14,12 +15,14 @@ import {
   ruleOn,
   type Topic,
 } from '../core/preferences.ts';
+import { findQuietMistakes } from '../core/quiet-hours.ts';
 import { findCategory } from '../db/categories.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import * as rows from '../db/preferences.ts';
-import { record } from './audit.ts';
+import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
+import { readTimezone } from './users.ts';
 
 export interface Preference {
   category: string | null;
@@ -39,12 +42,19 @@ export async function listPreferences({ db }: Deps, organizationId: number, user
   return (await rows.listPreferences(db, organizationId, userId)).map(show);
 }
 
+/** Their own time zone and quiet hours; null: the organization's. */
+export async function getQuietPreference({ db }: Deps, organizationId: number, userId: number) {
+  const found = await rows.findQuietPreference(db, organizationId, userId);
+  if (!found) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+  return found;
+}
+
 /** Merges: what is not named stays as it is. */
 export async function changePreferences(
   deps: Deps,
   organizationId: number,
   user: Person,
-  changes: PreferenceChange[],
+  { preferences: changes = [], ...quiet }: { preferences?: PreferenceChange[] } & Partial<rows.QuietPreference>,
   source: PreferenceSource,
 ): Promise<void> {
   await deps.db.transaction().execute(async trx => {
@@ -55,6 +65,7 @@ export async function changePreferences(
       enabled,
     }));
     await writeChoices(deps, trx, organizationId, user, writes, source);
+    await writeQuiet(deps, trx, organizationId, user, quiet, source);
   });
 }
 
@@ -77,6 +88,32 @@ export async function writeChoices(
     await record(deps, trx, organizationId, entry);
   }
   return changed;
+}
+
+/** The same for quiet hours and the time zone. Throws where they make no sense. */
+export async function writeQuiet(
+  deps: Pick<Deps, 'actor'>,
+  trx: Db,
+  organizationId: number,
+  user: Person,
+  { timezone: zone, quiet_hours }: Partial<rows.QuietPreference>,
+  source: PreferenceSource,
+): Promise<void> {
+  const timezone = zone === undefined ? undefined : readTimezone(zone);
+  const mistakes = quiet_hours ? Object.entries(findQuietMistakes(quiet_hours)) : [];
+  if (mistakes.length > 0) {
+    throw invalid(Object.fromEntries(mistakes.map(([field, message]) => [`quiet_hours/${field}`, [message]])));
+  }
+  const before = await rows.findQuietPreference(trx, organizationId, user.id);
+  if (!before) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+  const after = { timezone: timezone ?? before.timezone, quiet_hours: quiet_hours ?? before.quiet_hours };
+  if (timezone === null) after.timezone = null;
+  if (quiet_hours === null) after.quiet_hours = null;
+  const changed = differences(before, after);
+  if (!changed) return;
+  await rows.putQuietPreference(trx, organizationId, user.id, after);
+  const sides = { before: changed.before, after: { ...(changed.after as JsonObject), source } };
+  await record(deps, trx, organizationId, { action: 'update', noun: 'preference', path: user.username, ...sides });
 }
 
 async function checkChanges(db: Db, organizationId: number, changes: PreferenceChange[]): Promise<void> {

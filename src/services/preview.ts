@@ -19,6 +19,7 @@ import { fold } from '../core/text.ts';
 import type { Place } from '../db/organizations.ts';
 import { findRecipientByName, listUsersAsRecipients, type Person } from '../db/recipients.ts';
 import { filterInSlices } from '../lib/slices.ts';
+import { circumstancesOf } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { optionsFor } from './messages.ts';
 import type { EventPlan, PlannedChannel } from './plans.ts';
@@ -179,7 +180,9 @@ async function write(
   }
   // Only what concerns this channel: what is wrong with the words of another stands in nobody's way.
   const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
-  const address = planned ? (decide(planned, person, {}, plan.topic)[0]?.address ?? null) : null;
+  const address = planned
+    ? (decide(planned, person, {}, circumstancesOf(plan, { priority: null }, {}, Date.now()))[0]?.address ?? null)
+    : null;
   const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
   try {
     const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {});

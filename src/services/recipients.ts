@@ -193,12 +193,13 @@ export function isPicked(picks: (user: unknown) => boolean, person: Person): boo
 
 export type UserFacts = Pick<
   Person,
-  'username' | 'email' | 'first_name' | 'last_name' | 'locked' | 'locale' | 'custom_fields'
+  'username' | 'email' | 'first_name' | 'last_name' | 'locked' | 'locale' | 'timezone' | 'custom_fields'
 >;
 
 /** As expressions and templates see a user. */
-export function describeUser({ username, email, first_name, last_name, locked, locale, custom_fields }: UserFacts) {
-  return { username, email, first_name, last_name, locked, locale, custom_fields };
+export function describeUser(user: UserFacts) {
+  const { username, email, first_name, last_name, locked, locale, timezone, custom_fields } = user;
+  return { username, email, first_name, last_name, locked, locale, timezone, custom_fields };
 }
 
 /** Somebody who is no user yet. */
@@ -217,6 +218,8 @@ export function strangerOf({ username, email }: { username: string; email: strin
     version: 0,
     choices: null,
     link_generation: 0,
+    timezone: null,
+    quiet_hours: null,
     addresses: [{ name: 'email', value: email, disabled: false }],
   };
 }

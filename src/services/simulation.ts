@@ -19,6 +19,8 @@ export interface Simulated {
   reason: string | null;
   /** What exactly decided, where there is more to say. */
   detail: string | null;
+  /** When it would be sent, where it would wait. */
+  due_at: string | null;
   message: Content | null;
   /** Why the message cannot be written. */
   problem: string | null;
@@ -27,7 +29,13 @@ export interface Simulated {
 export interface Simulation {
   /** Whether everybody was looked at. */
   complete: boolean;
-  notifications: { name: string; reason: string | null; deliveries: number; suppressed: Record<string, number> }[];
+  notifications: {
+    name: string;
+    reason: string | null;
+    deliveries: number;
+    suppressed: Record<string, number>;
+    held: Record<string, number>;
+  }[];
   /** Whether the caller may know who the recipients are; else `deliveries` is empty. */
   recipients_shown: boolean;
   /** The first ones, those that would be sent before the others. */
@@ -55,6 +63,7 @@ export async function simulate(
     reason: null as string | null,
     deliveries: 0,
     suppressed: {} as Record<string, number>,
+    held: {} as Record<string, number>,
   }));
   const shown: Decided[] = [];
   const recipients = new RecipientReader(deps);
@@ -66,14 +75,18 @@ export async function simulate(
       options: { ...options, dry_run: false },
       cursor,
       limit: recipientsAtOnce,
+      now,
     });
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;
     }
     for (const decision of page.decisions) {
       const summary = found[plan.notifications.indexOf(decision.notification)]!;
-      if (decision.reason) summary.suppressed[decision.reason] = (summary.suppressed[decision.reason] ?? 0) + 1;
-      else summary.deliveries++;
+      const { reason, dueAt } = decision;
+      // What waits is sent too, only later.
+      if (!reason || dueAt) summary.deliveries++;
+      const counts = dueAt ? summary.held : summary.suppressed;
+      if (reason) counts[reason] = (counts[reason] ?? 0) + 1;
     }
     if (mayReadUsers) keepFirst(shown, page.decisions);
     cursor = page.cursor;
@@ -88,9 +101,11 @@ export async function simulate(
 /** What would be sent is more telling than what would not. */
 function keepFirst(shown: Decided[], decisions: Decided[]): void {
   for (const decision of decisions) shown.push(decision);
-  shown.sort((a, b) => Number(a.reason !== undefined) - Number(b.reason !== undefined));
+  shown.sort((a, b) => Number(isRefused(a)) - Number(isRefused(b)));
   shown.splice(mostShown);
 }
+
+const isRefused = ({ reason, dueAt }: Decided) => reason !== undefined && dueAt === undefined;
 
 /** One that was never stored. */
 export function sampleOccurrence(context: JsonObject, now: number) {
@@ -105,7 +120,7 @@ export function sampleOccurrence(context: JsonObject, now: number) {
 type Imagined = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
 
 async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision: Decided): Promise<Simulated> {
-  const { notification, channel, person, address, reason, detail } = decision;
+  const { notification, channel, person, address, reason, detail, dueAt } = decision;
   const shown: Simulated = {
     notification: notification.name,
     channel: channel.slug,
@@ -113,10 +128,11 @@ async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision:
     address,
     reason: reason ?? null,
     detail: detail ?? null,
+    due_at: dueAt?.toISOString() ?? null,
     message: null,
     problem: null,
   };
-  if (reason) return shown;
+  if (reason && !dueAt) return shown;
   try {
     const delivery = { address, notification_id: notification.id, version: notification.version };
     const { content } = await writeMessage(deps.plans, { delivery, occurrence, person, channel, plan });

@@ -1,5 +1,6 @@
 import { AppError, invalid } from '../core/errors.ts';
 import { type JsonObject, mergePatch } from '../core/json.ts';
+import { isTimezone, notATimezone } from '../core/quiet-hours.ts';
 import type { Beginnings } from '../core/search.ts';
 import { fold, normalizeLocale, notALocale, readAddress } from '../core/text.ts';
 import * as addresses from '../db/addresses.ts';
@@ -90,6 +91,7 @@ export interface UserUpdate {
   locked?: boolean;
   /** Empty or null: none. */
   locale?: string | null;
+  timezone?: string | null;
   custom_fields?: JsonObject | null;
   mode: CustomFieldsMode;
 }
@@ -101,14 +103,15 @@ export async function updateUser(
   update: UserUpdate,
   check: Check<users.Profile> = () => {},
 ) {
-  const { custom_fields: given, mode, locale: written, ...changes } = update;
+  const { custom_fields: given, mode, locale: written, timezone: zone, ...changes } = update;
+  const timezone = zone === undefined ? undefined : readTimezone(zone);
   const locale = written === undefined ? undefined : readLocale(written);
   return deps.db.transaction().execute(async trx => {
     const current = await users.findUserForUpdate(trx, organizationId, id);
     if (!current) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
     check(current);
     const custom_fields = given ? applyCustomFields(current.custom_fields, given, mode) : undefined;
-    const updated = await users.updateUser(trx, organizationId, id, { ...changes, locale, custom_fields });
+    const updated = await users.updateUser(trx, organizationId, id, { ...changes, locale, timezone, custom_fields });
     const changed = differences({ ...current, updated_at: null }, { ...updated, updated_at: null });
     const path = updated.username;
     if (changed) await record(deps, trx, organizationId, { action: 'update', noun: 'user', path, ...changed });
@@ -122,6 +125,13 @@ function readLocale(text: string | null | undefined): string | null {
   const locale = normalizeLocale(text);
   if (locale === undefined) throw invalid({ locale: [notALocale] });
   return locale;
+}
+
+/** The same. */
+export function readTimezone(text: string | null): string | null {
+  if (!text) return null;
+  if (!isTimezone(text)) throw invalid({ timezone: [notATimezone] });
+  return text;
 }
 
 function applyCustomFields(current: JsonObject, given: JsonObject, mode: CustomFieldsMode): JsonObject | undefined {
@@ -175,8 +185,8 @@ export async function deleteUser(
     const deleted = { users: 1, ...(await users.countUserParts(trx, organizationId, id)) };
     if (dryRun) return deleted;
     await users.deleteUsers(trx, organizationId, [current.username]);
-    const { email, first_name, last_name, locked, locale, custom_fields } = current;
-    const before = { email, first_name, last_name, locked, locale, custom_fields };
+    const { email, first_name, last_name, locked, locale, timezone, custom_fields } = current;
+    const before = { email, first_name, last_name, locked, locale, timezone, custom_fields };
     await record(deps, trx, organizationId, { action: 'delete', noun: 'user', path: current.username, before });
     return deleted;
   });

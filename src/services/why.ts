@@ -10,7 +10,7 @@ import { findUsernameByAddress } from '../db/addresses.ts';
 import { findDeliveriesTo, listUserDeliveries } from '../db/delivery-history.ts';
 import { type DeliveryView, type findOccurrence, findOccurrencesAcrossTenants } from '../db/occurrences.ts';
 import { findMemberAsRecipient, findRecipientByName, type Person } from '../db/recipients.ts';
-import { refuse } from './deciding.ts';
+import { circumstancesOf, refuse } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { getOccurrence } from './occurrences.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
@@ -27,7 +27,7 @@ export interface Answer {
 }
 
 export interface Explanation {
-  user: Omit<ReturnType<typeof describeUser>, 'locale' | 'custom_fields'> | null;
+  user: Omit<ReturnType<typeof describeUser>, 'locale' | 'timezone' | 'custom_fields'> | null;
   /** False while recipients are still being found: the answer may change. */
   final: boolean;
   deliveries: DeliveryView[];
@@ -63,7 +63,7 @@ export async function explain(
   const found = await listUserDeliveries(db, organizationId, person.user_id, page, identifier);
   const rest = await explainRest(deps, asked, person, new Set(found.map(one => one.notification)));
   const deliveries = [...found.toReversed(), ...rest.deliveries];
-  const { locale: _, custom_fields: __, ...user } = describeUser(person);
+  const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
   return { user, final, deliveries, answers: [...deliveries.map(answerOf), ...rest.answers] };
 }
 
@@ -129,7 +129,8 @@ async function explainOne(
 
   // Selected, and yet nothing of theirs was found: it may wait in a long queue, or belong to whoever has the same address.
   const channels = selectChannels(notification.channels, usable);
-  const decisions = channels.flatMap(channel => decide(channel, selected.person, options, plan.topic));
+  const circumstances = circumstancesOf(plan, notification, options, Date.now());
+  const decisions = channels.flatMap(channel => decide(channel, selected.person, options, circumstances));
   const leftOut = decisions.findLast(({ reason }) => isLeftOutByTrigger(reason))?.reason;
   if (leftOut && decisions.every(({ reason }) => isLeftOutByTrigger(reason))) {
     return { deliveries: [], answer: absent(name, leftOut) };

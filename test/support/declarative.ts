@@ -34,6 +34,8 @@ export function everything(slug: string): OrganizationDocument {
     retention_days: 365,
     brand_color: '#ffcc00',
     logo_url: 'https://acme.test/logo.png',
+    timezone: 'Europe/Berlin',
+    quiet_hours: { from: '22:00', to: '07:00', weekdays: ['mon', 'fri'] },
     channels: [
       {
         slug: 'mail',
@@ -78,6 +80,7 @@ export function everything(slug: string): OrganizationDocument {
         last_name: 'O’Neil',
         locked: true,
         locale: 'pt-BR',
+        timezone: 'America/Sao_Paulo',
         custom_fields: { deep: { list: [1, null, 'x'], 'odd/key': 1.5 }, empty: {} },
         addresses: [
           { name: 'phone', value: '+15555550100' },

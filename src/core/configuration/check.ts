@@ -8,6 +8,7 @@ import { type FieldErrors, invalid } from '../errors.ts';
 import { findFilterMistake } from '../expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import { generalSlug } from '../preferences.ts';
+import { findQuietMistakes, isTimezone, notATimezone } from '../quiet-hours.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, readAddress } from '../text.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
@@ -67,10 +68,17 @@ function checkOrganization({ at, entry }: Entry, checking: Checking): void {
   checkChannels(entry.channels, `${at}/channels`, checking);
   checkLayouts(entry.layouts, `${at}/layouts`, checking);
   checkCategories(entry.categories, `${at}/categories`, complain);
+  checkTimezone(entry.timezone, `${at}/timezone`, complain);
+  if (isObject(entry.quiet_hours)) {
+    for (const [field, message] of Object.entries(findQuietMistakes(entry.quiet_hours))) {
+      complain(`${at}/quiet_hours/${field}`, message);
+    }
+  }
   const users = entries(entry.users, `${at}/users`);
   refuseTwins(users, 'email', complain);
   for (const user of users) {
     checkLocale(user.entry.locale, `${user.at}/locale`, complain);
+    checkTimezone(user.entry.timezone, `${user.at}/timezone`, complain);
     checkAddresses(user, complain);
   }
   const usernames = entry.users === undefined ? undefined : new Set(users.map(user => fold(text(user.entry.email))));
@@ -193,6 +201,10 @@ function checkLayouts(value: unknown, at: string, { complain, checkTemplate }: C
   const layouts = entries(value, at);
   refuseTwins(layouts, 'name', complain);
   for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain, checkTemplate);
+}
+
+function checkTimezone(value: unknown, at: string, complain: Complain): void {
+  if (typeof value === 'string' && value !== '' && !isTimezone(value)) complain(at, notATimezone);
 }
 
 function checkCategories(value: unknown, at: string, complain: Complain): void {

@@ -223,12 +223,12 @@ export function saysOtherwise(before: NotificationState | undefined, after: Noti
 
 /** Its own fields, without what is in it. */
 export function organizationFields(organization: OrganizationState) {
-  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = organization;
-  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url };
+  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours } = organization;
+  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours };
 }
 
-function userFields({ first_name, last_name, locked, locale, custom_fields }: UserState) {
-  return { first_name, last_name, locked, locale, custom_fields };
+function userFields({ first_name, last_name, locked, locale, timezone, custom_fields }: UserState) {
+  return { first_name, last_name, locked, locale, timezone, custom_fields };
 }
 
 function notificationFields({ id: _, content, ...own }: NotificationState) {

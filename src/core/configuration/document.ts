@@ -5,6 +5,7 @@
 import { type Static, Type } from 'typebox';
 import { expressionLimits } from '../expressions.ts';
 import { categoryKinds } from '../preferences.ts';
+import { QuietHours } from '../quiet-hours.ts';
 import { templateLimits } from '../render/template-limits.ts';
 import { limits, slugPattern } from '../text.ts';
 import { priorities } from '../trigger.ts';
@@ -109,6 +110,9 @@ const UserEntry = Type.Object(
     last_name: Type.Optional(Type.String({ maxLength: limits.name })),
     locked: Type.Optional(Type.Boolean()),
     locale: Type.Optional(Locale),
+    timezone: Type.Optional(
+      Type.String({ maxLength: 100, description: 'A time zone such as Europe/Berlin. Empty: none.' }),
+    ),
     custom_fields: Type.Optional(Data),
     addresses: Type.Optional(Type.Array(AddressEntry, { description: `Besides the email itself. ${section}` })),
   },
@@ -287,6 +291,20 @@ export const OrganizationDocument = Type.Object(
         pattern: '^https://[^\\s"<>\';,]+$',
         patternHint: 'must be an https address',
         description: `Of a picture, on the pages that recipients see. ${section} Null: the name instead.`,
+      }),
+    ),
+    timezone: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        maxLength: 100,
+        description: `In which quiet hours are counted: Europe/Berlin. ${section} Null, and at first: UTC.`,
+      }),
+    ),
+    quiet_hours: Type.Optional(
+      Type.Unsafe<QuietHours | null>({
+        ...QuietHours,
+        type: ['object', 'null'],
+        description: `For people who have none of their own. ${section} Null, and at first: none.`,
       }),
     ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),

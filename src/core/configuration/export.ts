@@ -59,6 +59,7 @@ export function toDocument(
     };
   };
   const { retention_days = usualRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
+  const { timezone, quiet_hours } = organization;
   const { slug, name, channels = [], layouts, categories = [], users = [], projects = [] } = organization;
   return {
     slug,
@@ -67,6 +68,8 @@ export function toDocument(
     ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
     ...(brand_color && { brand_color }),
     ...(logo_url && { logo_url }),
+    ...(timezone && { timezone }),
+    ...(quiet_hours && { quiet_hours }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
     ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),
@@ -96,9 +99,9 @@ export function toCategoryEntry(category: CategoryState): CategoryEntry {
 }
 
 function toUserEntry(user: UserState): UserEntry {
-  const { email, first_name = '', last_name = '', locked, locale, custom_fields = {}, addresses = [] } = user;
+  const { email, first_name = '', last_name = '', locked, locale, timezone, custom_fields = {}, addresses = [] } = user;
   const own = { email, first_name, last_name, ...(locked && { locked }), ...(locale && { locale }) };
-  return { ...own, custom_fields, addresses };
+  return { ...own, ...(timezone && { timezone }), custom_fields, addresses };
 }
 
 function toEventEntry({ slug, name, active, category, notifications = [] }: EventState): EventEntry {

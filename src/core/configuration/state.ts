@@ -5,6 +5,7 @@
 
 import type { JsonObject } from '../json.ts';
 import { type Category, generalSlug } from '../preferences.ts';
+import type { QuietHours } from '../quiet-hours.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Priority } from '../trigger.ts';
 import type {
@@ -63,6 +64,8 @@ export interface UserState extends Row {
   locked?: boolean;
   /** Empty: none. */
   locale?: string;
+  /** The same. */
+  timezone?: string;
   custom_fields?: JsonObject;
   /** Without the email itself, which every user has. */
   addresses?: AddressState[];
@@ -123,6 +126,8 @@ export interface OrganizationState extends Row {
   max_key_lifetime_days?: number | null;
   brand_color?: string | null;
   logo_url?: string | null;
+  timezone?: string | null;
+  quiet_hours?: QuietHours | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
@@ -166,6 +171,8 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     max_key_lifetime_days: document.max_key_lifetime_days,
     brand_color: document.brand_color,
     logo_url: document.logo_url,
+    timezone: document.timezone,
+    quiet_hours: document.quiet_hours,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     categories: document.categories?.map(toCategory),
