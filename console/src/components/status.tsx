@@ -27,7 +27,7 @@ export const deliveryLooks: Record<string, Look> = {
   failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.failedForGoodSeeTheReason },
   unknown: { name: texts.unknown, color: 'orange', fill: 'orange.5', meaning: texts.mayHaveBeenSentTheResponse },
   suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurposeSeeThe },
-  cancelled: { name: 'Cancelled', color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
+  cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
@@ -42,6 +42,21 @@ export const occurrenceLooks: Record<string, Look> = {
   expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
   sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
   completed: { name: texts.completed, color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
+};
+
+/** How an occurrence stands, in one word. */
+export const outcomeLooks: Record<string, Look> = {
+  scheduled: { name: texts.scheduled, color: 'violet', fill: 'violet.5', meaning: texts.willBeSentLater },
+  held: { name: texts.held, color: 'yellow', fill: 'yellow.5', meaning: texts.waitsForAPauseToEnd },
+  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
+  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
+  sent: { name: texts.sent, color: 'teal', fill: 'teal.7', meaning: texts.allMessagesWereSent },
+  partly_failed: { name: texts.partlyFailed, color: 'orange', fill: 'orange.5', meaning: texts.someMessagesFailed },
+  failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.noMessageWasSent },
+  nobody: { name: texts.nobody, color: 'gray', fill: 'gray.5', meaning: texts.nobodyToNotify },
+  suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurpose },
+  cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
+  expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };

@@ -11,7 +11,7 @@ import { CountsBar, totalOf } from '../components/counts.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
-import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
+import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { NotificationCard } from '../events/notification-card.tsx';
@@ -169,7 +169,7 @@ function Recent({ path }: { path: EventPath }) {
         rowTo={row => to.occurrence(org, row.identifier)}
         columns={[
           { head: texts.when, cell: row => <TimeAgo at={row.created_at} /> },
-          { head: texts.status, cell: row => <StatusBadge status={row.status} looks={occurrenceLooks} /> },
+          { head: texts.status, cell: row => <StatusBadge status={row.outcome} looks={outcomeLooks} /> },
           {
             head: texts.deliveries,
             width: '40%',

@@ -11,8 +11,8 @@ import { CountsBar, CountsLegend, count, totalOf } from '../components/counts.ts
 import { JsonView } from '../components/json-view.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Failure, Waiting } from '../components/states.tsx';
-import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
-import { TimeAgo } from '../components/time.tsx';
+import { outcomeLooks, StatusBadge } from '../components/status.tsx';
+import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { rememberSample } from '../events/sample.ts';
 import { eventTo, to, useOrg } from '../places.ts';
@@ -93,7 +93,7 @@ export default function OccurrencePage() {
       title={name}
       documentTitle={`${name} · ${identifier.slice(-8)}`}
       parents={parents}
-      aside={<StatusBadge status={status} looks={occurrenceLooks} />}
+      aside={<StatusBadge status={data.outcome} looks={outcomeLooks} />}
       description={
         <Group gap="2px 16px">
           <CopyText value={identifier} label={texts.copyIdentifier} />
@@ -154,6 +154,18 @@ export default function OccurrencePage() {
             <OccurrenceTimeline occurrence={data} />
             <CountsBar counts={counts} height={8} />
             {total > 0 && <CountsLegend counts={counts} />}
+            {data.outcome === 'held' && (
+              <Alert color="yellow" variant="light" p="xs">
+                <Text size="sm" c="var(--mantine-color-text)">
+                  {texts.heldBecauseOfAPause}
+                </Text>
+              </Alert>
+            )}
+            {data.scheduled_for && (
+              <Text size="sm">
+                {texts.scheduledFor} {exactTime(data.scheduled_for)}
+              </Text>
+            )}
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">

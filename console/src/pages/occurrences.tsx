@@ -10,7 +10,7 @@ import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { ShortId } from '../components/short-id.tsx';
 import { Empty } from '../components/states.tsx';
-import { occurrenceLooks, StatusBadge } from '../components/status.tsx';
+import { occurrenceLooks, outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { useProjects } from '../components/switchers.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
@@ -41,7 +41,7 @@ const columns: Column<OccurrenceSummary>[] = [
       </>
     ),
   },
-  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} looks={occurrenceLooks} />, width: 130 },
+  { head: texts.status, cell: ({ outcome }) => <StatusBadge status={outcome} looks={outcomeLooks} />, width: 130 },
   {
     head: texts.deliveries2,
     width: 220,

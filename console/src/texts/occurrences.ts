@@ -73,6 +73,13 @@ export const texts = {
   notification: 'Notification',
   providerResponse: 'Provider response',
   attempts: 'Attempts',
+  attemptAt: 'Time',
+  attemptProvider: 'Provider',
+  attemptOutcome: 'Outcome',
+  attemptTook: 'Took',
+  heldBecauseOfAPause:
+    'These messages are waiting because the event, its application or a channel is paused. They are sent when it is resumed.',
+  scheduledFor: 'Scheduled for',
   via: (provider: Part) => `, via ${provider}`,
   created: 'Created',
   sent: 'Sent',

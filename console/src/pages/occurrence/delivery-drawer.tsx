@@ -12,7 +12,7 @@ import { MessageView } from '../../components/message-view.tsx';
 import { Reason } from '../../components/reason.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
-import { TimeAgo } from '../../components/time.tsx';
+import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../places.ts';
 import { texts } from '../../texts/occurrences.ts';
@@ -59,6 +59,14 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
   const org = useOrg();
   const path = { org, identifier, delivery: delivery.id };
   const { status, user } = delivery;
+  const attempts = useQuery({
+    queryKey: [org, 'deliveries', identifier, delivery.id, 'attempts', status, delivery.attempts],
+    enabled: delivery.attempts > 0,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/attempts/', { params: { path }, signal }),
+      ),
+  });
   const message = useQuery({
     queryKey: [org, 'message', identifier, delivery.id],
     queryFn: ({ signal }) =>
@@ -137,6 +145,38 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           )}
         </Table.Tbody>
       </Table>
+      {(attempts.data?.length ?? 0) > 0 && (
+        <Stack gap="xs">
+          <Title order={3}>{texts.attempts}</Title>
+          <Table fz="sm" aria-label={texts.attempts}>
+            <Table.Thead>
+              <Table.Tr>
+                <Table.Th>{texts.attemptAt}</Table.Th>
+                <Table.Th>{texts.attemptProvider}</Table.Th>
+                <Table.Th>{texts.attemptOutcome}</Table.Th>
+                <Table.Th>{texts.attemptTook}</Table.Th>
+              </Table.Tr>
+            </Table.Thead>
+            <Table.Tbody>
+              {attempts.data!.map(({ at, provider, outcome, detail, duration_ms }) => (
+                <Table.Tr key={at}>
+                  <Table.Td title={exactTime(at)}>{clockTime(at)}</Table.Td>
+                  <Table.Td>{provider ?? '–'}</Table.Td>
+                  <Table.Td>
+                    <StatusBadge status={outcome} />
+                    {detail && (
+                      <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
+                        {detail}
+                      </Text>
+                    )}
+                  </Table.Td>
+                  <Table.Td className="numbers">{milliseconds(duration_ms)}</Table.Td>
+                </Table.Tr>
+              ))}
+            </Table.Tbody>
+          </Table>
+        </Stack>
+      )}
       <Stack gap="xs">
         <Title order={3}>{texts.message}</Title>
         {message.data && <MessageView message={message.data} />}
