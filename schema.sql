@@ -20,10 +20,12 @@ CREATE TABLE organizations (
   logo_url text,
   timezone text,
   quiet_hours jsonb,
+  most_per_day integer,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
   CONSTRAINT organizations_max_key_lifetime_days_check CHECK (max_key_lifetime_days > 0),
+  CONSTRAINT organizations_most_per_day_check CHECK (most_per_day > 0),
   CONSTRAINT organizations_stored_messages_limit_check CHECK (stored_messages_limit > 0),
   CONSTRAINT organizations_triggers_per_second_check CHECK (triggers_per_second > 0),
   CONSTRAINT organizations_users_limit_check CHECK (users_limit > 0)
@@ -204,6 +206,7 @@ CREATE TABLE notifications (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   priority smallint,
+  throttle jsonb,
   CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
   CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
@@ -670,6 +673,17 @@ CREATE TABLE preference_history (
   CONSTRAINT preference_history_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX preference_history_by_user ON preference_history (organization_id, user_id, id);
+
+CREATE TABLE throttle_uses (
+  organization_id bigint NOT NULL,
+  notification_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  times timestamptz[] NOT NULL DEFAULT '{}'::timestamp with time zone[],
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT throttle_uses_pkey PRIMARY KEY (organization_id, notification_id, user_id, key)
+);
+CREATE INDEX throttle_uses_by_age ON throttle_uses (expires_at);
 
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger

@@ -89,7 +89,7 @@ describe('an operator', () => {
     await button('Trigger now').click();
     await page.getByText('View occurrence').click();
     await page.waitForURL(/\/occurrences\//);
-    await page.getByText('completed').first().waitFor();
+    await page.getByText('Sent', { exact: true }).first().waitFor();
     await page.goto('/o/demo/sandbox');
     await page
       .getByText(/is on its way/)

@@ -35,6 +35,7 @@ import {
   listMembersAsRecipients,
   listUsersAsRecipients,
 } from '../src/db/recipients.ts';
+import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../src/db/throttle.ts';
 import { findDueAcrossTenants } from '../src/db/turns.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../src/db/workers.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -171,6 +172,22 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
       storeInboxMessagesAcrossTenants(open.pool, [
         { organization_id: organization, user_id: 1, id: ++inboxId, occurrence_id: fanOut, title: 't', body: 'b' },
       ]),
+  },
+  'what counts for the throttle of a few people': {
+    most: 50,
+    run: async () => {
+      const claims = [5, 6, 7].map(userId => ({
+        organizationId: organization,
+        notificationId: 1,
+        userId,
+        key: '',
+        most: 3,
+        perMs: 3_600_000,
+      }));
+      const uses = await lockThrottleUsesAcrossTenants(open.pool, claims);
+      await storeThrottleUsesAcrossTenants(open.pool, claims, uses, Date.now());
+      return [...uses];
+    },
   },
   'a moment of a channel with a rate': {
     most: 50,

@@ -24,6 +24,11 @@ test('its settings are shown and changed, and what is not given stays', async ()
     name: 'The acme company',
     retention_days: 90,
     max_key_lifetime_days: null,
+    brand_color: null,
+    logo_url: null,
+    timezone: null,
+    quiet_hours: null,
+    most_per_day: null,
     two_factor_required: false,
     created_at: expect.any(String),
   });

@@ -36,6 +36,7 @@ export const reasons = {
   'member.inactive': 'the membership in the list is inactive',
   'preference.off': 'the user has switched this off, or never switched it on',
   quiet_hours: 'it is quiet for the user, and it waits until the quiet hours end',
+  throttled: 'the user has got as much of this as they may for now',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
   duplicate: 'the same address gets this message by this channel already',

@@ -113,13 +113,13 @@ const storeFirst = {
 export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
   pool: pg.Pool,
   turn: Turn,
-  decide: (claimed: ClaimedOccurrence[]) => Promise<ExpansionPage<Given>[]>,
+  decide: (claimed: ClaimedOccurrence[], client: pg.PoolClient) => Promise<ExpansionPage<Given>[]>,
 ): Promise<{ claimed: ClaimedOccurrence[]; pages: ExpansionPage<Given>[]; stored: StoredDelivery<Given>[] }> {
   let claimed: ClaimedOccurrence[] = [];
   try {
     return await inTransaction(pool, async client => {
       ({ rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) }));
-      const pages = claimed.length > 0 ? await decide(claimed) : [];
+      const pages = claimed.length > 0 ? await decide(claimed, client) : [];
       const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : [];
       return { claimed, pages, stored };
     });
@@ -268,11 +268,14 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
   pool: pg.Pool,
   owner: number,
   page: ExpansionPage<Given>,
+  /** What is still to be decided in the transaction itself. */
+  decide: (client: pg.PoolClient) => Promise<void> = async () => {},
 ): Promise<StoredDelivery<Given>[]> {
   const { organization_id, id, event_id, priority, reason, again, deliveries } = page;
   // A page that is put off changes nothing but its due time.
   const cursor = page.cursor && JSON.stringify(page.cursor);
   return inTransaction(pool, async (client, rollback) => {
+    await decide(client);
     const { rows } = await client.query<StoredPage>({ ...insertPage, values: toArrays(owner, [page]) });
     const stored = rows[0]!;
     const suppressed = Object.entries(stored.suppressed);

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
+import type { Throttle } from '../core/throttle.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
 import type { Within } from './organizations.ts';
 import type { Db } from './pool.ts';
@@ -15,6 +16,7 @@ export interface NotificationFields {
   extra_context: JsonObject;
   /** Null: not stated. */
   priority: Priority | null;
+  throttle: Throttle | null;
 }
 
 export async function listAllNotifications(
@@ -25,7 +27,7 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
-    .select('priority')
+    .select(['priority', 'throttle'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
@@ -34,6 +36,7 @@ export async function listAllNotifications(
     ...row,
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
+    throttle: row.throttle as Throttle | null,
   }));
 }
 
@@ -124,11 +127,12 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, priority, ...fields }: NotificationFields) {
+function toRow({ recipients, extra_context, priority, throttle, ...fields }: NotificationFields) {
   return {
     ...fields,
     recipients: JSON.stringify(recipients),
     extra_context: JSON.stringify(extra_context),
     priority: priority === null ? null : priorities.indexOf(priority),
+    throttle: throttle && JSON.stringify(throttle),
   };
 }

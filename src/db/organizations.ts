@@ -64,6 +64,7 @@ export interface Organization extends Named {
   /** In which quiet hours are counted; null: UTC. */
   timezone: string | null;
   quiet_hours: QuietHours | null;
+  most_per_day: number | null;
 }
 
 const columns = [
@@ -76,6 +77,7 @@ const columns = [
   'logo_url',
   'timezone',
   'quiet_hours',
+  'most_per_day',
 ] as const;
 
 const toOrganization = <Row extends { quiet_hours: Json | null }>(row: Row) => ({
@@ -109,6 +111,7 @@ export interface OrganizationFields {
   logo_url?: string | null;
   timezone?: string | null;
   quiet_hours?: QuietHours | null;
+  most_per_day?: number | null;
 }
 
 export async function createOrganizationAcrossTenants(

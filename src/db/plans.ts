@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
+import type { Throttle } from '../core/throttle.ts';
 import type { Db } from './pool.ts';
 
 export interface EventRow {
@@ -19,6 +20,7 @@ export interface EventRow {
     deliveries_per_trigger: number | null;
     timezone: string | null;
     quiet_hours: QuietHours | null;
+    most_per_day: number | null;
   };
   /** Null: the general one that every organization has. */
   category: Category | null;
@@ -35,6 +37,7 @@ export interface NotificationRow {
   environs: string[] | null;
   extra_context: JsonObject;
   priority: number | null;
+  throttle: Throttle | null;
   version: number;
 }
 
@@ -44,7 +47,8 @@ export async function findEventPlan(db: Db, organizationId: number, eventId: num
       jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) as application,
       jsonb_build_object('id', p.id, 'slug', p.slug, 'name', p.name) as project,
       jsonb_build_object('id', o.id, 'slug', o.slug, 'name', o.name,
-        'deliveries_per_trigger', o.deliveries_per_trigger, 'timezone', o.timezone, 'quiet_hours', o.quiet_hours) as organization,
+        'deliveries_per_trigger', o.deliveries_per_trigger, 'timezone', o.timezone, 'quiet_hours', o.quiet_hours,
+        'most_per_day', o.most_per_day) as organization,
       (select to_jsonb(c) || jsonb_build_object('default', c.default_on) from categories c
         where c.organization_id = e.organization_id and (c.id = e.category_id or e.category_id is null and c.slug = ${generalSlug})
       ) as category,

@@ -332,6 +332,7 @@ export interface Notifications {
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
   priority: number | null;
+  throttle: NullableJson;
 }
 
 export interface Occurrences {
@@ -381,6 +382,7 @@ export interface Organizations {
   logo_url: string | null;
   timezone: string | null;
   quiet_hours: NullableJson;
+  most_per_day: number | null;
 }
 
 export interface Passkeys {
@@ -468,6 +470,15 @@ export interface SignInLimits {
 export interface SummedStats {
   organization_id: number;
   until: Date;
+}
+
+export interface ThrottleUses {
+  organization_id: number;
+  notification_id: number;
+  user_id: number;
+  key: string;
+  times: Generated<Date[]>;
+  expires_at: Date;
 }
 
 export interface TriggerStats {
@@ -571,6 +582,7 @@ export interface Tables {
   sign_in_attempts: SignInAttempts;
   sign_in_limits: SignInLimits;
   summed_stats: SummedStats;
+  throttle_uses: ThrottleUses;
   trigger_stats: TriggerStats;
   used_challenges: UsedChallenges;
   user_history: UserHistory;

@@ -30,6 +30,7 @@ import type { Person } from '../db/recipients.ts';
 import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
 import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
 import { RecipientReader } from '../services/recipients.ts';
+import { groupThrottled, type Throttled, throttle } from '../services/throttling.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
 
@@ -60,6 +61,11 @@ interface Given extends NewDelivery {
   person: Person;
 }
 
+/** With what has to be counted before it is stored. */
+interface ThrottledPage extends ExpansionPage<Given> {
+  throttled: Throttled[];
+}
+
 export interface Expanded {
   /** To be sent at once. */
   claimed: ClaimedDelivery[];
@@ -83,8 +89,13 @@ export async function expandAccepted(
   const { claimed, pages, stored } = await expandAcceptedAcrossTenants<Given>(
     engine.claims,
     turn,
-    async occurrences => {
+    async (occurrences, client) => {
       const decided = await decideMany(engine, occurrences, room.page(priority));
+      await throttle(
+        client,
+        decided.flatMap(page => page.throttled),
+        Date.now(),
+      );
       deferOverflow(decided, room);
       return decided;
     },
@@ -117,7 +128,9 @@ export async function expandNextPage(
     room.page(priority),
   );
   deferOverflow([page], room);
-  const stored = await storePageAcrossTenants(engine.hot, owner, page);
+  const stored = await storePageAcrossTenants(engine.hot, owner, page, client =>
+    throttle(client, page.throttled, Date.now()),
+  );
   engine.meters.batch('expand', 1);
   engine.meters.expanded([page]);
   return toExpanded([page], stored, false);
@@ -149,13 +162,9 @@ function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>
 }
 
 /** As many of them as have about a page of recipients together: more would fill the memory and make the urgent wait. */
-async function decideMany(
-  engine: Engine,
-  occurrences: ClaimedOccurrence[],
-  limit: number,
-): Promise<ExpansionPage<Given>[]> {
+async function decideMany(engine: Engine, occurrences: ClaimedOccurrence[], limit: number): Promise<ThrottledPage[]> {
   const recipients = new RecipientReader(readers(engine), engine.usage);
-  const pages: ExpansionPage<Given>[] = [];
+  const pages: ThrottledPage[] = [];
   let decided = 0;
   let size = firstGroup;
   for (let from = 0; from < occurrences.length && decided < limit; ) {
@@ -201,7 +210,7 @@ async function decideSafely(
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ExpansionPage<Given>> {
+): Promise<ThrottledPage> {
   try {
     return await decideOne(engine, recipients, occurrence, limit);
   } catch (error) {
@@ -215,8 +224,8 @@ function putOff(
   { organization_id, id, event_id, priority, cursor }: ClaimedOccurrence,
   again: Date | 'infinity',
   reason: string | null,
-): ExpansionPage<Given> {
-  return { organization_id, id, event_id, priority, cursor, reason, again, deliveries: [] };
+): ThrottledPage {
+  return { organization_id, id, event_id, priority, cursor, reason, again, deliveries: [], throttled: [] };
 }
 
 async function decideOne(
@@ -224,9 +233,9 @@ async function decideOne(
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ExpansionPage<Given>> {
+): Promise<ThrottledPage> {
   const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
-  const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [] };
+  const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], throttled: [] };
   const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing' };
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
@@ -252,16 +261,23 @@ async function decideOne(
   const cursor = isOver ? null : decided.cursor;
   const fansOut = from !== null || decided.cursor !== null;
   const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
+  const planned = decisions.map(decision => ({
+    ...decision,
+    delivery: {
+      ...toDelivery(decision),
+      priority: priorityOf(options, decision.notification.priority, fansOut),
+      occurrence,
+    },
+  }));
   return {
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
     reason: limitOf(isOver, decided.isOverUserLimit) ?? whyNobody(decided),
-    deliveries: decisions.map(decision => ({
-      ...toDelivery(decision),
-      priority: priorityOf(options, decision.notification.priority, fansOut),
-      occurrence,
-    })),
+    deliveries: planned.map(({ delivery }) => delivery),
+    throttled: groupThrottled(plan, context, planned, ({ delivery }) => {
+      Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null });
+    }),
   };
 }
 

@@ -4,6 +4,7 @@ import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
 import { limits } from '../core/text.ts';
+import { Throttle } from '../core/throttle.ts';
 import * as notifications from '../services/notifications.ts';
 import { tryNotification } from '../services/trials.ts';
 import { TestResult } from './channels.ts';
@@ -13,7 +14,7 @@ import { list, placeOf, plain, slugsOf } from './route.ts';
 import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 
 const tag = 'Notifications';
-const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority'];
+const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority', 'throttle'];
 const words = ['message', 'overrides'];
 
 const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
@@ -39,6 +40,7 @@ const Notification = Type.Object(
       additionalProperties: true,
       description: 'Free-form JSON.',
     }),
+    throttle: Type.Union([Throttle, Type.Null()], { description: 'How much of it one person gets. Null: all.' }),
     priority: Type.Union([Type.String(), Type.Null()], { description: 'urgent, normal or bulk; null: not stated.' }),
     version: Type.Integer({ description: 'Of the message.' }),
     ...wordFields,

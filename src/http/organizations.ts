@@ -19,15 +19,27 @@ const OrganizationSettings = Type.Object(
     logo_url: Type.Union([Type.String(), Type.Null()], { description: 'The same: a picture instead of the name.' }),
     timezone: Type.Union([Type.String(), Type.Null()], { description: 'In which quiet hours are counted. Null: UTC.' }),
     quiet_hours: Type.Union([QuietHours, Type.Null()], { description: 'For people who have none of their own.' }),
+    most_per_day: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'How much one person gets in 24 hours, of all events. Null: no limit.',
+    }),
     two_factor_required: Type.Boolean({ description: 'Of everybody who signs in; keys are not asked for it.' }),
     created_at: Type.String({ format: 'date-time' }),
   },
   { $id: 'OrganizationSettings' },
 );
-const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours } =
+const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, most_per_day } =
   OrganizationDocument.properties;
 const OrganizationChanges = Type.Object(
-  { name: Type.Optional(name), retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours },
+  {
+    name: Type.Optional(name),
+    retention_days,
+    max_key_lifetime_days,
+    brand_color,
+    logo_url,
+    timezone,
+    quiet_hours,
+    most_per_day,
+  },
   { $id: 'OrganizationChanges', additionalProperties: false },
 );
 

@@ -19,6 +19,7 @@ export interface Decided {
   detail: string | undefined;
   /** It waits until then. */
   dueAt: Date | undefined;
+  isUrgent: boolean;
 }
 
 export interface DecidedPage {
@@ -120,12 +121,13 @@ function decideAll(
   people: Person[],
   options: TriggerOptions,
 ): void {
+  const { isUrgent } = circumstances;
   for (const channel of channels) {
     for (const person of people) {
       for (const { address, reason, detail, dueAt } of decide(channel, person, options, circumstances)) {
         const once = `${notification.id} ${channel.id} ${address ?? `#${person.user_id}`}`;
         if (!decisions.has(once))
-          decisions.set(once, { notification, channel, person, address, reason, detail, dueAt });
+          decisions.set(once, { notification, channel, person, address, reason, detail, dueAt, isUrgent });
       }
     }
   }

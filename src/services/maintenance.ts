@@ -16,6 +16,7 @@ import {
 } from '../db/retention.ts';
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
+import { deleteOldThrottleUsesAcrossTenants } from '../db/throttle.ts';
 import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
 import { deleteOldRoundsAcrossTenants } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
@@ -43,6 +44,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await deleteOldResetsAcrossTenants(db, new Date(now));
   await deleteOldChallengesAcrossTenants(db, new Date(now));
   await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
+  while ((await deleteOldThrottleUsesAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

@@ -5,6 +5,7 @@ import type { StoredMessage } from '../core/configuration/state.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { Throttle } from '../core/throttle.ts';
 import type { Priority } from '../core/trigger.ts';
 import { findMessageVersion, listMessageVersions } from '../db/messages.ts';
 import { listMissingVariables } from '../db/missing-variables.ts';
@@ -39,6 +40,7 @@ export interface Notification {
   extra_context: JsonObject;
   /** Null: not stated. */
   priority: Priority | null;
+  throttle: Throttle | null;
   /** Of the message. */
   version: number;
   message: NotificationEntry['message'];
@@ -240,6 +242,7 @@ async function readAll(db: Db, organizationId: number, eventId: number): Promise
         environs: entry.environs ?? null,
         extra_context: (entry.extra_context ?? {}) as JsonObject,
         priority: entry.priority ?? null,
+        throttle: entry.throttle ?? null,
         version: stamp.version,
         message: entry.message,
         overrides: entry.overrides ?? {},

@@ -57,6 +57,7 @@ export interface OrganizationSettings {
   logo_url: string | null;
   timezone: string | null;
   quiet_hours: QuietHours | null;
+  most_per_day: number | null;
   two_factor_required: boolean;
   created_at: string;
 }
@@ -130,7 +131,7 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
   const row = await organizations.getOrganization(db, organizationId);
   if (!row) throw new AppError('organization.not_found', 'the organization has been deleted meanwhile');
   const { slug, name, retention_days, max_key_lifetime_days, two_factor_required, created_at } = row;
-  const { brand_color, logo_url, timezone, quiet_hours } = row;
+  const { brand_color, logo_url, timezone, quiet_hours, most_per_day } = row;
   return {
     slug,
     name,
@@ -140,6 +141,7 @@ async function readSettings(db: Db, organizationId: number): Promise<Organizatio
     logo_url,
     timezone,
     quiet_hours,
+    most_per_day,
     two_factor_required,
     created_at: created_at.toISOString(),
   };

@@ -3,8 +3,9 @@
  * Remembered like everything in the tenant cache, until a change of the organization is announced.
  */
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
+import { parseDuration } from '../core/durations.ts';
 import { AppError } from '../core/errors.ts';
-import { compilePredicate, expressionLimits } from '../core/expressions.ts';
+import { compileExpression, compilePredicate, expressionLimits } from '../core/expressions.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { generalCategory, type Topic } from '../core/preferences.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
@@ -16,6 +17,7 @@ import {
   type MessageContent,
 } from '../core/render/render.ts';
 import { fold } from '../core/text.ts';
+import { type Throttle, throttleKey } from '../core/throttle.ts';
 import { listAllLayouts } from '../db/layouts.ts';
 import {
   type ChannelRow,
@@ -42,7 +44,15 @@ export interface PlannedNotification extends DecidingNotification {
   extraContext: JsonObject;
   /** Its own; null: not stated. */
   priority: number | null;
+  throttle: PlannedThrottle | undefined;
   version: number;
+}
+
+export interface PlannedThrottle {
+  most: number;
+  perMs: number;
+  /** What a message is counted by. */
+  keyOf: (context: JsonObject) => string;
 }
 
 export interface EventPlan extends Omit<EventRow, 'notifications' | 'category'> {
@@ -265,6 +275,22 @@ function planEvent({ category, notifications, ...row }: EventRow): EventPlan {
   };
 }
 
+function planThrottle({ most, per, key }: Throttle): PlannedThrottle {
+  const evaluate = key === undefined ? undefined : compileExpression(key);
+  return {
+    most,
+    perMs: parseDuration(per)!,
+    keyOf(context) {
+      try {
+        return throttleKey(evaluate?.(context).value);
+      } catch {
+        // What cannot be told apart is counted together.
+        return '';
+      }
+    },
+  };
+}
+
 function planNotification(row: NotificationRow): PlannedNotification {
   return {
     id: row.id,
@@ -280,6 +306,7 @@ function planNotification(row: NotificationRow): PlannedNotification {
         : compilePredicate(row.recipients.users, expressionLimits.stepsForUser),
     extraContext: row.extra_context,
     priority: row.priority,
+    throttle: row.throttle ? planThrottle(row.throttle) : undefined,
     version: row.version,
   };
 }

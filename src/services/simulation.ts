@@ -10,6 +10,7 @@ import type { Deps } from './deps.ts';
 import { writeMessage } from './messages.ts';
 import type { EventPlan } from './plans.ts';
 import { RecipientReader } from './recipients.ts';
+import { groupThrottled, simulateThrottle } from './throttling.ts';
 
 export interface Simulated {
   notification: string;
@@ -77,6 +78,11 @@ export async function simulate(
       limit: recipientsAtOnce,
       now,
     });
+    const wanted = groupThrottled(plan, context, page.decisions, decision => {
+      decision.reason = 'throttled';
+      decision.dueAt = undefined;
+    });
+    await simulateThrottle(deps.pool, wanted, now);
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;
     }

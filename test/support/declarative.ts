@@ -36,6 +36,7 @@ export function everything(slug: string): OrganizationDocument {
     logo_url: 'https://acme.test/logo.png',
     timezone: 'Europe/Berlin',
     quiet_hours: { from: '22:00', to: '07:00', weekdays: ['mon', 'fri'] },
+    most_per_day: 20,
     channels: [
       {
         slug: 'mail',
@@ -122,6 +123,7 @@ export function everything(slug: string): OrganizationDocument {
                     environs: ['production', 'staging'],
                     extra_context: { colour: 'red', n: 0 },
                     priority: 'bulk',
+                    throttle: { most: 3, per: '1h', key: 'server', overflow: 'drop' },
                     message: {
                       subject: 'S',
                       body: 'B\nC',

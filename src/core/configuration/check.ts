@@ -11,6 +11,7 @@ import { generalSlug } from '../preferences.ts';
 import { findQuietMistakes, isTimezone, notATimezone } from '../quiet-hours.ts';
 import type { CheckTemplate } from '../render/compile.ts';
 import { fold, readAddress } from '../text.ts';
+import { isLongThrottle, throttleLimits } from '../throttle.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
 import { type Complain, checkLayout, checkLocale, checkWords } from './messages.ts';
 import { identityOf, type Reference, unknownName } from './references.ts';
@@ -147,6 +148,12 @@ function checkNotification(
   { complain, checkTemplate }: Checking,
 ): void {
   checkFilter(entry.filter, `${at}/filter`, complain);
+  if (isObject(entry.throttle)) {
+    checkFilter(entry.throttle.key, `${at}/throttle/key`, complain);
+    const { per } = entry.throttle;
+    if (typeof per === 'string' && isLongThrottle(per))
+      complain(`${at}/throttle/per`, `must be ${throttleLimits.days}d at most`);
+  }
   if (isObject(entry.recipients)) {
     checkFilter(entry.recipients.users, `${at}/recipients/users`, complain);
     refer('list', entry.recipients.list, `${at}/recipients/list`);

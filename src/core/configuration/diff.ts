@@ -223,8 +223,9 @@ export function saysOtherwise(before: NotificationState | undefined, after: Noti
 
 /** Its own fields, without what is in it. */
 export function organizationFields(organization: OrganizationState) {
-  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours } = organization;
-  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours };
+  const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = organization;
+  const { timezone, quiet_hours, most_per_day } = organization;
+  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, most_per_day };
 }
 
 function userFields({ first_name, last_name, locked, locale, timezone, custom_fields }: UserState) {

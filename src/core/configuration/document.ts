@@ -8,6 +8,7 @@ import { categoryKinds } from '../preferences.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { templateLimits } from '../render/template-limits.ts';
 import { limits, slugPattern } from '../text.ts';
+import { Throttle, throttleLimits } from '../throttle.ts';
 import { priorities } from '../trigger.ts';
 
 /** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
@@ -216,6 +217,7 @@ export const NotificationEntry = Type.Object(
         description: "Absent: normal, and bulk for many recipients. A trigger's own wins.",
       }),
     ),
+    throttle: Type.Optional(Throttle),
     message: Message,
     overrides: Type.Optional(
       Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),
@@ -305,6 +307,14 @@ export const OrganizationDocument = Type.Object(
         ...QuietHours,
         type: ['object', 'null'],
         description: `For people who have none of their own. ${section} Null, and at first: none.`,
+      }),
+    ),
+    most_per_day: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: 1,
+        maximum: throttleLimits.most,
+        description: `How much one person gets in 24 hours, of all events; required and urgent do not count. ${section} Null, and at first: no limit.`,
       }),
     ),
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),

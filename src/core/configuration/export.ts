@@ -59,7 +59,7 @@ export function toDocument(
     };
   };
   const { retention_days = usualRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
-  const { timezone, quiet_hours } = organization;
+  const { timezone, quiet_hours, most_per_day } = organization;
   const { slug, name, channels = [], layouts, categories = [], users = [], projects = [] } = organization;
   return {
     slug,
@@ -70,6 +70,7 @@ export function toDocument(
     ...(logo_url && { logo_url }),
     ...(timezone && { timezone }),
     ...(quiet_hours && { quiet_hours }),
+    ...(most_per_day && { most_per_day }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
     ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),
@@ -110,7 +111,8 @@ function toEventEntry({ slug, name, active, category, notifications = [] }: Even
 }
 
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {
-  const { name, active, recipients, channels, filter, environs, extra_context, priority, content } = notification;
+  const { name, active, recipients, channels, filter, environs, extra_context, priority, throttle, content } =
+    notification;
   return {
     name,
     ...(!active && { active }),
@@ -120,6 +122,7 @@ export function toNotificationEntry(notification: NotificationState): Notificati
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
     ...(priority !== null && { priority }),
+    ...(throttle !== null && { throttle }),
     message: toMessage(content.message),
     ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };

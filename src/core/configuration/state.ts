@@ -7,6 +7,7 @@ import type { JsonObject } from '../json.ts';
 import { type Category, generalSlug } from '../preferences.ts';
 import type { QuietHours } from '../quiet-hours.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
+import type { Throttle } from '../throttle.ts';
 import type { Priority } from '../trigger.ts';
 import type {
   ApplicationEntry,
@@ -86,6 +87,7 @@ export interface NotificationState extends Row {
   environs: string[] | null;
   extra_context: JsonObject;
   priority: Priority | null;
+  throttle: Throttle | null;
   content: StoredMessage;
 }
 
@@ -128,6 +130,7 @@ export interface OrganizationState extends Row {
   logo_url?: string | null;
   timezone?: string | null;
   quiet_hours?: QuietHours | null;
+  most_per_day?: number | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
@@ -173,6 +176,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     logo_url: document.logo_url,
     timezone: document.timezone,
     quiet_hours: document.quiet_hours,
+    most_per_day: document.most_per_day,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     categories: document.categories?.map(toCategory),
@@ -240,6 +244,7 @@ function toNotification(entry: NotificationEntry): NotificationState {
     environs: entry.environs ?? null,
     extra_context: (entry.extra_context ?? {}) as JsonObject,
     priority: entry.priority ?? null,
+    throttle: entry.throttle ?? null,
     content: toContent(entry),
   };
 }

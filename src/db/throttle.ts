@@ -1,0 +1,114 @@
+/** When people were told something, for the rules that limit how much of it they get. */
+import { sql } from 'kysely';
+import type pg from 'pg';
+import { claimName, type ThrottleClaim, type Uses } from '../core/throttle.ts';
+import type { Db } from './pool.ts';
+
+interface Row {
+  organization_id: number;
+  notification_id: number;
+  user_id: number;
+  key: string;
+  times: Date[];
+}
+
+export interface OrganizationClaim extends ThrottleClaim {
+  organizationId: number;
+}
+
+/** By organization. */
+export type TenantUses = Map<number, Uses>;
+
+const columnsOf = (claims: readonly OrganizationClaim[]) => [
+  claims.map(one => one.organizationId),
+  claims.map(one => one.notificationId),
+  claims.map(one => one.userId),
+  claims.map(one => one.key),
+];
+
+const given = `unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[])
+  as g (organization_id, notification_id, user_id, key)`;
+
+// In the order of the primary key, so that two workers never wait crosswise. The row is there and locked afterwards, whoever
+// made it, and what comes back is what was committed last.
+const lock = {
+  name: 'lock_throttle_uses',
+  text: `
+    insert into throttle_uses as t (organization_id, notification_id, user_id, key, expires_at)
+    select g.organization_id, g.notification_id, g.user_id, g.key, now() from ${given}
+    order by 1, 2, 3, 4
+    on conflict (organization_id, notification_id, user_id, key) do update set expires_at = t.expires_at
+    returning t.organization_id, t.notification_id, t.user_id, t.key, t.times`,
+};
+
+/** Held until the transaction ends: nobody else counts under these rules meanwhile. No two claims of one name. */
+export async function lockThrottleUsesAcrossTenants(
+  client: pg.PoolClient | pg.Pool,
+  claims: readonly OrganizationClaim[],
+): Promise<TenantUses> {
+  const { rows } = await client.query<Row>({ ...lock, values: columnsOf(claims) });
+  return toUses(rows);
+}
+
+const store = {
+  name: 'store_throttle_uses',
+  text: `
+    update throttle_uses t set expires_at = g.expires_at, times = array(
+      select to_timestamp(value::double precision / 1000) from jsonb_array_elements_text(g.times) as value)
+    from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::timestamptz[], $6::jsonb[])
+      as g (organization_id, notification_id, user_id, key, expires_at, times)
+    where t.organization_id = g.organization_id and t.notification_id = g.notification_id
+      and t.user_id = g.user_id and t.key = g.key`,
+};
+
+export async function storeThrottleUsesAcrossTenants(
+  client: pg.PoolClient | pg.Pool,
+  claims: readonly OrganizationClaim[],
+  uses: TenantUses,
+  now: number,
+): Promise<void> {
+  const times = claims.map(claim => uses.get(claim.organizationId)?.get(claimName(claim)) ?? []);
+  const expires = claims.map(({ perMs }) => new Date(now + perMs));
+  const values = [...columnsOf(claims), expires, times.map(one => JSON.stringify(one))];
+  await client.query({ ...store, values });
+}
+
+/** Without locking: for whoever only asks what would happen. */
+export async function findThrottleUsesAcrossTenants(
+  pool: pg.Pool,
+  claims: readonly OrganizationClaim[],
+): Promise<TenantUses> {
+  const { rows } = await pool.query<Row>(
+    `select t.organization_id, t.notification_id, t.user_id, t.key, t.times from ${given}
+     join throttle_uses t on t.organization_id = g.organization_id and t.notification_id = g.notification_id
+       and t.user_id = g.user_id and t.key = g.key`,
+    columnsOf(claims),
+  );
+  return toUses(rows);
+}
+
+function toUses(rows: Row[]): TenantUses {
+  const uses: TenantUses = new Map();
+  for (const { organization_id, notification_id, user_id, key, times } of rows) {
+    const own = uses.get(organization_id) ?? new Map<string, number[]>();
+    uses.set(organization_id, own);
+    const name = claimName({ notificationId: notification_id, userId: user_id, key, most: 0, perMs: 0 });
+    own.set(
+      name,
+      times.map(time => time.getTime()),
+    );
+  }
+  return uses;
+}
+
+/** What counts no longer. */
+export async function deleteOldThrottleUsesAcrossTenants(db: Db, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    delete from throttle_uses t using (
+      select organization_id, notification_id, user_id, key from throttle_uses
+      where expires_at < now() order by expires_at limit ${most} for update skip locked
+    ) old
+    where t.organization_id = old.organization_id and t.notification_id = old.notification_id
+      and t.user_id = old.user_id and t.key = old.key`.execute(db);
+  return Number(numAffectedRows ?? 0);
+}
