@@ -37,6 +37,7 @@ describe('a notification', () => {
       extra_context: { colour: 'red' },
       overrides: { mail: { subject: 'By mail' } },
       priority: 'urgent',
+      throttle: { most: 3, per: '1h', key: 'order' },
     };
     const made = await make('whole', more);
     expect(made.status, made.text).toBe(201);
