@@ -35,7 +35,9 @@ test('fields are exported in the order in which a person writes them', async () 
   expect(text).toContain(JSON.stringify(everything('order').projects![0]!.layouts));
   const [written] = everything('order').projects![0]!.applications![0]!.events![0]!.notifications!;
   expect(text).toContain(JSON.stringify(written!.message));
-  expect(text).toMatch(/"slug":"order","name":"Everything","retention_days":365,"channels":.*"layouts":.*"users":/);
+  expect(text).toMatch(
+    /"slug":"order","name":"Everything","retention_days":365,.*"quiet_hours":{"from":.*"to":.*"channels":.*"layouts":.*"users":/,
+  );
   expect(text).toContain('"enabled":false,"on_unknown":"hold","rate_per_second":14,"concurrency":3,"providers"');
 });
 

@@ -1,4 +1,6 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+import { QuietHours } from '../quiet-hours.ts';
+import { Throttle } from '../throttle.ts';
 import type {
   CategoryEntry,
   ChannelEntry,
@@ -69,7 +71,7 @@ export function toDocument(
     ...(brand_color && { brand_color }),
     ...(logo_url && { logo_url }),
     ...(timezone && { timezone }),
-    ...(quiet_hours && { quiet_hours }),
+    ...(quiet_hours && { quiet_hours: inOrder(quiet_hours, QuietHours) }),
     ...(most_per_day && { most_per_day }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
@@ -122,7 +124,7 @@ export function toNotificationEntry(notification: NotificationState): Notificati
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
     ...(priority !== null && { priority }),
-    ...(throttle !== null && { throttle }),
+    ...(throttle !== null && { throttle: inOrder(throttle, Throttle) }),
     message: toMessage(content.message),
     ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };
@@ -158,4 +160,10 @@ function toWords({ subject, body }: Words): Words {
 
 function mapValues<T>(values: Record<string, T>, map: (value: T) => T): Record<string, T> {
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
+}
+
+/** As a person writes it: the database keeps the fields of such a value in an order of its own. */
+function inOrder<Value extends object>(value: Value, { properties }: { properties: object }): Value {
+  const names = Object.keys(properties) as (keyof Value)[];
+  return Object.fromEntries(names.filter(name => name in value).map(name => [name, value[name]])) as Value;
 }
