@@ -143,7 +143,7 @@ function notification({ channels: names, lists, layouts }: Names): fc.Arbitrary<
       active: fc.boolean(),
       recipients,
       channels: fc.uniqueArray(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
-      filter: fc.constantFrom('amount > `0`', "a.b[?c == 'd']"),
+      filter: fc.constantFrom('amount > `0`', "length(a.b[?c == 'd']) > `0`"),
       environs: fc.uniqueArray(name, { minLength: 1, maxLength: 2 }),
       extra_context: data,
       priority: fc.constantFrom('urgent', 'normal', 'bulk'),
