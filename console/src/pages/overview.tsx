@@ -14,11 +14,12 @@ import { liveMs } from '../components/use-list.ts';
 import { useOrg } from '../places.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
-import { Checklist } from '../welcome/checklist.tsx';
 import { Attention } from './overview/attention.tsx';
 import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
 
+// Only newcomers see it.
+const Checklist = lazy(() => import('../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
 // The library behind it is larger than all of the rest of the page.
 const Chart = lazy(() => import('./overview/chart.tsx'));
 
@@ -80,7 +81,9 @@ export default function Overview() {
     return (
       <Page title={texts.overview}>
         {can('event:write') ? (
-          <Checklist />
+          <Suspense>
+            <Checklist />
+          </Suspense>
         ) : (
           <div className="card">
             <TriggerHint />
