@@ -77,6 +77,7 @@ export const texts = {
   name: 'Name',
   aCompanyOrATenantOrganizations: 'A company or a tenant. Organizations share nothing with each other.',
   acme: 'Acme',
+  sampleSlug: 'acme',
   slug: 'Slug',
   partOfEveryUrlCannotBe: 'Part of every URL. Cannot be changed later.',
   shop: 'Shop',

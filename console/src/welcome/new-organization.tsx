@@ -42,7 +42,7 @@ export function NewOrganization({ close }: { close: () => void }) {
         description={texts.partOfEveryUrlCannotBe}
         maxLength={100}
         classNames={{ input: 'mono' }}
-        placeholder="acme"
+        placeholder={texts.sampleSlug}
         {...form.getInputProps('slug')}
         value={form.values.slug || slugFrom(form.values.name)}
       />
