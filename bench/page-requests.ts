@@ -43,6 +43,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['second factors', '/api/session/two-factor/'],
     ],
     limits: [['limits and use', `${org}/limits/`]],
+    categories: [['all', `${org}/categories/`]],
     palette: [
       ['channels of the organization', `${org}/c/`],
       ['channels of a project', `${prj}/c/`],
@@ -140,6 +141,9 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['history of the busiest', `${person(busy)}/deliveries/?${page}`],
       ['history of the busiest, deep', await far(`${person(busy)}/deliveries/?${page}`, 15)],
       ['history of one busy long ago', `${person(former)}/deliveries/?${page}`],
+      ['preferences', `${person(usual)}/preferences/`],
+      ['effective preferences', `${person(usual)}/preferences/effective/?category=general`],
+      ['history of preferences', `${person(usual)}/preferences/history/?${page}`],
       ['inbox', `${person(usual)}/inbox/?${page}`],
       ['unread', `${person(usual)}/inbox/unread/`],
     ],
@@ -195,6 +199,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['newest', `${org}/sandbox/?${page}`],
       ['deep', await far(`${org}/sandbox/?${page}`, 20)],
       ['message', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/message/`],
+      ['attempts', `${org}/occurrence/${sandboxed.occurrence}/deliveries/${sandboxed.id}/attempts/`],
     ],
     audit: [
       ['newest', `${org}/audit/?${page}`],
