@@ -176,7 +176,8 @@ describe('stored messages', () => {
     expect((await trigger(ask, 'full')).status).toBe(201);
     await waitFor('the messages to be counted', async () => (await shown(ask, 'full')).used.stored_messages === 3);
     const refused = await trigger(ask, 'full');
-    expectProblem(refused, 409, 'limit.stored_messages');
+    expectProblem(refused, 429, 'limit.stored_messages');
+    expect(refused.headers['retry-after']).toBe('60');
     expect(refused.body.detail).toMatch(/keeps 3 messages and may keep 3: .*retention_days/);
     await runSql(
       service.runtime.url,
@@ -211,14 +212,14 @@ describe('users', () => {
     expect((await create(ask, 'people', 'three@people.test')).status).toBe(201);
     expect((await create(ask, 'people', 'four@people.test')).status).toBe(201);
     const refused = await create(ask, 'people', 'five@people.test');
-    expectProblem(refused, 409, 'limit.users');
+    expectProblem(refused, 429, 'limit.users');
     expect(refused.body.detail).toMatch(/may have 4 users and there is room for 0 more/);
     expectProblem(await create(ask, 'people', 'four@people.test'), 400, 'user.exists');
 
     const [list] = (await ask({ path: '/api/o/people/p/shop/d/' })).body;
     const add = (emails: string[]) =>
       ask({ method: 'POST', path: `/api/o/people/p/shop/d/${list.id}/add/`, body: emails });
-    expectProblem(await add(['three@people.test', 'five@people.test']), 409, 'limit.users');
+    expectProblem(await add(['three@people.test', 'five@people.test']), 429, 'limit.users');
     expect((await add(['three@people.test'])).status).toBe(200);
 
     const load = (text: string) =>
@@ -228,7 +229,7 @@ describe('users', () => {
         body: text,
         headers: { 'content-type': 'text/csv' },
       });
-    expectProblem(await load('email\nfive@people.test\n'), 409, 'limit.users');
+    expectProblem(await load('email\nfive@people.test\n'), 429, 'limit.users');
     expect((await load('email,first_name\nfour@people.test,Four\n')).status).toBe(200);
 
     const document = { slug: 'people', name: 'people', users: [{ email: 'five@people.test' }] };
@@ -239,7 +240,7 @@ describe('users', () => {
 
   test('can be created again after some were deleted', async () => {
     const ask = await organization('leaving', 2, { users: 2 });
-    expectProblem(await create(ask, 'leaving', 'new@leaving.test'), 409, 'limit.users');
+    expectProblem(await create(ask, 'leaving', 'new@leaving.test'), 429, 'limit.users');
     expect((await ask({ method: 'DELETE', path: '/api/o/leaving/u/p0@leaving.test/?cascade=true' })).status).toBe(200);
     expect((await create(ask, 'leaving', 'new@leaving.test')).status).toBe(201);
   });

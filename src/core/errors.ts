@@ -86,8 +86,8 @@ const catalogue = {
 
   'limit.triggers': ['rate_limited', 'The organization triggers too fast'],
   'limit.fan_out': ['invalid', 'The trigger names more recipients than it may have'],
-  'limit.users': ['conflict', 'The organization has as many users as it may have'],
-  'limit.stored_messages': ['conflict', 'The organization keeps as many messages as it may'],
+  'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
+  'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
 
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],

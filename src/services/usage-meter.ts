@@ -10,6 +10,8 @@ import type { Db } from '../db/pool.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 
 const countedForMs = 60_000;
+/** Room is made by retention or by a person: no use in asking more often. */
+const roomSeconds = 60;
 /** Whoever is refused is let in soon after there is room again. */
 const refusedForMs = 5_000;
 
@@ -66,6 +68,7 @@ export class UsageMeter {
       'limit.stored_messages',
       `the organization keeps ${known.count} messages and may keep ${most}: keep them for fewer days (retention_days), or ` +
         'ask whoever runs this installation for more',
+      { retryAfterSeconds: roomSeconds },
     );
   }
 
@@ -95,6 +98,7 @@ export class UsageMeter {
       'limit.users',
       `the organization may have ${most} users and there is room for ${room} more: delete some that are not needed, or ask ` +
         'whoever runs this installation for more',
+      { retryAfterSeconds: roomSeconds },
     );
   }
 
