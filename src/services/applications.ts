@@ -1,10 +1,8 @@
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import * as applications from '../db/applications.ts';
-import { releasePaused } from '../db/deliveries.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
-import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import {
   type Check,
@@ -13,8 +11,10 @@ import {
   type Deleted,
   type Deletion,
   deleteEntry,
+  pause,
   putEntry,
   requirePlace,
+  resume,
 } from './entries.ts';
 
 export interface Application {
@@ -79,25 +79,21 @@ export async function deleteApplication(
   return deleteEntry(deps, slugs, doomed, deletion);
 }
 
-/** All its events. `path` is for the audit log. */
-export async function pauseApplication(deps: Deps, organizationId: number, { id, path }: { id: number; path: string }) {
-  await deps.db.transaction().execute(async trx => {
-    await applications.setApplicationPaused(trx, organizationId, id, true);
-    await record(deps, trx, organizationId, { action: 'pause', noun: 'application', path });
+/** All its events. */
+export async function pauseApplication(deps: Deps, organizationId: number, application: { id: number; path: string }) {
+  await pause(deps, organizationId, {
+    noun: 'application',
+    setPaused: applications.setApplicationPaused,
+    ...application,
   });
 }
 
-/** Returns how many messages and occurrences of the organization had been kept and are due now. */
-export async function resumeApplication(
-  deps: Deps,
-  organizationId: number,
-  { id, path }: { id: number; path: string },
-): Promise<number> {
-  await deps.db.transaction().execute(async trx => {
-    await applications.setApplicationPaused(trx, organizationId, id, false);
-    await record(deps, trx, organizationId, { action: 'resume', noun: 'application', path });
+export async function resumeApplication(deps: Deps, organizationId: number, application: { id: number; path: string }) {
+  return resume(deps, organizationId, {
+    noun: 'application',
+    setPaused: applications.setApplicationPaused,
+    ...application,
   });
-  return releasePaused(deps.db, organizationId);
 }
 
 async function read(db: Db, organizationId: number, id: number): Promise<Application> {

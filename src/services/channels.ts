@@ -4,12 +4,10 @@ import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import * as rows from '../db/channels.ts';
-import { releasePaused } from '../db/deliveries.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { type Providers, withoutSecrets } from '../providers/provider.ts';
-import { record } from './audit.ts';
 import { openSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
 import {
@@ -19,8 +17,10 @@ import {
   type Deleted,
   type Deletion,
   deleteEntry,
+  pause,
   putEntry,
   requirePlace,
+  resume,
 } from './entries.ts';
 import { findChannelUses, refuseUsed } from './uses.ts';
 
@@ -142,25 +142,12 @@ export async function deleteChannel(
   return deleteEntry(deps, slugs, doomed, deletion);
 }
 
-/** `path` is for the audit log. */
-export async function pauseChannel(deps: Deps, organizationId: number, { id, path }: { id: number; path: string }) {
-  await deps.db.transaction().execute(async trx => {
-    await rows.setChannelPaused(trx, organizationId, id, true);
-    await record(deps, trx, organizationId, { action: 'pause', noun: 'channel', path });
-  });
+export async function pauseChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
+  await pause(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
 }
 
-/** Returns how many messages and occurrences of the organization had been kept and are due now. */
-export async function resumeChannel(
-  deps: Deps,
-  organizationId: number,
-  { id, path }: { id: number; path: string },
-): Promise<number> {
-  await deps.db.transaction().execute(async trx => {
-    await rows.setChannelPaused(trx, organizationId, id, false);
-    await record(deps, trx, organizationId, { action: 'resume', noun: 'channel', path });
-  });
-  return releasePaused(deps.db, organizationId);
+export async function resumeChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
+  return resume(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
 }
 
 /** What a channel's answer says besides its entry may be sent back with it. */

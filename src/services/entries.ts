@@ -6,6 +6,7 @@ import type { Step } from '../core/configuration/diff.ts';
 import { type Section, unwrapError, wrapEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
+import { releasePaused } from '../db/deliveries.ts';
 import { findPlaceAcrossTenants, type Place, type Slugs } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { type Counts, countBelow } from '../db/uses.ts';
@@ -82,6 +83,33 @@ function ownSlug(section: Section | undefined, { slug }: { slug?: string }): Par
     default:
       return {};
   }
+}
+
+export interface Pausable {
+  noun: 'application' | 'event' | 'channel';
+  id: number;
+  /** For the audit log. */
+  path: string;
+  setPaused: (trx: Db, organizationId: number, id: number, isPaused: boolean) => Promise<void>;
+}
+
+/** Messages are kept until it is resumed. */
+export async function pause(deps: Deps, organizationId: number, what: Pausable): Promise<void> {
+  await changePause(deps, organizationId, what, true);
+}
+
+/** Returns how many messages and occurrences of the organization had been kept and are due now. */
+export async function resume(deps: Deps, organizationId: number, what: Pausable): Promise<number> {
+  await changePause(deps, organizationId, what, false);
+  return releasePaused(deps.db, organizationId);
+}
+
+async function changePause(deps: Deps, organizationId: number, what: Pausable, isPaused: boolean): Promise<void> {
+  const { noun, id, path, setPaused } = what;
+  await deps.db.transaction().execute(async trx => {
+    await setPaused(trx, organizationId, id, isPaused);
+    await record(deps, trx, organizationId, { action: isPaused ? 'pause' : 'resume', noun, path });
+  });
 }
 
 export interface Deletion {

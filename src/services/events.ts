@@ -7,14 +7,12 @@ import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import { generalSlug } from '../core/preferences.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { NewOccurrence } from '../db/accepting.ts';
-import { releasePaused } from '../db/deliveries.ts';
 import * as events from '../db/events.ts';
 import { listEventNotifications } from '../db/notifications.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import type { Application } from './applications.ts';
-import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 import {
   type Check,
@@ -23,8 +21,10 @@ import {
   type Deleted,
   type Deletion,
   deleteEntry,
+  pause,
   putEntry,
   requirePlace,
+  resume,
 } from './entries.ts';
 
 export interface Event extends Application {
@@ -163,25 +163,12 @@ export async function deleteEvent(deps: Deps, slugs: Slugs, deletion: Deletion, 
   return deleteEntry(deps, slugs, doomed, deletion);
 }
 
-/** `path` is for the audit log. */
-export async function pauseEvent(deps: Deps, organizationId: number, { id, path }: { id: number; path: string }) {
-  await deps.db.transaction().execute(async trx => {
-    await events.setEventPaused(trx, organizationId, id, true);
-    await record(deps, trx, organizationId, { action: 'pause', noun: 'event', path });
-  });
+export async function pauseEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
+  await pause(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
 }
 
-/** Returns how many messages and occurrences of the organization had been kept and are due now. */
-export async function resumeEvent(
-  deps: Deps,
-  organizationId: number,
-  { id, path }: { id: number; path: string },
-): Promise<number> {
-  await deps.db.transaction().execute(async trx => {
-    await events.setEventPaused(trx, organizationId, id, false);
-    await record(deps, trx, organizationId, { action: 'resume', noun: 'event', path });
-  });
-  return releasePaused(deps.db, organizationId);
+export async function resumeEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
+  return resume(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
 }
 
 async function read(db: Db, organizationId: number, id: number): Promise<Event> {
