@@ -1,0 +1,218 @@
+/** Tenancy by construction, read from the code and from the live database. */
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Runtime } from '../src/app.ts';
+import { testDatabase } from './support/database.ts';
+import { sources as files, layerOf, textOf } from './support/sources.ts';
+
+/** Everything that is no tenant's: connections, migrations, partitions. */
+const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions)\.ts$/;
+
+/** These cross tenants, and each has its reason. */
+const acrossTenants: Record<string, string> = {
+  addSuppressedAcrossTenants: 'one statement counts a batch of anybody’s deliveries',
+  addMissingVariablesAcrossTenants: 'one statement notes what anybody’s messages lacked',
+  claimDeliveriesAcrossTenants: 'workers serve everybody, by turns',
+  claimExpandingAcrossTenants: 'workers serve everybody, by turns',
+  expandAcceptedAcrossTenants: 'workers serve everybody, by turns',
+  findDueAcrossTenants: 'where anybody has work waiting',
+  findRecipientsByNameAcrossTenants: 'whom a batch of anybody’s occurrences names',
+  claimTheseAcrossTenants: 'a worker fetches back what it put aside for limits of anybody’s channels',
+  countPromotionalEventsAcrossTenants: 'the public address is the whole installation’s',
+  deleteOldStatisticsAcrossTenants: 'maintenance',
+  deleteOldThrottleUsesAcrossTenants: 'maintenance',
+  findThrottleUsesAcrossTenants: 'the same statement form as for a batch of anybody’s',
+  lockThrottleUsesAcrossTenants: 'one statement counts a batch of anybody’s deliveries',
+  storeThrottleUsesAcrossTenants: 'one statement counts a batch of anybody’s deliveries',
+  findOccurrencesAcrossTenants: 'what a claimed batch of deliveries belongs to',
+  findOrganizationsAcrossTenants: 'a declarative file may hold several organizations',
+  findRecipientsAcrossTenants: 'whom a claimed batch of deliveries goes to',
+  listClaimedAcrossTenants: 'what one worker claimed, whoever it belongs to',
+  listDeadWorkersAcrossTenants: 'workers are no tenant’s',
+  listLiveWorkersAcrossTenants: 'workers are no tenant’s',
+  noteRoundAcrossTenants: 'workers are no tenant’s',
+  deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
+  countDueAcrossTenants: 'the backlog of the whole installation',
+  listOverdueAcrossTenants: 'workers serve everybody; one row of each organization is read',
+  listRetentionsAcrossTenants: 'maintenance: what each organization keeps',
+  listSealedChannelsAcrossTenants: 'the key that encrypts is the whole installation’s',
+  listShorterRetentionsAcrossTenants: 'maintenance: which organizations keep less',
+  listUnsummedAcrossTenants: 'maintenance: whose days are to be summed',
+  lockConfigurationAcrossTenants: 'the organization may not exist yet',
+  releasePausedAcrossTenants: 'maintenance',
+  releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',
+  settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
+  settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
+  storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
+  storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
+  findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
+  touchKeysAcrossTenants: 'one statement notes the use of all keys',
+  findPlaceAcrossTenants: 'a path names its organization by slug; admission compares it with the key',
+  inheritAcrossTenants: 'a worker takes over what it held under an earlier identity',
+  storeOccurrencesAcrossTenants: 'one statement stores a batch of anybody’s triggers',
+  deleteOldAuditAcrossTenants: 'maintenance',
+  deleteOldIdempotencyKeysAcrossTenants: 'maintenance',
+  listOrganizationsAcrossTenants: 'the command line exports all of them',
+  createOrganizationAcrossTenants: 'there is no organization yet',
+  createAccountAcrossTenants: 'a person may be a member of several organizations',
+  createSessionAcrossTenants: 'a person signs in, whichever organizations they are a member of',
+  deleteAccountAcrossTenants: 'a person may be a member of several organizations',
+  deleteOldAttemptsAcrossTenants: 'maintenance',
+  deleteOldInvitesAcrossTenants: 'maintenance',
+  deleteOldSessionsAcrossTenants: 'maintenance',
+  deleteSessionAcrossTenants: 'a person signs out',
+  deleteSessionsAcrossTenants: 'a person signs out everywhere',
+  findAccountAcrossTenants: 'an email is given before anyone knows whose it is',
+  findAccountBySubjectAcrossTenants: 'an identity provider knows nothing of organizations',
+  findInviteAcrossTenants: 'the link of an invite names no organization',
+  findSessionAcrossTenants: 'a cookie is presented before anyone knows whose it is',
+  forgetAttemptsAcrossTenants: 'about an email, whoever it belongs to',
+  findAccountByIdAcrossTenants: 'a person may be a member of several organizations',
+  listAccountsAcrossTenants: 'for the operator, at the command line',
+  listInvitesForAcrossTenants: 'whoever invited the owner of an email',
+  listReachedAcrossTenants: 'the organizations of one person',
+  takeAttemptAcrossTenants: 'about an email, whoever it belongs to',
+  clearTotpAcrossTenants: 'of a person, whichever organizations they are a member of',
+  confirmSessionAcrossTenants: 'a person proves who they are',
+  createPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  createResetAcrossTenants: 'a person may be a member of several organizations',
+  deleteOldChallengesAcrossTenants: 'maintenance',
+  deleteOldResetsAcrossTenants: 'maintenance',
+  deletePasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  endSessionAcrossTenants: 'a person ends one of their own sessions',
+  findPasskeyAcrossTenants: 'a passkey is presented before anyone knows whose it is',
+  findResetAcrossTenants: 'the link of a password reset names nobody',
+  getConfirmationAcrossTenants: 'a person proves who they are',
+  getTwoFactorAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listPasskeysAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listSessionsAcrossTenants: 'of a person, whichever organizations they are a member of',
+  lockAccountAcrossTenants: 'a person may be a member of several organizations',
+  renamePasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  replaceRecoveryCodesAcrossTenants: 'of a person, whichever organizations they are a member of',
+  listSealedTotpAcrossTenants: 'whoever has an authenticator app, for a new secret key',
+  replaceTotpAcrossTenants: 'a person may be a member of several organizations',
+  setTotpAcrossTenants: 'of a person, whichever organizations they are a member of',
+  takeChallengeAcrossTenants: 'about a challenge, whoever answered it',
+  takeRecoveryCodeAcrossTenants: 'of a person, whichever organizations they are a member of',
+  takeResetAcrossTenants: 'a person may be a member of several organizations',
+  takeTotpStepAcrossTenants: 'of a person, whichever organizations they are a member of',
+  touchPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
+  touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
+  updateAccountAcrossTenants: 'a person may be a member of several organizations',
+  describeServerAcrossTenants: 'about the database itself',
+};
+
+describe('tenancy', () => {
+  const exported = files
+    .filter(file => layerOf(file) === 'db' && !infrastructure.test(file))
+    .flatMap(file =>
+      [
+        ...textOf(file).matchAll(
+          /^export (?:async )?(?:function|const) (\w+)(?:<[^(]*>)?(?: = (?:async )?)?\(([^)]*)/gm,
+        ),
+      ].map(([, name, parameters]) => ({ file, name: name!, parameters: parameters!.replaceAll(/\s+/g, ' ').trim() })),
+    );
+
+  test('whatever asks the database takes the organization next to it, or says that it crosses tenants', () => {
+    const asking = exported.filter(({ parameters }) =>
+      /\b(Db|Pool|PoolClient|Client|Kysely|Transaction)\b/.test(parameters),
+    );
+    const wrong = asking
+      .filter(({ name }) => !name.endsWith('AcrossTenants'))
+      .filter(({ parameters }) => !/^(db: Db|pool: pg\.Pool), organizationId: number\b/.test(parameters))
+      .map(({ file, name }) => `${file}: ${name} must begin with (db: Db, organizationId: number`);
+    expect(wrong).toEqual([]);
+    expect(asking.length).toBeGreaterThan(25);
+  });
+
+  test('what crosses tenants stands on the list, with a reason', () => {
+    const crossing = exported.map(({ name }) => name).filter(name => name.endsWith('AcrossTenants'));
+    expect(crossing.sort()).toEqual(Object.keys(acrossTenants).sort());
+  });
+});
+
+describe('the schema', () => {
+  let runtime: Runtime;
+  beforeAll(async () => {
+    runtime = await testDatabase();
+  });
+  afterAll(() => runtime.close());
+
+  interface Constraint {
+    table: string;
+    name: string;
+    kind: 'p' | 'u' | 'f';
+    columns: string[];
+    target: string | null;
+    target_columns: string[] | null;
+  }
+
+  async function constraints(): Promise<Constraint[]> {
+    const { rows } = await sql<Constraint>`
+      select c.conrelid::regclass::text as table, c.conname as name, c.contype as kind,
+        (select array_agg(a.attname::text order by k.at) from unnest(c.conkey) with ordinality as k (number, at)
+          join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number) as columns,
+        nullif(c.confrelid, 0)::regclass::text as target,
+        (select array_agg(a.attname::text order by k.at) from unnest(c.confkey) with ordinality as k (number, at)
+          join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.number) as target_columns
+      from pg_constraint c join pg_class t on t.oid = c.conrelid
+      where t.relnamespace = 'public'::regnamespace and c.contype in ('p', 'u', 'f') and not t.relispartition
+        and t.relname not like 'belfry\_migrations%'`.execute(runtime.deps.db);
+    return rows;
+  }
+
+  /**
+   * What belongs to no tenant: the tenants themselves, the processes that serve them, and the people who work with one
+   * or several of them, with their sessions, their ways to sign in and their failures to do so.
+   */
+  const withoutTenant = [
+    'organizations',
+    'worker_rounds',
+    'accounts',
+    'sessions',
+    'sign_in_attempts',
+    'sign_in_limits',
+    'passkeys',
+    'recovery_codes',
+    'password_resets',
+    'used_challenges',
+  ];
+
+  test('every table is a tenant’s, or one of a few that are nobody’s', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select relname as name from pg_class t
+      where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition
+        and relname not like 'belfry\_migrations%'
+        and not exists (select from pg_attribute a
+          where a.attrelid = t.oid and a.attname = 'organization_id' and a.attnotnull)`.execute(runtime.deps.db);
+    expect(rows.map(row => row.name).filter(name => !withoutTenant.includes(name))).toEqual([]);
+  });
+
+  test('primary keys and unique constraints of tenant tables begin with the organization', async () => {
+    const wrong = (await constraints())
+      .filter(({ kind, table }) => kind !== 'f' && !withoutTenant.includes(table))
+      .filter(({ columns }) => columns[0] !== 'organization_id');
+    expect(wrong.map(({ table, name, columns }) => `${table}.${name} (${columns})`)).toEqual([]);
+  });
+
+  test('unique indexes of tenant tables begin with the organization', async () => {
+    const { rows } = await sql<{ name: string }>`
+      select i.indexrelid::regclass::text as name from pg_index i join pg_class t on t.oid = i.indrelid
+      where t.relnamespace = 'public'::regnamespace and i.indisunique and not t.relispartition
+        and t.relname not like 'belfry\_migrations%' and t.relname <> all(${withoutTenant}::text[])
+        and (select attname from pg_attribute a where a.attrelid = t.oid and a.attnum = i.indkey[0])
+          is distinct from 'organization_id'`.execute(runtime.deps.db);
+    expect(rows.map(row => row.name)).toEqual([]);
+  });
+
+  test('foreign keys between tenant tables include the organization on both sides', async () => {
+    const foreign = (await constraints()).filter(({ kind }) => kind === 'f');
+    const wrong = foreign.filter(({ target, columns, target_columns: at }) =>
+      target === 'accounts' || target === 'organizations'
+        ? target === 'organizations' && columns[0] !== 'organization_id'
+        : !at?.some((column, i) => column === 'organization_id' && columns[i] === 'organization_id'),
+    );
+    expect(wrong.map(({ table, name }) => `${table}.${name}`)).toEqual([]);
+    expect(foreign.length).toBeGreaterThan(10);
+  });
+});
