@@ -276,7 +276,7 @@ async function narrow(
     conditions.push(sql`d.status = ${status}`);
   }
   if (channel) {
-    const used = await listChannelsOf(db, organizationId, occurrenceId);
+    const used = await listOccurrenceChannels(db, organizationId, occurrenceId);
     const wanted = used.flatMap(({ id, slug }) => (slug === channel ? [id] : []));
     if (wanted.length === 0) return undefined;
     if (wanted.length < used.length) conditions.push(sql`d.channel_id = any(${wanted}::bigint[])`);
@@ -294,7 +294,7 @@ function isEnded(status: string): status is EndedStatus {
 }
 
 /** A probe for each, whatever the number of deliveries: from one pair of notification and channel to the next. */
-async function listChannelsOf(db: Db, organizationId: number, occurrenceId: string) {
+export async function listOccurrenceChannels(db: Db, organizationId: number, occurrenceId: string) {
   const pair = sql`select notification_id, channel_id from deliveries
     where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
       and ${sql.raw(occurrenceInOnce)} = ${occurrenceId}`;

@@ -24,6 +24,7 @@ import * as occurrences from './occurrences.ts';
 import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
+import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
@@ -189,8 +190,10 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 
