@@ -15,17 +15,18 @@ export const mostUnresolved = 1_000;
 
 export async function describeOrganization({ db }: Deps, organizationId: number, hours: number) {
   const span = await stats.findSpan(db, organizationId, hours);
-  const [byHour, byChannel, events, latencies, channels, queue, unresolved, disabled, { pauses, held }] = await Promise.all([
-    stats.listHourCounts(db, organizationId, span),
-    stats.listChannelCounts(db, organizationId, span),
-    stats.listBusiestEvents(db, organizationId, span, mostEvents),
-    stats.listLatencyCounts(db, organizationId, span),
-    stats.listChannelNames(db, organizationId),
-    stats.describeQueue(db, organizationId, mostPending),
-    stats.countUnresolved(db, organizationId, mostUnresolved),
-    stats.countDisabledAddresses(db, organizationId, mostDisabled),
-    describePauses({ db }, organizationId),
-  ]);
+  const [byHour, byChannel, events, latencies, channels, queue, unresolved, disabled, { pauses, held }] =
+    await Promise.all([
+      stats.listHourCounts(db, organizationId, span),
+      stats.listChannelCounts(db, organizationId, span),
+      stats.listBusiestEvents(db, organizationId, span, mostEvents),
+      stats.listLatencyCounts(db, organizationId, span),
+      stats.listChannelNames(db, organizationId),
+      stats.describeQueue(db, organizationId, mostPending),
+      stats.countUnresolved(db, organizationId, mostUnresolved),
+      stats.countDisabledAddresses(db, organizationId, mostDisabled),
+      describePauses({ db }, organizationId),
+    ]);
   const countsOfHour = new Map(byHour.map(row => [row.hour.getTime(), row]));
   const countsOfChannel = new Map(byChannel.map(row => [row.channel_id, row]));
   const total = (status: EndedStatus) => byHour.reduce((sum, row) => sum + row[status], 0);
