@@ -115,6 +115,7 @@ export async function openRuntime(
       rendering,
       pool: database.pool,
       outbound,
+      ended: new Map(),
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
