@@ -8,6 +8,7 @@ import {
   IconHistory,
   IconKey,
   IconLayout,
+  IconListSearch,
   IconMailbox,
   IconSend,
   IconSettings,
@@ -45,6 +46,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         path: to.occurrences,
         key: 'c',
       },
+      { label: texts.activity, icon: IconListSearch, permission: 'occurrence:read', path: to.activity, key: 'v' },
     ],
   },
   {

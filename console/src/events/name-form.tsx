@@ -1,5 +1,6 @@
 /** Creating or renaming a project, an application or an event. */
 import { Select, Text, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
 import { texts } from '../texts/events.ts';
@@ -13,6 +14,8 @@ export interface NameFormProps {
   place: Place;
   /** Renamed from; absent when it is created. */
   current?: string;
+  /** Above the fields. */
+  lead?: ReactNode;
   close: () => void;
   /** `sample`: key of what it was made from, empty for none. */
   onCreated?: (slug: string, sample: string) => void;
@@ -36,7 +39,7 @@ const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   },
 };
 
-export function NameForm({ noun, place, current, close, onCreated }: NameFormProps) {
+export function NameForm({ noun, place, current, lead, close, onCreated }: NameFormProps) {
   const creates = current === undefined;
   const hint = hints[noun];
   const naming = useApiForm({
@@ -65,6 +68,7 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
       isDisabled={form.values.name.trim() === ''}
       close={close}
     >
+      {lead}
       {creates && noun === 'event' && (
         <Select
           label={texts.startFrom}

@@ -73,7 +73,7 @@ export default function Person() {
                 ]}
               />
             </Section>
-            <Memberships username={username} email={person.email} />
+            <Memberships username={person.username} />
           </Stack>
         </Grid.Col>
       </Grid>
