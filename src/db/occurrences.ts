@@ -4,7 +4,6 @@ import type pg from 'pg';
 import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
-import { countText } from './counts.ts';
 import { occurrenceInOnce } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
@@ -276,7 +275,7 @@ async function narrow(
     conditions.push(sql`d.status = ${status}`);
   }
   if (channel) {
-    const used = await listChannelsOf(db, organizationId, occurrenceId);
+    const used = await listOccurrenceChannels(db, organizationId, occurrenceId);
     const wanted = used.flatMap(({ id, slug }) => (slug === channel ? [id] : []));
     if (wanted.length === 0) return undefined;
     if (wanted.length < used.length) conditions.push(sql`d.channel_id = any(${wanted}::bigint[])`);
@@ -294,7 +293,7 @@ function isEnded(status: string): status is EndedStatus {
 }
 
 /** A probe for each, whatever the number of deliveries: from one pair of notification and channel to the next. */
-async function listChannelsOf(db: Db, organizationId: number, occurrenceId: string) {
+export async function listOccurrenceChannels(db: Db, organizationId: number, occurrenceId: string) {
   const pair = sql`select notification_id, channel_id from deliveries
     where organization_id = ${organizationId} and occurrence_id = ${occurrenceId}
       and ${sql.raw(occurrenceInOnce)} = ${occurrenceId}`;
@@ -310,73 +309,4 @@ async function listChannelsOf(db: Db, organizationId: number, occurrenceId: stri
     select distinct p.channel_id as id, c.slug from pairs p
     left join channels c on c.organization_id = ${organizationId} and c.id = p.channel_id`.execute(db);
   return rows;
-}
-
-/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
-export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number | undefined> {
-  const { rows } = await pool.query<{ stopped: number; open: boolean }>(
-    `with stopped as (
-      update occurrences o set cancelled_at = now(), owner = null,
-        status = case when o.status = 'sending' then o.status else 'completed' end,
-        reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
-        completed_at = case when o.status = 'sending' then o.completed_at else now() end
-      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
-        and o.cancelled_at is null
-      returning o.id
-    ) select count(*) > 0 as open, 0 as stopped from stopped`,
-    [organizationId, id],
-  );
-  if (!rows[0]!.open) return undefined;
-  const result = await pool.query<{ stopped: number }>(
-    `with stopped as (
-      update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
-      from occurrences o
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-        and o.organization_id = $1 and o.id = $2
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
-    ), ${countText('stopped')}
-    select count(*)::int as stopped from stopped`,
-    [organizationId, id],
-  );
-  return result.rows[0]!.stopped;
-}
-
-/**
- * Failed and unknown deliveries are due again, from the first provider on; returns how many. An occurrence whose expansion
- * was set aside is expanded again.
- */
-export async function replayOccurrence(
-  pool: pg.Pool,
-  organizationId: number,
-  id: string,
-  /** Only this one. */
-  deliveryId?: number,
-): Promise<number> {
-  const { rows } = await pool.query<{ replayed: number }>(
-    `with before as (
-      select id, status from deliveries
-      where organization_id = $1 and occurrence_id = $2 and status in ('failed', 'unknown')
-        and ($3::bigint is null or id = $3) for update
-    ), again as (
-      update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(), crashes = 0,
-        provider_index = 0, provider_attempts = 0
-      from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
-      returning b.status
-    ), reopened as (
-      update occurrences o set
-        status = case
-          when o.reason = 'crashed' and $3::bigint is null then case when o.cursor is null then 'accepted' else 'expanding' end
-          when o.status = 'completed' then 'sending' else o.status end,
-        completed_at = null, crashes = 0,
-        reason = case when o.reason = 'crashed' and $3::bigint is null then null else o.reason end,
-        due_at = case when o.reason = 'crashed' and $3::bigint is null then now() else o.due_at end,
-        failed = o.failed - (select count(*) from again where status = 'failed'),
-        unknown = o.unknown - (select count(*) from again where status = 'unknown')
-      where o.organization_id = $1 and o.id = $2
-        and (exists (select from again) or (o.reason = 'crashed' and $3::bigint is null))
-    )
-    select count(*)::int as replayed, pg_notify('belfry_work', '') from again`,
-    [organizationId, id, deliveryId ?? null],
-  );
-  return rows[0]!.replayed;
 }

@@ -2,9 +2,17 @@ import { Type } from 'typebox';
 import { outcomeOf } from '../core/outcome.ts';
 import { fold } from '../core/text.ts';
 import * as occurrences from '../services/occurrences.ts';
+import * as replays from '../services/replays.ts';
 import { showDelivery } from './deliveries.ts';
 import { history, list, plain } from './route.ts';
-import { Delivery, DeliveryFilter, Occurrence, OccurrenceFilter, OccurrenceSummary } from './schemas-occurrences.ts';
+import {
+  Delivery,
+  DeliveryFilter,
+  Occurrence,
+  OccurrenceFilter,
+  OccurrenceSummary,
+  ReplayPreview,
+} from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
 
@@ -80,6 +88,16 @@ export const cancelOccurrence = plain(['org', 'identifier'], {
   handle: async ({ deps, organization, occurrence }) => ({
     cancelled: await occurrences.cancel(deps, organization.id, occurrence.identifier),
   }),
+});
+
+export const previewReplay = plain(['org', 'identifier'], {
+  id: 'previewReplay',
+  summary: 'Preview replay',
+  description: 'What a replay would do if it were asked for now. Nothing is sent.',
+  tag,
+  status: 200,
+  answer: ReplayPreview,
+  handle: ({ deps, organization, occurrence }) => replays.previewReplay(deps, organization.id, occurrence.identifier),
 });
 
 export const replayOccurrence = plain(['org', 'identifier'], {

@@ -10,6 +10,10 @@ export type { DeliveryView } from '../db/occurrences.ts';
 
 export async function retry(deps: Deps, organizationId: number, identifier: string, id: number) {
   await retryDelivery(deps, organizationId, identifier, id);
+  return getDelivery(deps, organizationId, identifier, id);
+}
+
+export async function getDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
   const [delivery] = await listDeliveries(deps.db, organizationId, identifier, {}, { after: id - 1, limit: 1 });
   if (delivery?.id !== id) throw new AppError('delivery.not_found', 'the delivery has been deleted meanwhile');
   return delivery;

@@ -5,6 +5,7 @@ import { type NewOccurrence, type StoredOccurrence, storeOccurrencesAcrossTenant
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
+import * as replays from '../db/replays.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -59,7 +60,7 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await rows.cancelOccurrence(deps.pool, organizationId, identifier);
+  const cancelled = await replays.cancelOccurrence(deps.pool, organizationId, identifier);
   if (cancelled === undefined) {
     throw new AppError(
       'occurrence.ended',
@@ -71,14 +72,14 @@ export async function cancel(deps: Deps, organizationId: number, identifier: str
 }
 
 export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const replayed = await rows.replayOccurrence(deps.pool, organizationId, identifier);
+  const replayed = await replays.replayOccurrence(deps.pool, organizationId, identifier);
   await note(deps, organizationId, { action: 'replay', noun: 'occurrence', path: identifier, after: { replayed } });
   return replayed;
 }
 
 /** One delivery again; what is not failed or unknown stays as it is. */
 export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
-  const retried = await rows.replayOccurrence(deps.pool, organizationId, identifier, id);
+  const retried = await replays.replayOccurrence(deps.pool, organizationId, identifier, id);
   if (retried === 0) {
     throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
   }

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
+import type { Pause } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { CountsBar, totalOf } from '../components/counts.tsx';
@@ -20,6 +21,8 @@ import { eventQuery } from '../events/places.ts';
 import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { usePauses } from '../pauses/use-pauses.ts';
 import { to } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/events.ts';
@@ -38,6 +41,7 @@ function EventPage({ path }: { path: EventPath }) {
   const [recipients, setRecipients] = useRecipients(org);
   const { data, error, refetch } = useQuery(eventQuery(path));
   const notifications = useNotifications(path);
+  const pauses = usePauses().filter(pause => isOf(pause, path));
   const event = data?.value;
   const parents = [
     { label: texts.events, to: to.events(org) },
@@ -80,6 +84,7 @@ function EventPage({ path }: { path: EventPath }) {
         </>
       }
     >
+      <PauseBanners pauses={pauses} />
       <Stack gap="lg">
         <Section title={texts.notifications}>
           {notifications.isPending && <Skeleton height={110} />}
@@ -118,6 +123,11 @@ function EventPage({ path }: { path: EventPath }) {
       </Stack>
     </Page>
   );
+}
+
+/** The event itself, and what it is in. */
+function isOf({ kind, path }: Pause, { prj, app, evt }: EventPath): boolean {
+  return kind === 'event' ? path === `${prj}/${app}/${evt}` : kind === 'application' && path === `${prj}/${app}`;
 }
 
 /** Whom a trial is for: at first oneself, where one is among the people who can be notified. */

@@ -79,11 +79,9 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
         signal,
       }),
   });
-  const rowTo = ({ id, user }: Delivery) => {
+  const rowTo = ({ id }: Delivery) => {
     const params = new URLSearchParams(search);
     params.set('delivery', String(id));
-    if (user) params.set('of', user);
-    else params.delete('of');
     return `?${params}`;
   };
   const filtered = Object.keys(filters).length > 0;
