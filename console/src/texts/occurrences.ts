@@ -71,6 +71,7 @@ export const texts = {
   facts: 'Facts',
   address: 'Address',
   notification: 'Notification',
+  decidedBy: 'Decided by',
   providerResponse: 'Provider response',
   attempts: 'Attempts',
   attemptAt: 'Time',
