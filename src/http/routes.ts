@@ -26,6 +26,7 @@ import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
 import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
+import * as preferencePreview from './preference-preview.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
@@ -70,6 +71,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
   patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
+  post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
@@ -91,6 +93,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
+  get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
 
   // Categories
   get('/api/o/:org/categories/', 'category:read', categories.listCategories),
@@ -158,7 +162,9 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
   patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
+  get('/api/o/:org/u/:username/preferences/effective/categories/', 'preference:read', preferences.listEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
+  post('/api/o/:org/u/:username/preferences/link/', 'token:write', recipientTokens.createPreferenceLink),
   post('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.createRecipientToken),
   del('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.revokeRecipientTokens),
 

@@ -12,6 +12,7 @@ import { listEventNotifications } from '../db/notifications.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
+import { summarizeWaiting, type Waiting } from '../db/waiting.ts';
 import type { Application } from './applications.ts';
 import type { Deps } from './deps.ts';
 import {
@@ -115,6 +116,19 @@ function idempotencyOf(
 
 export async function listEvents({ db }: Deps, organizationId: number, applicationId: number, page: PageRequest) {
   return events.listEvents(db, organizationId, applicationId, page);
+}
+
+export async function listOrganizationEvents(
+  { db }: Deps,
+  organizationId: number,
+  category: string | undefined,
+  page: PageRequest,
+) {
+  return events.listOrganizationEvents(db, organizationId, category, page);
+}
+
+export async function getWaiting({ db }: Deps, organizationId: number, eventId: number): Promise<Waiting> {
+  return summarizeWaiting(db, organizationId, eventId);
 }
 
 export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {

@@ -62,6 +62,7 @@ export const texts = {
   facts: 'Facts',
   address: 'Address',
   notification: 'Notification',
+  decidedBy: 'Decided by',
   providerResponse: 'Provider response',
   details: 'Details',
   attempts: 'Attempts',
