@@ -340,10 +340,19 @@ CREATE TABLE inbox (
   created_at timestamptz NOT NULL DEFAULT now(),
   read_at timestamptz,
   archived_at timestamptz,
+  seen_at timestamptz,
+  acted_at timestamptz,
+  action text,
+  category text,
+  avatar text,
+  actions jsonb,
+  sequence bigint NOT NULL DEFAULT 0,
+  created_sequence bigint NOT NULL DEFAULT 0,
   CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
   CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
+CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
@@ -685,6 +694,16 @@ CREATE TABLE throttle_uses (
 );
 CREATE INDEX throttle_uses_by_age ON throttle_uses (expires_at);
 
+CREATE TABLE inboxes (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  sequence bigint NOT NULL DEFAULT 0,
+  unread integer NOT NULL DEFAULT 0,
+  unseen integer NOT NULL DEFAULT 0,
+  CONSTRAINT inboxes_pkey PRIMARY KEY (organization_id, user_id),
+  CONSTRAINT inboxes_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -704,6 +723,44 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_added_to_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into inboxes as i (organization_id, user_id, unread, unseen)
+  select organization_id, user_id,
+    count(*) filter (where archived_at is null and read_at is null),
+    count(*) filter (where archived_at is null and read_at is null and seen_at is null)
+  from added group by 1, 2 order by 1, 2
+  on conflict (organization_id, user_id) do update
+    set unread = i.unread + excluded.unread, unseen = i.unseen + excluded.unseen;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_changed_in_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread + d.unread, unseen = i.unseen + d.unseen
+  from (
+    select organization_id, user_id, sum(unread) as unread, sum(unseen) as unseen
+    from (
+      select organization_id, user_id, (archived_at is null and read_at is null)::int as unread,
+        (archived_at is null and read_at is null and seen_at is null)::int as unseen
+      from added
+      union all
+      select organization_id, user_id, -(archived_at is null and read_at is null)::int,
+        -(archived_at is null and read_at is null and seen_at is null)::int
+      from removed
+    ) changed
+    group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -729,6 +786,22 @@ begin
     where organization_id = change.organization_id and id = change.list_id
       and exists (select from organizations where organizations.id = change.organization_id);
   end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_removed_from_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread - d.unread, unseen = i.unseen - d.unseen
+  from (
+    select organization_id, user_id,
+      count(*) filter (where archived_at is null and read_at is null) as unread,
+      count(*) filter (where archived_at is null and read_at is null and seen_at is null) as unseen
+    from removed group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -793,6 +866,12 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_added_to_inbox();
+CREATE TRIGGER count_changed AFTER UPDATE ON inbox REFERENCING OLD TABLE AS removed NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_changed_in_inbox();
+CREATE TRIGGER count_removed AFTER DELETE ON inbox REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_removed_from_inbox();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin, totp_secret ON accounts

@@ -7,6 +7,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
+import { inboxChannel } from './db/inbox.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
@@ -22,6 +23,7 @@ import { createSigner } from './lib/signer.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
 import type { Deps } from './services/deps.ts';
+import { InboxStreams } from './services/inbox-streams.ts';
 import { KeyUse } from './services/key-use.ts';
 import { Mailer } from './services/mail.ts';
 import { runMaintenance } from './services/maintenance.ts';
@@ -113,6 +115,7 @@ export async function openRuntime(
       mailer,
       plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor: createSampleLinks(config.baseUrl) }),
       rendering,
+      inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
       actor: commandLine,
@@ -167,9 +170,15 @@ export async function startService(
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channels: ['belfry_changed'],
-    onNotify: (_channel, payload) => tenantCache.announced(payload),
-    onReady: () => tenantCache.connected(),
+    channels: config.role === 'worker' ? ['belfry_changed'] : ['belfry_changed', inboxChannel],
+    onNotify: (channel, payload) => {
+      if (channel === inboxChannel) deps.inboxStreams.announced(payload);
+      else tenantCache.announced(payload);
+    },
+    onReady: () => {
+      tenantCache.connected();
+      deps.inboxStreams.connected();
+    },
     onLost: error => {
       tenantCache.disconnected();
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
@@ -209,6 +218,7 @@ export async function startService(
 
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
+    deps.inboxStreams.closeAll();
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
     await server.close();
     clearTimeout(impatience);

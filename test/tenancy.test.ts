@@ -44,6 +44,7 @@ const acrossTenants: Record<string, string> = {
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
   storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
+  listInboxChangesAcrossTenants: 'one statement reads for streams of anybody’s inboxes',
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
   findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
   touchKeysAcrossTenants: 'one statement notes the use of all keys',

@@ -89,6 +89,9 @@ const catalogue = {
   'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
   'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
 
+  'stream.limit': ['rate_limited', 'The person has as many streams open as they may'],
+
+  'message.acted': ['conflict', 'Another action has been taken already'],
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
   'account.two_factor_missing': ['conflict', 'Set up two-factor authentication first'],

@@ -152,9 +152,7 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
   const beganAt = Date.now();
-  const outcome = await (inApp
-    ? storeInApp(engine, delivery, outgoing)
-    : engine.senders.send(channel, index, outgoing));
+  const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
@@ -172,9 +170,14 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
  * Storing an in-app message is sending it. Its id is the delivery's, so that after a crash, or an answer that was lost, it
  * is stored once more and is there once. A database that is away is `whenBroken`'s matter and costs no attempt.
  */
-async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
+async function storeInApp(engine: Engine, context: SendContext, { id, content }: Outgoing): Promise<Outcome> {
+  const { delivery, plan } = context;
   const { organization_id, user_id, occurrence_id } = delivery;
-  const words = { title: content.title, body: content.text };
+  const { title, text: body, avatar } = content;
+  const actions = content.actions?.map(({ event, ...action }) =>
+    event === undefined ? action : { ...action, event: `${plan.project.slug}/${plan.application.slug}/${event}` },
+  );
+  const words = { title, body, category: plan.topic.category.slug, avatar, actions };
   try {
     await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
     return { ok: true, id };

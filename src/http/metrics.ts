@@ -80,6 +80,15 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
     },
   });
 
+  new Gauge({
+    name: 'belfry_inbox_streams',
+    help: 'Streams of inboxes that are open.',
+    registers: [registry],
+    collect() {
+      this.set(deps.inboxStreams.count);
+    },
+  });
+
   new Counter({
     name: 'belfry_missing_variables_total',
     help: 'Messages that were written although the context lacked variables of theirs.',

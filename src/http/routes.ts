@@ -13,6 +13,7 @@ import * as deliveries from './deliveries.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
 import * as layouts from './layouts.ts';
@@ -171,9 +172,14 @@ export const routes: readonly Route[] = [
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),
   post('/api/o/:org/u/:username/inbox/read/', 'inbox:write', inbox.readInbox),
+  post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
+  get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
+  post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/read/', 'inbox:write', inbox.readMessage),
+  post('/api/o/:org/u/:username/inbox/:message/seen/', 'inbox:write', inbox.seeMessage),
   post('/api/o/:org/u/:username/inbox/:message/unarchive/', 'inbox:write', inbox.unarchiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/unread/', 'inbox:write', inbox.unreadMessage),
 
