@@ -29,6 +29,7 @@ import { Mailer } from './services/mail.ts';
 import { runMaintenance } from './services/maintenance.ts';
 import { createSampleLinks } from './services/message-links.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
+import { OutboxDrains } from './services/outbox-drains.ts';
 import { Plans } from './services/plans.ts';
 import { WorkerRounds } from './services/queue.ts';
 import { Rendering } from './services/rendering.ts';
@@ -192,8 +193,11 @@ export async function startService(
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
     setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
+  const outboxes =
+    config.role === 'api' || config.outboxes.length === 0 ? undefined : new OutboxDrains(config.outboxes, deps, log);
   const metrics = createMetrics({
     deps,
+    ...(outboxes && { outboxes }),
     engineCounts,
     ...(engine && { readEngine: () => engine.readMetrics() }),
     pool: () => ({
@@ -220,7 +224,7 @@ export async function startService(
     for (const timer of timers) clearInterval(timer);
     deps.inboxStreams.closeAll();
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
-    await server.close();
+    await Promise.all([server.close(), outboxes?.stop()]);
     clearTimeout(impatience);
     metricsServer?.close().closeAllConnections();
     await deps.occurrences.drain();
@@ -233,6 +237,7 @@ export async function startService(
   try {
     await listener.start();
     await engine?.start();
+    outboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(

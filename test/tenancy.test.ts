@@ -5,8 +5,8 @@ import type { Runtime } from '../src/app.ts';
 import { testDatabase } from './support/database.ts';
 import { sources as files, layerOf, textOf } from './support/sources.ts';
 
-/** Everything that is no tenant's: connections, migrations, partitions. */
-const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions)\.ts$/;
+/** Everything that is no tenant's: connections, migrations, partitions, and the databases of applications. */
+const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions|outbox)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {

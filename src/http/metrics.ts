@@ -19,10 +19,14 @@ import {
 } from 'prom-client';
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
+import type { OutboxDrains } from '../services/outbox-drains.ts';
 import { registerBacklog } from './metrics-backlog.ts';
+import { registerOutboxes } from './metrics-outboxes.ts';
 
 export interface MetricsSources {
   deps: Deps;
+  /** Absent: this process drains none. */
+  outboxes?: OutboxDrains;
   /** What the engine of this process has told. */
   engineCounts: { missingVariables: number };
   /** What the engine's thread counts about itself; undefined when it does not answer. Absent: this process has none. */
@@ -39,7 +43,7 @@ export interface Metrics {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsSources): Metrics {
+export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }: MetricsSources): Metrics {
   const registry = new Registry();
   // From the first time on that somebody reads them: it takes a clock that wakes the process, which should sleep when idle.
   let startDefaults = () => {
@@ -100,6 +104,7 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
   });
 
   registerBacklog(registry, deps);
+  if (outboxes) registerOutboxes(registry, outboxes);
   const engineUp =
     readEngine &&
     new Gauge({

@@ -36,6 +36,8 @@ export interface Event extends Application {
 }
 
 export interface Trigger {
+  /** Of the occurrence, where it was given out already: to store it again does nothing. */
+  id?: string;
   context?: JsonObject;
   options?: TriggerOptions;
   correlationId?: string;
@@ -78,7 +80,7 @@ export async function triggerEvent(
 
   const stored = await occurrences.add({
     organization_id: organization.id,
-    id: uuidv7(now),
+    id: trigger.id ?? uuidv7(now),
     project_id: project.id,
     application_id: application.id,
     event_id: event.id,
