@@ -251,9 +251,31 @@ CREATE TABLE occurrences (
   expired integer NOT NULL DEFAULT 0,
   unknown integer NOT NULL DEFAULT 0,
   crashes smallint NOT NULL DEFAULT 0,
+  outcome text GENERATED ALWAYS AS (
+CASE
+    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
+    CASE
+        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
+        WHEN (status = 'expanding') THEN 'expanding'
+        WHEN (due_at > created_at) THEN 'scheduled'
+        ELSE NULL::text
+    END
+    WHEN (status = 'sending') THEN 'sending'
+    WHEN ((failed + unknown) > 0) THEN
+    CASE
+        WHEN (sent > 0) THEN 'partly_failed'
+        ELSE 'failed'
+    END
+    WHEN (sent > 0) THEN 'sent'
+    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
+    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
+    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = 'no_recipients') OR starts_with(reason, 'limit.'))) THEN 'nobody'
+    ELSE 'suppressed'
+END) STORED,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
 CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
@@ -308,6 +330,7 @@ CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending'
 CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 

@@ -119,6 +119,7 @@ export async function openRuntime(
       inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
+      ended: new Map(),
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };

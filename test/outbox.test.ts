@@ -249,14 +249,14 @@ test('a running service drains several databases, tells how far behind it is, an
   await eventually(async () => expect((await stored('several')).toSorted()).toEqual([1, 2]), 15_000);
   await eventually(async () => {
     const text = await (await fetch(`${service.address}/metrics`)).text();
-    const valueOf = (name: string, url: string) =>
+    const sample = (name: string, url: string) =>
       text
         .split('\n')
         .find(line => line.startsWith(`${name}{outbox="${new URL(url).host}${new URL(url).pathname}"`))
         ?.split(' ')[1];
-    expect(valueOf('belfry_outbox_taken_total', one.url)).toBe('1');
-    expect(valueOf('belfry_outbox_up', one.url)).toBe('1');
-    expect(Number(valueOf('belfry_outbox_lag_seconds', two.url))).toBeLessThan(60);
+    expect(sample('belfry_outbox_taken_total', one.url)).toBe('1');
+    expect(sample('belfry_outbox_up', one.url)).toBe('1');
+    expect(Number(sample('belfry_outbox_lag_seconds', two.url))).toBeLessThan(60);
     expect(text).toContain('belfry_outbox_up{outbox="127.0.0.1:1/away"} 0');
   }, 15_000);
 });

@@ -1,7 +1,7 @@
 /** Stopping what is not sent yet, and sending again what failed. */
 import { sql } from 'kysely';
 import type pg from 'pg';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
 
 export interface FailedDelivery {
@@ -30,8 +30,12 @@ export async function findFailedDeliveries(
 }
 
 /** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
-export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number | undefined> {
-  const { rows } = await pool.query<{ stopped: number; open: boolean }>(
+export async function cancelOccurrence(
+  pool: pg.Pool,
+  organizationId: number,
+  id: string,
+): Promise<{ stopped: number; ended: string[] } | undefined> {
+  const { rows } = await pool.query<{ open: boolean; ended: string[] }>(
     `with stopped as (
       update occurrences o set cancelled_at = now(), owner = null,
         status = case when o.status = 'sending' then o.status else 'completed' end,
@@ -39,12 +43,13 @@ export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id
         completed_at = case when o.status = 'sending' then o.completed_at else now() end
       where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
         and o.cancelled_at is null
-      returning o.id
-    ) select count(*) > 0 as open, 0 as stopped from stopped`,
+      returning o.status, o.outcome
+    ) select count(*) > 0 as open, coalesce(array_agg(outcome) filter (where status = 'completed'), '{}') as ended
+    from stopped`,
     [organizationId, id],
   );
   if (!rows[0]!.open) return undefined;
-  const result = await pool.query<{ stopped: number }>(
+  const result = await pool.query<{ stopped: number; ended: string[] }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
       from occurrences o
@@ -52,10 +57,11 @@ export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id
         and o.organization_id = $1 and o.id = $2
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('stopped')}
-    select count(*)::int as stopped from stopped`,
+    select count(*)::int as stopped, ${endedText} as ended from stopped`,
     [organizationId, id],
   );
-  return result.rows[0]!.stopped;
+  const { stopped, ended } = result.rows[0]!;
+  return { stopped, ended: [...rows[0]!.ended, ...ended] };
 }
 
 /**

@@ -379,6 +379,7 @@ export interface Occurrences {
   expired: Generated<number>;
   unknown: Generated<number>;
   crashes: Generated<number>;
+  outcome: Generated<string | null>;
 }
 
 export interface Organizations {

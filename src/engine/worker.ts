@@ -266,7 +266,8 @@ export class Worker {
       this.#suspects.set(owner, since);
       if (now - since < graceMs) continue;
       const occurrences = await releaseOccurrencesAcrossTenants(hot, owner);
-      const deliveries = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      this.#engine.meters.ended(ended);
       log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
       this.wake('');
     }

@@ -105,6 +105,18 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
 
   registerBacklog(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
+  // The engine counts under the same name.
+  const alike = new Registry();
+  new Counter({
+    name: 'belfry_occurrences_total',
+    help: 'Occurrences that have ended, by outcome.',
+    labelNames: ['outcome'],
+    registers: [alike],
+    collect() {
+      this.reset();
+      for (const [outcome, count] of deps.ended) this.inc({ outcome }, count);
+    },
+  });
   const engineUp =
     readEngine &&
     new Gauge({
@@ -124,7 +136,8 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
       const engine = await readEngine?.();
       engineUp?.set(engine ? 1 : 0);
       const parts = [await registry.metrics()];
-      if (engine) parts.push(await AggregatorRegistry.aggregate([engine]).metrics());
+      const own = await alike.getMetricsAsJSON();
+      parts.push(await AggregatorRegistry.aggregate(engine ? [engine, own] : [own]).metrics());
       return { type: registry.contentType, text: parts.join('\n') };
     },
   };

@@ -204,6 +204,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),
   get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
   get('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:read', occurrences.previewReplay),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),

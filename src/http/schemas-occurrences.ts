@@ -55,6 +55,7 @@ export const OccurrenceFilter = Type.Object({
   application: Type.Optional(Type.String({ description: 'Slug.' })),
   event: Type.Optional(Type.String({ description: 'Slug.' })),
   status: Type.Optional(Type.Enum([...occurrenceStatuses])),
+  outcome: Type.Optional(Type.Enum([...outcomes])),
   correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
   search: Type.Optional(
     Type.String({
@@ -97,6 +98,8 @@ export const PastDelivery = Type.Object(
 
 export const DeliveryFilter = Type.Object({
   status: Type.Optional(deliveryStatus),
+  reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
+  order: Type.Optional(Type.Enum(['id', 'attention'], { description: '`id`, unless told.' })),
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
   channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });

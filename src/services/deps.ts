@@ -41,6 +41,8 @@ export interface Deps {
   inboxStreams: InboxStreams;
   /** For the messages that are sent to try something out; workers have a client of their own. */
   outbound: Outbound;
+  /** Occurrences that this process has ended itself, by outcome: for the metrics. */
+  ended: Map<string, number>;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;
   /** For the few statements that change many rows at once. */

@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { AppError } from '../core/errors.ts';
 import { type NewOccurrence, type StoredOccurrence, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
+import * as lists from '../db/delivery-list.ts';
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
@@ -33,10 +34,28 @@ export async function listDeliveries(
   { db }: Deps,
   organizationId: number,
   identifier: string,
-  filter: rows.DeliveryFilter,
+  filter: lists.DeliveryFilter,
   page: PageRequest,
 ) {
-  return rows.listDeliveries(db, organizationId, identifier, filter, page);
+  return lists.listDeliveries(db, organizationId, identifier, filter, page);
+}
+
+export async function listDeliveriesByAttention(
+  { db }: Deps,
+  organizationId: number,
+  identifier: string,
+  after: { group: number; id: number },
+  limit: number,
+) {
+  return lists.listDeliveriesByAttention(db, organizationId, identifier, after, limit);
+}
+
+/** Further than this nobody counts. */
+export const mostSuppressed = 10_000;
+
+export async function listSuppressedReasons({ db }: Deps, organizationId: number, identifier: string) {
+  const found = await lists.listSuppressedReasons(db, organizationId, identifier, mostSuppressed);
+  return found.map(one => ({ ...one, capped: one.count >= mostSuppressed }));
 }
 
 export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
@@ -49,7 +68,7 @@ export async function hasDelivery(
   identifier: string,
   id: number,
 ): Promise<boolean> {
-  return (await rows.findDelivery(db, organizationId, identifier, id)) !== undefined;
+  return (await lists.findDelivery(db, organizationId, identifier, id)) !== undefined;
 }
 
 export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {
@@ -60,13 +79,15 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await replays.cancelOccurrence(deps.pool, organizationId, identifier);
-  if (cancelled === undefined) {
+  const result = await replays.cancelOccurrence(deps.pool, organizationId, identifier);
+  if (!result) {
     throw new AppError(
       'occurrence.ended',
       'there is nothing left to cancel: the occurrence has ended or was cancelled',
     );
   }
+  const { stopped: cancelled, ended } = result;
+  for (const outcome of ended) deps.ended.set(outcome, (deps.ended.get(outcome) ?? 0) + 1);
   await note(deps, organizationId, { action: 'cancel', noun: 'occurrence', path: identifier, after: { cancelled } });
   return cancelled;
 }

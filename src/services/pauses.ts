@@ -1,5 +1,5 @@
 /** What is paused: since when, and how much waits because of it. */
-import { listOccurrenceChannels } from '../db/occurrences.ts';
+import { listOccurrenceChannels } from '../db/delivery-list.ts';
 import { countHeld, type HeldCount, listPaused, type PausedPlace } from '../db/pauses.ts';
 import type { Deps } from './deps.ts';
 import { getOccurrence } from './occurrences.ts';

@@ -169,7 +169,7 @@ export default function OccurrencePage() {
             )}
           </Stack>
         </Section>
-        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
+        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} suppressed={counts.suppressed} />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />
           <Section title={texts.context}>

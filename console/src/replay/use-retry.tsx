@@ -77,21 +77,24 @@ async function watch(org: string, occurrence: string, id: number): Promise<Deliv
   }
 }
 
-function tellOutcome({ status, reason, detail, user, address }: Delivery): void {
+function tellOutcome(delivery: Delivery): void {
+  if (delivery.status === 'sent') tellSuccess(texts.sentTo(delivery.user ?? delivery.address ?? texts.deletedUser));
+  else tellWarning(describe(delivery));
+}
+
+function describe({ status, reason, detail }: Delivery): string {
   const why = detail && status === 'failed' ? detail : ((reason && (reasons[reason] ?? reason)) ?? texts.noReason);
   switch (status) {
-    case 'sent':
-      return tellSuccess(texts.sentTo(user ?? address ?? texts.deletedUser));
     case 'retrying':
-      return tellWarning(reason === 'quiet_hours' ? texts.waits(why) : texts.willBeTriedAgain);
+      return reason === 'quiet_hours' ? texts.waits(why) : texts.willBeTriedAgain;
     case 'failed':
     case 'unknown':
-      return tellWarning(texts.failedAgain(why));
+      return texts.failedAgain(why);
     case 'pending':
-      return reason ? tellWarning(texts.waits(why)) : tellWarning(texts.stillOnItsWay);
+      return reason ? texts.waits(why) : texts.stillOnItsWay;
     case 'sending':
-      return tellWarning(texts.stillOnItsWay);
+      return texts.stillOnItsWay;
     default:
-      return tellWarning(texts.notSent(why));
+      return texts.notSent(why);
   }
 }
