@@ -69,7 +69,17 @@ test('nobody is no success, and neither is suppressed', async () => {
 
 test('every state there can be has a word', () => {
   const counts = { sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
-  const base = { status: 'completed', reason: null, due_at: new Date(0), is_held: false, counts } as const;
+  const base = {
+    status: 'completed',
+    reason: null,
+    due_at: new Date(0),
+    is_held: false,
+    is_escalating: false,
+    awaits_acknowledgement: false,
+    acknowledged_at: null,
+    resolved_at: null,
+    counts,
+  } as const;
   const of = (change: object) => outcomeOf({ ...base, ...change }, 1_000);
   expect(of({ status: 'accepted' })).toBe('expanding');
   expect(of({ status: 'accepted', due_at: new Date(2_000) })).toBe('scheduled');

@@ -4,7 +4,6 @@ import type pg from 'pg';
 import { lowestUuidAt, uuidRange } from '../core/ids.ts';
 import type { JsonObject } from '../core/json.ts';
 import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
-import { countText } from './counts.ts';
 import { occurrenceInOnce } from './deliveries.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
@@ -19,6 +18,8 @@ export interface OccurrenceFacts {
   due_at: Date;
   expires_at: Date | null;
   cancelled_at: Date | null;
+  acknowledged_at: Date | null;
+  resolved_at: Date | null;
   created_at: Date;
 }
 
@@ -26,7 +27,7 @@ const findOccurrences = {
   name: 'find_occurrences',
   text: `
     select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
-      o.created_at
+      o.created_at, o.acknowledged_at, o.resolved_at
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
@@ -53,6 +54,17 @@ export interface Occurrence {
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
+  /** Whether steps of it are still to come. */
+  is_escalating: boolean;
+  /** Whether somebody is to acknowledge it, and nobody has. */
+  awaits_acknowledgement: boolean;
+  acknowledged_at: Date | null;
+  acknowledged_by: string | null;
+  resolved_at: Date | null;
+  resolved_by: string | null;
+  dedup_key: string | null;
+  /** How many have joined it, the first one included. */
+  triggers: number;
   counts: Counts;
 }
 
@@ -61,7 +73,8 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
 
 const columns = sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.reason, o.created_at, o.completed_at,
-  o.correlation_id, nullif(o.due_at, 'infinity') as due_at,
+  o.correlation_id, nullif(o.due_at, 'infinity') as due_at, o.escalating > 0 as is_escalating, o.awaits_acknowledgement,
+  o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.dedup_key, o.triggers,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
     when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (
       -- The last of a fan-out are those that a pause finds waiting.
@@ -85,6 +98,8 @@ export interface OccurrenceFilter {
   application?: string;
   event?: string;
   status?: string;
+  /** Only those that somebody is to acknowledge, and nobody has. */
+  unacknowledged?: boolean;
   correlation_id?: string;
   /** What the identifier begins with, or the whole correlation id. */
   search?: string;
@@ -107,6 +122,7 @@ export async function listOccurrences(
     ...(filter.since ? [sql`o.id >= ${lowestUuidAt(filter.since.getTime())}::uuid`] : []),
     ...(filter.until ? [sql`o.id < ${lowestUuidAt(filter.until.getTime())}::uuid`] : []),
     ...(place ? [sql`o.${sql.ref(`${place.noun}_id`)} = any(${place.ids}::bigint[])`] : []),
+    ...(filter.unacknowledged ? [sql`o.awaits_acknowledgement`] : []),
     ...(filter.status ? [sql`o.status = ${filter.status}`] : []),
     ...(filter.correlation_id ? [sql`o.correlation_id = ${filter.correlation_id}`] : []),
   ];
@@ -165,9 +181,9 @@ export async function findOccurrence(
   db: Db,
   organizationId: number,
   id: string,
-): Promise<(Occurrence & { context: JsonObject; options: JsonObject }) | undefined> {
-  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject }>`
-    select ${columns}, o.context, o.options from occurrences o ${places}
+): Promise<(Occurrence & { context: JsonObject; options: JsonObject; event_id: number }) | undefined> {
+  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject; event_id: number }>`
+    select ${columns}, o.context, o.options, o.event_id from occurrences o ${places}
     where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
   return rows[0];
 }
@@ -183,6 +199,10 @@ export interface DeliveryView {
   detail: string | null;
   attempts: number;
   provider: string | null;
+  /** The run of a step; null: it belongs to none. */
+  step: number | null;
+  /** Whether it tells that the occurrence is resolved. */
+  resolved: boolean;
   created_at: Date;
   sent_at: Date | null;
   next_attempt_at: Date | null;
@@ -191,7 +211,7 @@ export interface DeliveryView {
 /** Of `deliveries d`, with the names that `deliveryNames` joins to it: null for what has been deleted. */
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
-  d.attempts, d.provider, d.created_at, d.sent_at,
+  d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
   case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at`;
 
 export const deliveryNames = sql`
@@ -202,7 +222,7 @@ export const deliveryNames = sql`
 export type DeliveryParts = Pick<
   Deliveries,
   'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version'
->;
+> & { step: number };
 
 /** What its message is made of. */
 export async function findDelivery(
@@ -213,7 +233,7 @@ export async function findDelivery(
 ): Promise<DeliveryParts | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'])
+    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version', 'step'])
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)
@@ -310,35 +330,6 @@ async function listChannelsOf(db: Db, organizationId: number, occurrenceId: stri
     select distinct p.channel_id as id, c.slug from pairs p
     left join channels c on c.organization_id = ${organizationId} and c.id = p.channel_id`.execute(db);
   return rows;
-}
-
-/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
-export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number | undefined> {
-  const { rows } = await pool.query<{ stopped: number; open: boolean }>(
-    `with stopped as (
-      update occurrences o set cancelled_at = now(), owner = null,
-        status = case when o.status = 'sending' then o.status else 'completed' end,
-        reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
-        completed_at = case when o.status = 'sending' then o.completed_at else now() end
-      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
-        and o.cancelled_at is null
-      returning o.id
-    ) select count(*) > 0 as open, 0 as stopped from stopped`,
-    [organizationId, id],
-  );
-  if (!rows[0]!.open) return undefined;
-  const result = await pool.query<{ stopped: number }>(
-    `with stopped as (
-      update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
-      from occurrences o
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-        and o.organization_id = $1 and o.id = $2
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
-    ), ${countText('stopped')}
-    select count(*)::int as stopped from stopped`,
-    [organizationId, id],
-  );
-  return result.rows[0]!.stopped;
 }
 
 /**

@@ -15,6 +15,7 @@ import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type MessageContext, writeMessage } from '../services/messages.ts';
 import type { EventPlan, PlannedChannel } from '../services/plans.ts';
+import { answerOf, findAnswer, isGivenUp } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
@@ -50,6 +51,8 @@ export interface ClaimedDelivery {
 interface SendContext extends MessageContext {
   delivery: Delivery;
   occurrence: OccurrenceFacts;
+  /** When the occurrence was found open. */
+  readAt: number;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -108,7 +111,7 @@ async function deliver(
   const now = Date.now();
   const refused = recheck(delivery, occurrence, person, channel, plan, now);
   if (refused) return refused;
-  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
@@ -126,6 +129,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
   const { delivery, channel } = context;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
+    const reason = await findAnswer(engine, delivery, context.readAt);
+    if (reason) return settlementOf(delivery, { status: 'cancelled', reason, tried: false });
     return await writeAndSend(engine, context);
   } finally {
     leave();
@@ -209,9 +214,12 @@ function recheck(
 ): Settlement | undefined {
   const end = (status: Settlement['status'], reason: Reason) =>
     settlementOf(delivery, { status, reason, tried: false });
-  if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
+  if (!occurrence) return end('cancelled', 'cancelled');
+  const answered = answerOf(delivery, occurrence);
+  if (answered) return end('cancelled', answered);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
+  if (isGivenUp(delivery, occurrence, plan, now)) return end('expired', 'gave_up');
   if (!person) return end('suppressed', 'user.missing');
   if (person.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
