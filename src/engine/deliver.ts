@@ -14,6 +14,7 @@ import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type MessageContext, writeMessage } from '../services/messages.ts';
 import type { PlannedChannel } from '../services/plans.ts';
+import { findAnswer } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
@@ -48,6 +49,8 @@ export interface ClaimedDelivery {
 interface SendContext extends MessageContext {
   delivery: Delivery;
   occurrence: OccurrenceFacts;
+  /** When the occurrence was found open. */
+  readAt: number;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -103,9 +106,10 @@ async function deliver(
   const channel = channels.find(one => one.id === delivery.channel_id);
   if (channel) engine.meters.seen(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
+  const now = Date.now();
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, now);
   if (verdict) return settleVerdict(delivery, verdict);
-  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
@@ -123,6 +127,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
   const { delivery, channel } = context;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
+    const reason = await findAnswer(engine, delivery, context.readAt);
+    if (reason) return settlementOf(delivery, { status: 'cancelled', reason, tried: false });
     return await writeAndSend(engine, context);
   } finally {
     leave();

@@ -103,6 +103,16 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
     },
   });
 
+  new Histogram({
+    name: 'belfry_acknowledge_seconds',
+    help: 'Time from a trigger to its acknowledgement.',
+    buckets: [10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400],
+    registers: [registry],
+    collect() {
+      for (const ms of deps.acknowledgementTimes.take()) this.observe(ms / 1_000);
+    },
+  });
+
   registerBacklog(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
   // The engine counts under the same name.
