@@ -398,6 +398,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
 CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_read ON inbox (id) WHERE read_at IS NOT NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
 CREATE TABLE layouts (
