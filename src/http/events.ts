@@ -56,6 +56,17 @@ const EventDetails = Type.Object(
 
 const maybeText = Type.Union([Type.String(), Type.Null()]);
 
+const SimulatedRun = Type.Object({
+  number: Type.Integer({ description: 'Of the run, from 1 on.' }),
+  step: Type.Integer({ description: 'Of the step: one that is repeated has several runs.' }),
+  at: Type.String({ format: 'date-time', description: 'At the earliest, where it is triggered now.' }),
+  channels: Type.Array(Type.String()),
+  recipients: Type.Union([Type.String(), Type.Null()], { description: 'A list of its own.' }),
+  unless: maybeText,
+  deliveries: Type.Integer({ description: 'Messages that would be sent.' }),
+  suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
+});
+
 const Simulation = Type.Object(
   {
     complete: Type.Boolean({ description: 'Whether everybody was looked at.' }),
@@ -67,6 +78,9 @@ const Simulation = Type.Object(
         suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
         held: Type.Record(Type.String(), Type.Integer(), {
           description: 'Reason to how many of them would wait before they are sent.',
+        }),
+        steps: Type.Union([Type.Array(SimulatedRun), Type.Null()], {
+          description: 'What would happen step by step if nobody answered. Null: it has no steps.',
         }),
       }),
     ),
@@ -86,6 +100,7 @@ const Simulation = Type.Object(
         due_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
           description: 'When it would be sent, where it would wait.',
         }),
+        step: Type.Union([Type.Integer(), Type.Null()], { description: 'The run of a step. Null: it has no steps.' }),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
       }),

@@ -14,7 +14,7 @@ class Html {
   }
 }
 
-function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[] | undefined)[]): Html {
+export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[] | undefined)[]): Html {
   const written = values.map(value => {
     if (value === undefined) return '';
     if (value instanceof Html) return value.text;
@@ -49,7 +49,7 @@ function textOn(color: string): string {
 
 const usualColor = '#1f5fbf';
 
-function page({ language, nonce, organization, isEmbedded }: Frame, title: string, body: Html): string {
+export function page({ language, nonce, organization, isEmbedded }: Frame, title: string, body: Html): string {
   const color = organization?.brand_color ?? usualColor;
   const name = organization?.name ?? '';
   const logo = organization?.logo_url
@@ -210,8 +210,8 @@ function typeName(words: PageWords, type: string): string {
 }
 
 /** Says the same whatever is wrong with the link. */
-export function brokenPage(frame: Frame, isSample: boolean): string {
+export function brokenPage(frame: Frame, isSample: boolean, sampleHint = frame.words.sampleHint): string {
   const { words } = frame;
-  const [title, hint] = isSample ? [words.sample, words.sampleHint] : [words.broken, words.brokenHint];
+  const [title, hint] = isSample ? [words.sample, sampleHint] : [words.broken, words.brokenHint];
   return page(frame, title, html`<p>${hint}</p>`);
 }

@@ -13,6 +13,7 @@ import * as deliveries from './deliveries.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
 import * as layouts from './layouts.ts';
@@ -24,6 +25,7 @@ import * as occurrences from './occurrences.ts';
 import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
+import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
 import * as preferencePreview from './preference-preview.ts';
 import * as preferences from './preferences.ts';
@@ -170,9 +172,14 @@ export const routes: readonly Route[] = [
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),
   post('/api/o/:org/u/:username/inbox/read/', 'inbox:write', inbox.readInbox),
+  post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
+  get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
+  post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/read/', 'inbox:write', inbox.readMessage),
+  post('/api/o/:org/u/:username/inbox/:message/seen/', 'inbox:write', inbox.seeMessage),
   post('/api/o/:org/u/:username/inbox/:message/unarchive/', 'inbox:write', inbox.unarchiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/unread/', 'inbox:write', inbox.unreadMessage),
 
@@ -190,13 +197,22 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
+  post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),
+  get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
+  get('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:read', occurrences.previewReplay),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
+  post('/api/o/:org/occurrence/:identifier/resolve/', 'occurrence:write', occurrences.resolveOccurrence),
+  get('/api/o/:org/occurrence/:identifier/steps/', 'occurrence:read', occurrences.listSteps),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 

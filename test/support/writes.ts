@@ -110,6 +110,8 @@ export const writes: Record<string, Write> = {
   deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
+  acknowledgeOccurrence: { action: 'acknowledge', noun: 'occurrence' },
+  resolveOccurrence: { action: 'resolve', noun: 'occurrence' },
   retryDelivery: {
     params: ({ acme }) => ({
       identifier: acme.occurrences[1]!.id,

@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
+import type { Pause } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { CountsBar, totalOf } from '../components/counts.tsx';
@@ -22,6 +23,8 @@ import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
 import { WaitingMessages } from '../events/waiting-messages.tsx';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { usePauses } from '../pauses/use-pauses.ts';
 import { to } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/events.ts';
@@ -40,6 +43,7 @@ function EventPage({ path }: { path: EventPath }) {
   const [recipients, setRecipients] = useRecipients(org);
   const { data, error, refetch } = useQuery(eventQuery(path));
   const notifications = useNotifications(path);
+  const pauses = usePauses().filter(pause => isOf(pause, path));
   const event = data?.value;
   const parents = [
     { label: texts.events, to: to.events(org) },
@@ -88,6 +92,7 @@ function EventPage({ path }: { path: EventPath }) {
         </>
       }
     >
+      <PauseBanners pauses={pauses} />
       <Stack gap="lg">
         <WaitingMessages path={path} />
         <Section title={texts.notifications}>
@@ -127,6 +132,11 @@ function EventPage({ path }: { path: EventPath }) {
       </Stack>
     </Page>
   );
+}
+
+/** The event itself, and what it is in. */
+function isOf({ kind, path }: Pause, { prj, app, evt }: EventPath): boolean {
+  return kind === 'event' ? path === `${prj}/${app}/${evt}` : kind === 'application' && path === `${prj}/${app}`;
 }
 
 /** Whom a trial is for: at first oneself, where one is among the people who can be notified. */

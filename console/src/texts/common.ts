@@ -123,10 +123,8 @@ export const texts = {
   notSentOnPurposeSeeThe: 'Not sent on purpose. See the reason.',
   cancelledBySomeone: 'Cancelled by someone.',
   notSentInTime: 'Not sent in time.',
-  storedProcessingStartsSoon: 'Stored; processing starts soon.',
   resolvingRecipients: 'Resolving recipients.',
   sendingMessages: 'Sending messages.',
-  allDeliveriesAreFinished: 'All deliveries are finished.',
   cancelled: 'Cancelled',
   scheduled: 'Scheduled',
   willBeSentLater: 'Will be sent later.',
@@ -173,7 +171,5 @@ export const texts = {
   unknown: 'Unknown',
   suppressed: 'Suppressed',
   expired: 'Expired',
-  accepted: 'Accepted',
   resolving: 'Resolving',
-  completed: 'Completed',
 };

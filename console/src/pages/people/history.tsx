@@ -67,7 +67,7 @@ export function History({ username }: { username: string }) {
         list={list}
         columns={columns}
         rowKey={({ occurrence, id }) => `${occurrence} ${id}`}
-        rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id, username)}
+        rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
             {texts.noDeliveriesYet}
