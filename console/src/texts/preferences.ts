@@ -74,6 +74,7 @@ export const texts = {
 
   preferences: 'Preferences',
   preferencesHint: 'What this person gets. Required categories are always sent.',
+  byCategory: 'Preferences by category and channel',
   noCategoriesToChoose: 'No channels or events to choose from yet.',
   singleEvent: 'One event',
   chooseEvent: 'Choose an event',

@@ -56,14 +56,16 @@ export function fieldsOf(values: CategoryValues) {
     locale.trim(),
     Object.fromEntries(Object.entries(one).filter(([, text]) => text.trim() !== '')),
   ]);
+  // What is required is never off.
+  const isRequired = kind === 'required';
   return {
     name,
     description,
     kind,
-    default: isOn,
-    channel_defaults: Object.fromEntries(exceptions.map(type => [type, !isOn])),
+    default: isRequired || isOn,
+    channel_defaults: isRequired ? {} : Object.fromEntries(exceptions.map(type => [type, !isOn])),
     channels: channels.length > 0 ? (channels as NonNullable<NewCategory['channels']>) : null,
-    quiet_hours: kind === 'required' && ignoresQuietHours ? ('ignore' as const) : ('respect' as const),
+    quiet_hours: isRequired && ignoresQuietHours ? ('ignore' as const) : ('respect' as const),
     locales: Object.fromEntries(words) as Category['locales'],
   };
 }

@@ -77,9 +77,9 @@ interface MatrixProps {
 
 function Matrix({ rows, types, names, choose }: MatrixProps) {
   return (
-    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label={texts.preferences}>
+    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label={texts.byCategory}>
       <Table className="table matrix">
-        <caption hidden>{texts.preferences}</caption>
+        <caption hidden>{texts.byCategory}</caption>
         <Table.Thead>
           <Table.Tr>
             <Table.Th scope="col">{texts.category}</Table.Th>

@@ -63,7 +63,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             label={texts.brandColor}
             description={texts.brandColorHint}
             placeholder="#1f5fbf"
-            maw={240}
+            maw={360}
             eyeDropperButtonProps={{ 'aria-label': texts.pickColor }}
             {...form.getInputProps('brand_color')}
           />
@@ -143,7 +143,7 @@ function PagePreview({ color, logo }: { color: string; logo: string }) {
         />
       </Group>
       <Box className="card" style={{ overflow: 'hidden' }}>
-        {data && <HtmlFrame html={data.html} label={texts.previewOfPage} />}
+        {data && <HtmlFrame html={data.html} label={texts.previewOfPage} tallest={440} />}
       </Box>
       <Text size="xs" c="dimmed" mt={4}>
         {texts.previewHint}
