@@ -52,9 +52,10 @@ export async function readStretch(
 ): Promise<Stretch> {
   const written = await route.written?.(call, { after, limit });
   if (written) return { text: written.text, next: written.more ? String(written.last) : undefined };
-  const rows = await route.list(call, { after, limit: limit + 1 });
+  const found = await route.list(call, { after, limit: limit + 1 });
+  const { rows, next } = Array.isArray(found) ? { rows: found, next: undefined } : found;
   const wanted = rows.slice(0, limit);
-  return { text: wanted.map(serialize).join(), next: rows.length > limit ? placeOf(wanted.at(-1)!) : undefined };
+  return { text: wanted.map(serialize).join(), next: rows.length > limit ? placeOf(wanted.at(-1)!) : next };
 }
 
 async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {

@@ -4,6 +4,7 @@
  * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
  */
 import * as accounts from './accounts.ts';
+import * as activity from './activity.ts';
 import * as applications from './applications.ts';
 import * as audit from './audit.ts';
 import * as categories from './categories.ts';
@@ -194,6 +195,10 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
 
   // Occurrences and deliveries
+  get('/api/o/:org/activity/', 'occurrence:read', activity.listActivity),
+  post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
+  post('/api/o/:org/activity/retry/', 'occurrence:write', activity.retryDeliveries),
+  post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
