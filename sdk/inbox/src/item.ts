@@ -29,7 +29,7 @@ export function createItem(message: InboxMessage, words: Words, language: string
         isUnread ? h('span', { class: 'quiet' }, ` (${words.onlyUnread})`) : undefined,
       ),
       message.body && message.body !== message.title
-        ? h('p', { class: 'text', part: 'text' }, message.body)
+        ? h('p', { class: 'text', part: 'text' }, message.body.replaceAll(/\n{2,}/g, '\n'))
         : undefined,
       h('time', { datetime: message.created_at, part: 'time' }, ago(message.created_at, Date.now(), language)),
       createActions(message, on),
