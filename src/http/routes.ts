@@ -14,6 +14,7 @@ import * as deliveries from './deliveries.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxPush from './inbox-push.ts';
 import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
@@ -176,6 +177,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
   get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/push/', 'inbox:read', inboxPush.retrievePushKey),
+  post('/api/o/:org/u/:username/inbox/push/', 'inbox:write', inboxPush.registerPush),
   get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
   post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
