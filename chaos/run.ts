@@ -8,6 +8,7 @@ import type { Ledger } from './ledger.ts';
 import type { Scenario } from './scenario.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { inboxStream } from './scenarios/inbox-stream.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
@@ -19,6 +20,7 @@ const scenarios: Record<string, Scenario> = {
   'connections-cut': connectionsCut,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
+  'inbox-stream': inboxStream,
 };
 
 const given = process.argv.slice(2);

@@ -114,7 +114,12 @@ test('every state there can be has a word', async () => {
   expect(await of({ reason: 'cancelled' })).toBe('cancelled');
   expect(await of({ reason: 'no_recipients' })).toBe('nobody');
   expect(await of({ reason: 'limit.users' })).toBe('nobody');
+  expect(await of({ reason: 'occurrence.not_open' })).toBe('nobody');
   expect(await of({ reason: 'crashed' })).toBe('suppressed');
+  expect(await of({ status: 'sending', escalating: 1 })).toBe('escalating');
+  expect(await of({ sent: 1, awaits_acknowledgement: true })).toBe('unacknowledged');
+  expect(await of({ status: 'sending', acknowledged_at: '2020-01-01T00:00Z' })).toBe('acknowledged');
+  expect(await of({ acknowledged_at: '2020-01-01T00:00Z', resolved_at: '2020-01-01T00:00Z' })).toBe('resolved');
 
   const open = { due_at: new Date(2_000), is_held: false };
   expect(outcomeOf({ ...open, outcome: null }, 1_000)).toBe('expanding');

@@ -11,6 +11,10 @@ export const outcomes = [
   'suppressed',
   'cancelled',
   'expired',
+  'escalating',
+  'acknowledged',
+  'resolved',
+  'unacknowledged',
 ] as const;
 export type OccurrenceOutcome = (typeof outcomes)[number];
 
@@ -25,7 +29,7 @@ export interface OutcomeFacts {
 
 /** What has ended stays as it ended; of the rest, the clock and what is paused have a say. */
 export function outcomeOf({ outcome, due_at, is_held }: OutcomeFacts, now: number): OccurrenceOutcome {
-  if (outcome === 'sending' && is_held) return 'held';
+  if ((outcome === 'sending' || outcome === 'escalating') && is_held) return 'held';
   if (outcome === 'scheduled') return due_at && due_at.getTime() > now ? 'scheduled' : 'expanding';
   return outcome ?? 'expanding';
 }

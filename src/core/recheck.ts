@@ -5,20 +5,28 @@
 import { type DecidingChannel, findQuietWait, type Reason, type Recipient, refuseUnwanted } from './decide.ts';
 import type { Topic } from './preferences.ts';
 import type { QuietHours } from './quiet-hours.ts';
+import { giveUpMs } from './steps.ts';
 import { priorities } from './trigger.ts';
 
 const urgent = priorities.indexOf('urgent');
 
+export interface Answerable {
+  cancelled_at: Date | null;
+  acknowledged_at: Date | null;
+  resolved_at: Date | null;
+}
+
 /** What is gone is undefined. */
 export interface Recheck {
-  delivery: { address: string | null; priority: number; provider_index: number };
-  occurrence: { cancelled_at: Date | null; expires_at: Date | null } | undefined;
+  delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
+  occurrence: (Answerable & { expires_at: Date | null; due_at: Date }) | undefined;
   person: Recipient | undefined;
   channel: (DecidingChannel & { paused: boolean; readonly providers: readonly unknown[] }) | undefined;
   plan:
     | {
         paused: boolean;
         topic: Topic;
+        notifications: readonly { id: number; steps?: { giveUpMs: number } | undefined }[];
         organization: { timezone: string | null; quiet_hours: QuietHours | null };
       }
     | undefined;
@@ -42,9 +50,12 @@ export function recheck({ delivery, occurrence, person, channel, plan }: Recheck
     reason,
     detail: detail ?? null,
   });
-  if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
+  if (!occurrence) return end('cancelled', 'cancelled');
+  const answer = answerOf(delivery, occurrence);
+  if (answer) return end('cancelled', answer);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
   if (!plan) return end('cancelled', 'event.missing');
+  if (isGivenUp({ delivery, occurrence, plan }, now)) return end('expired', 'gave_up');
   if (!person) return end('suppressed', 'user.missing');
   if (person.locked) return end('suppressed', 'user.locked');
   if (!channel) return end('suppressed', 'channel.missing');
@@ -63,4 +74,21 @@ export function recheck({ delivery, occurrence, person, channel, plan }: Recheck
   const circumstances = { topic, usual: organization, isUrgent: delivery.priority === urgent, now };
   const dueAt = findQuietWait(channel, person, circumstances);
   return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
+}
+
+/** A cancellation ends everything, an answer the messages of steps. */
+export function answerOf({ step }: { step: number }, occurrence: Answerable): Reason | undefined {
+  if (occurrence.cancelled_at) return 'cancelled';
+  if (step > 0 && occurrence.resolved_at) return 'resolved';
+  return step > 0 && occurrence.acknowledged_at ? 'acknowledged' : undefined;
+}
+
+/** No message of a step is sent later than its steps go on, also after months without a worker. */
+function isGivenUp(
+  { delivery, occurrence, plan }: Required<Pick<Recheck, 'delivery' | 'occurrence' | 'plan'>>,
+  now: number,
+) {
+  if (delivery.step <= 0) return false;
+  const steps = plan!.notifications.find(({ id }) => id === delivery.notification_id)?.steps;
+  return occurrence!.due_at.getTime() + (steps?.giveUpMs ?? giveUpMs(null)) <= now;
 }

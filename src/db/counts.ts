@@ -14,7 +14,8 @@ export function countText(changed: string): string {
     status => `coalesce(sum(count) filter (where status = '${status}'), 0)::int as ${status}`,
   );
   const totals = endedStatuses.map(status => `${status} = o.${status} + t.${status}`).join(', ');
-  const outstanding = `o.deliveries - ${endedStatuses.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
+  // What escalates has steps to come.
+  const outstanding = `o.escalating + o.deliveries - ${endedStatuses.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
   return `ended as materialized (
       select organization_id, occurrence_id, channel_id, status, event_id, since, count(*) as count from ${changed}
       where status = any('{${endedStatuses.join()}}') group by 1, 2, 3, 4, 5, 6

@@ -22,6 +22,8 @@ export interface NewDelivery {
   priority: number;
   /** Of the user, as it was decided. */
   user_version: number;
+  /** The run of a step; absent: its notification has no steps. */
+  step?: number;
 }
 
 export interface Delivery {
@@ -38,6 +40,8 @@ export interface Delivery {
   provider_attempts: number;
   priority: number;
   user_version: number | null;
+  /** The run of a step that it belongs to; 0: none; -1: it tells that the occurrence is resolved. */
+  step: number;
   created_at: Date;
 }
 
@@ -50,7 +54,7 @@ export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-
 export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
-  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.created_at`;
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.created_at`;
 
 const claim = {
   name: 'claim_deliveries',

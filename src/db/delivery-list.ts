@@ -17,6 +17,10 @@ export interface DeliveryView {
   detail: string | null;
   attempts: number;
   provider: string | null;
+  /** The run of a step; null: it belongs to none. */
+  step: number | null;
+  /** Whether it tells that the occurrence is resolved. */
+  resolved: boolean;
   created_at: Date;
   sent_at: Date | null;
   next_attempt_at: Date | null;
@@ -25,7 +29,7 @@ export interface DeliveryView {
 /** Of `deliveries d`, with the names that `deliveryNames` joins to it: null for what has been deleted. */
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
-  d.attempts, d.provider, d.created_at, d.sent_at,
+  d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
   case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at`;
 
 export const deliveryNames = sql`
@@ -36,7 +40,7 @@ export const deliveryNames = sql`
 export type DeliveryParts = Pick<
   Deliveries,
   'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version'
->;
+> & { step: number };
 
 /** What its message is made of. */
 export async function findDelivery(
@@ -47,7 +51,7 @@ export async function findDelivery(
 ): Promise<DeliveryParts | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'])
+    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version', 'step'])
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)

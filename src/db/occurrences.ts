@@ -18,6 +18,8 @@ export interface OccurrenceFacts {
   due_at: Date;
   expires_at: Date | null;
   cancelled_at: Date | null;
+  acknowledged_at: Date | null;
+  resolved_at: Date | null;
   created_at: Date;
 }
 
@@ -25,7 +27,7 @@ const findOccurrences = {
   name: 'find_occurrences',
   text: `
     select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
-      o.created_at
+      o.created_at, o.acknowledged_at, o.resolved_at
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
@@ -54,6 +56,17 @@ export interface Occurrence {
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
+  /** Whether steps of it are still to come. */
+  is_escalating: boolean;
+  /** Whether somebody is to acknowledge it, and nobody has. */
+  awaits_acknowledgement: boolean;
+  acknowledged_at: Date | null;
+  acknowledged_by: string | null;
+  resolved_at: Date | null;
+  resolved_by: string | null;
+  dedup_key: string | null;
+  /** How many have joined it, the first one included. */
+  triggers: number;
   counts: Counts;
 }
 
@@ -62,7 +75,8 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
 
 const columns = sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
-  o.correlation_id, nullif(o.due_at, 'infinity') as due_at,
+  o.correlation_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
+  o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.dedup_key, o.triggers,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
     when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (
       -- The last of a fan-out are those that a pause finds waiting.
@@ -87,6 +101,8 @@ export interface OccurrenceFilter {
   event?: string;
   status?: string;
   outcome?: OccurrenceOutcome;
+  /** Only those that somebody is to acknowledge, and nobody has. */
+  unacknowledged?: boolean;
   correlation_id?: string;
   /** What the identifier begins with, or the whole correlation id. */
   search?: string;
@@ -109,6 +125,7 @@ export async function listOccurrences(
     ...(filter.since ? [sql`o.id >= ${lowestUuidAt(filter.since.getTime())}::uuid`] : []),
     ...(filter.until ? [sql`o.id < ${lowestUuidAt(filter.until.getTime())}::uuid`] : []),
     ...(place ? [sql`o.${sql.ref(`${place.noun}_id`)} = any(${place.ids}::bigint[])`] : []),
+    ...(filter.unacknowledged ? [sql`o.awaits_acknowledgement`] : []),
     ...(filter.status ? [sql`o.status = ${filter.status}`] : []),
     ...(filter.correlation_id ? [sql`o.correlation_id = ${filter.correlation_id}`] : []),
   ];
@@ -212,9 +229,9 @@ export async function findOccurrence(
   db: Db,
   organizationId: number,
   id: string,
-): Promise<(Occurrence & { context: JsonObject; options: JsonObject }) | undefined> {
-  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject }>`
-    select ${columns}, o.context, o.options from occurrences o ${places}
+): Promise<(Occurrence & { context: JsonObject; options: JsonObject; event_id: number }) | undefined> {
+  const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject; event_id: number }>`
+    select ${columns}, o.context, o.options, o.event_id from occurrences o ${places}
     where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
   return rows[0];
 }

@@ -1,17 +1,22 @@
-/** Stopping what is not sent yet, and sending again what failed. */
+/** Sending again what failed. */
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
+import { inTransaction } from './transaction.ts';
 
 export interface FailedDelivery {
   occurrence_id: string;
   id: number;
   user_id: number;
   channel_id: number;
+  notification_id: number;
+  step: number;
   address: string | null;
   priority: number;
 }
+
+const failedColumns = sql`occurrence_id, id, user_id, channel_id, notification_id, step, address, priority`;
 
 /** What of an occurrence failed or has an unknown outcome; with ids, of these alone. */
 export async function findFailedDeliveries(
@@ -22,46 +27,11 @@ export async function findFailedDeliveries(
   most: number,
 ): Promise<FailedDelivery[]> {
   const { rows } = await sql<FailedDelivery>`
-    select occurrence_id, id, user_id, channel_id, address, priority from deliveries
+    select ${failedColumns} from deliveries
     where organization_id = ${organizationId} and occurrence_id = ${occurrenceId} and status in ('failed', 'unknown')
       ${ids ? sql`and id = any(${ids}::bigint[])` : sql``}
     order by id limit ${most}`.execute(db);
   return rows;
-}
-
-/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
-export async function cancelOccurrence(
-  pool: pg.Pool,
-  organizationId: number,
-  id: string,
-): Promise<{ stopped: number; ended: string[] } | undefined> {
-  const { rows } = await pool.query<{ open: boolean; ended: string[] }>(
-    `with stopped as (
-      update occurrences o set cancelled_at = now(), owner = null,
-        status = case when o.status = 'sending' then o.status else 'completed' end,
-        reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
-        completed_at = case when o.status = 'sending' then o.completed_at else now() end
-      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
-        and o.cancelled_at is null
-      returning o.status, o.outcome
-    ) select count(*) > 0 as open, coalesce(array_agg(outcome) filter (where status = 'completed'), '{}') as ended
-    from stopped`,
-    [organizationId, id],
-  );
-  if (!rows[0]!.open) return undefined;
-  const result = await pool.query<{ stopped: number; ended: string[] }>(
-    `with stopped as (
-      update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
-      from occurrences o
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-        and o.organization_id = $1 and o.id = $2
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
-    ), ${countText('stopped')}
-    select count(*)::int as stopped, ${endedText} as ended from stopped`,
-    [organizationId, id],
-  );
-  const { stopped, ended } = result.rows[0]!;
-  return { stopped, ended: [...rows[0]!.ended, ...ended] };
 }
 
 /**
@@ -121,24 +91,14 @@ export async function replayDeliveries(
 ): Promise<number> {
   // In the order of their keys, so that two who do this never wait for each other crosswise.
   const byOccurrence = [...Map.groupBy(deliveries, one => one.occurrence)].sort(([a], [b]) => (a < b ? -1 : 1));
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query('begin');
+  return inTransaction(pool, async client => {
     let replayed = 0;
     for (const [occurrence, members] of byOccurrence) {
       const ids = members.map(one => one.id);
       replayed += await replay(client, organizationId, occurrence, ids);
     }
-    await client.query('commit');
     return replayed;
-  } catch (error) {
-    broken = error as Error;
-    throw error;
-  } finally {
-    // Closing the connection rolls back, whatever state it is in.
-    client.release(broken);
-  }
+  });
 }
 
 export interface DeliveryKey {
@@ -174,7 +134,7 @@ export async function findFailedAmong(
   deliveries: DeliveryKey[],
 ): Promise<FailedDelivery[]> {
   const { rows } = await sql<FailedDelivery>`
-    select occurrence_id, id, user_id, channel_id, address, priority from deliveries
+    select ${failedColumns} from deliveries
     where organization_id = ${organizationId} and status in ('failed', 'unknown')
       and (occurrence_id, id) in (
         select * from unnest(${deliveries.map(one => one.occurrence)}::uuid[], ${deliveries.map(one => one.id)}::bigint[]))`.execute(

@@ -46,6 +46,8 @@ export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owne
   await pool.query(
     `with occurrences_kept as (
       update occurrences set owner = $2 where status = 'expanding' and owner = any($1::bigint[])
+    ), steps_kept as (
+      update steps set owner = $2 where status = 'waiting' and owner = any($1::bigint[])
     )
     update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[])`,
     [former, owner],
@@ -97,6 +99,8 @@ const listDead = {
       select owner from owners where owner is not null
       union
       select owner from occurrences where status = 'expanding' and owner is not null
+      union
+      select owner from steps where status = 'waiting' and owner is not null
     ) busy
     where not exists (
       select from pg_locks
@@ -153,7 +157,8 @@ export async function countOccurrenceCrash(
   id: string,
   most: number,
 ): Promise<boolean> {
-  const outstanding = 'o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
+  const outstanding =
+    'o.escalating + o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
   const { rows } = await pool.query<{ isSetAside: boolean }>(
     `update occurrences o set crashes = o.crashes + 1, owner = null,
        status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,

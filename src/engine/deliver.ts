@@ -14,6 +14,7 @@ import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type MessageContext, writeMessage } from '../services/messages.ts';
 import type { PlannedChannel } from '../services/plans.ts';
+import { findAnswer } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
@@ -48,6 +49,8 @@ export interface ClaimedDelivery {
 interface SendContext extends MessageContext {
   delivery: Delivery;
   occurrence: OccurrenceFacts;
+  /** When the occurrence was found open. */
+  readAt: number;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -103,9 +106,10 @@ async function deliver(
   const channel = channels.find(one => one.id === delivery.channel_id);
   if (channel) engine.meters.seen(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
-  const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
+  const now = Date.now();
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, now);
   if (verdict) return settleVerdict(delivery, verdict);
-  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
@@ -123,6 +127,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
   const { delivery, channel } = context;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
+    const reason = await findAnswer(engine, delivery, context.readAt);
+    if (reason) return settlementOf(delivery, { status: 'cancelled', reason, tried: false });
     return await writeAndSend(engine, context);
   } finally {
     leave();
@@ -152,9 +158,7 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
   const beganAt = Date.now();
-  const outcome = await (inApp
-    ? storeInApp(engine, delivery, outgoing)
-    : engine.senders.send(channel, index, outgoing));
+  const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
@@ -172,9 +176,14 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
  * Storing an in-app message is sending it. Its id is the delivery's, so that after a crash, or an answer that was lost, it
  * is stored once more and is there once. A database that is away is `whenBroken`'s matter and costs no attempt.
  */
-async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
+async function storeInApp(engine: Engine, context: SendContext, { id, content }: Outgoing): Promise<Outcome> {
+  const { delivery, plan } = context;
   const { organization_id, user_id, occurrence_id } = delivery;
-  const words = { title: content.title, body: content.text };
+  const { title, text: body, avatar } = content;
+  const actions = content.actions?.map(({ event, ...action }) =>
+    event === undefined ? action : { ...action, event: `${plan.project.slug}/${plan.application.slug}/${event}` },
+  );
+  const words = { title, body, category: plan.topic.category.slug, avatar, actions };
   try {
     await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
     return { ok: true, id };

@@ -11,7 +11,7 @@ import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
 import { createInboxWriter } from '../services/inbox.ts';
-import { createLinks } from '../services/message-links.ts';
+import { createAcknowledgeLinks, createLinks } from '../services/message-links.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
 import { RenderSnapshots } from '../services/render-snapshots.ts';
@@ -75,14 +75,16 @@ const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
 const keyring = await openKeyring(settings.keys);
 const cipher = createCipher(keyring);
-const linksFor = createLinks(createSigner(keyring), settings.baseUrl);
+const signer = createSigner(keyring);
+const linksFor = createLinks(signer, settings.baseUrl);
+const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.baseUrl);
 const worker: Worker = new Worker(
   {
     db,
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor }),
+    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor, acknowledgeUrlFor }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
@@ -93,7 +95,7 @@ const worker: Worker = new Worker(
     marker,
     meters,
     log,
-    turns: { accepted: [], expanding: [], deliveries: [] },
+    turns: { accepted: [], expanding: [], steps: [], deliveries: [] },
   },
   settings.url,
   Object.values(providers)

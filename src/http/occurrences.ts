@@ -3,15 +3,19 @@ import { invalid } from '../core/errors.ts';
 import { explainReason } from '../core/explain.ts';
 import { outcomeOf } from '../core/outcome.ts';
 import { fold } from '../core/text.ts';
+import * as acknowledgements from '../services/acknowledgements.ts';
+import { listOccurrenceSteps } from '../services/occurrence-steps.ts';
 import * as occurrences from '../services/occurrences.ts';
 import * as replays from '../services/replays.ts';
 import { showDelivery } from './deliveries.ts';
 import { badCursor, history, ordered, plain } from './route.ts';
 import {
+  Answers,
   Delivery,
   DeliveryFilter,
   Occurrence,
   OccurrenceFilter,
+  OccurrenceStep,
   OccurrenceSummary,
   ReplayPreview,
 } from './schemas-occurrences.ts';
@@ -22,7 +26,7 @@ const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
 type Summary = Awaited<ReturnType<typeof occurrences.listOccurrences>>[number];
 
 function summarize(row: Summary) {
-  const { created_at, completed_at, due_at } = row;
+  const { created_at, completed_at, due_at, acknowledged_at, resolved_at } = row;
   const outcome = outcomeOf(row, Date.now());
   return {
     ...row,
@@ -30,6 +34,8 @@ function summarize(row: Summary) {
     scheduled_for: outcome === 'scheduled' ? due_at!.toISOString() : null,
     created_at: created_at.toISOString(),
     completed_at: completed_at?.toISOString() ?? null,
+    acknowledged_at: acknowledged_at?.toISOString() ?? null,
+    resolved_at: resolved_at?.toISOString() ?? null,
   };
 }
 
@@ -115,6 +121,42 @@ export const listSuppressedReasons = plain(['org', 'identifier'], {
     const found = await occurrences.listSuppressedReasons(deps, organization.id, occurrence.identifier);
     return found.map(one => ({ ...one, explanation: explainReason(one.reason) }));
   },
+});
+
+export const listSteps = plain(['org', 'identifier'], {
+  id: 'listSteps',
+  summary: 'List steps',
+  description:
+    'What its steps did, with the reason where they told nobody, and those that are planned if nobody answers.',
+  tag,
+  status: 200,
+  answer: Type.Array(OccurrenceStep),
+  handle: ({ deps, organization, occurrence }) =>
+    listOccurrenceSteps(deps, organization.id, occurrence.identifier, Date.now()),
+});
+
+export const acknowledgeOccurrence = plain(['org', 'identifier'], {
+  id: 'acknowledgeOccurrence',
+  summary: 'Acknowledge occurrence',
+  description:
+    'Somebody has it in hand: ends every later step and cancels what is pending of them. Final; asked again, it answers the same.',
+  tag,
+  status: 200,
+  answer: Answers,
+  handle: ({ deps, organization, occurrence }) =>
+    acknowledgements.acknowledge(deps, organization.id, occurrence.identifier),
+});
+
+export const resolveOccurrence = plain(['org', 'identifier'], {
+  id: 'resolveOccurrence',
+  summary: 'Resolve occurrence',
+  description:
+    'It is over: as an acknowledgement, and triggers of its `dedup_key` open another one. With `notify_resolved`, those who were told hear of it.',
+  tag,
+  status: 200,
+  answer: Answers,
+  handle: ({ deps, organization, occurrence }) =>
+    acknowledgements.resolve(deps, organization.id, occurrence.identifier),
 });
 
 export const cancelOccurrence = plain(['org', 'identifier'], {

@@ -1,8 +1,8 @@
 /** What became of triggers: asking for it, and changing it. */
-import type pg from 'pg';
 import { AppError } from '../core/errors.ts';
-import { type NewOccurrence, type StoredOccurrence, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
+import type { NewOccurrence, StoredOccurrence } from '../db/accepting.ts';
 import * as lists from '../db/delivery-list.ts';
+import { cancelOccurrence } from '../db/occurrence-ends.ts';
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
@@ -11,8 +11,10 @@ import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, StoredOccurrence> {
-  return new Batcher(items => storeOccurrencesAcrossTenants(writer, items), {
+export function createOccurrenceBatcher<Item extends NewOccurrence>(
+  store: (items: Item[]) => Promise<StoredOccurrence[]>,
+): Batcher<Item, StoredOccurrence> {
+  return new Batcher(store, {
     mostPerBatch: 500,
     mostWaiting: 20_000,
     full: () =>
@@ -79,7 +81,7 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const result = await replays.cancelOccurrence(deps.pool, organizationId, identifier);
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier);
   if (!result) {
     throw new AppError(
       'occurrence.ended',

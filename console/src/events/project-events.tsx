@@ -170,7 +170,7 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
         </Group>
       </Table.Td>
       <Table.Td>
-        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} />
+        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} category={event?.category} />
       </Table.Td>
     </Table.Tr>
   );

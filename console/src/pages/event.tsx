@@ -1,5 +1,5 @@
 /** One event: its notifications, how to trigger it, what came of it lately. */
-import { Anchor, Grid, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
+import { Anchor, Grid, Group, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
 import { IconBell } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -15,12 +15,14 @@ import { Empty, Failure } from '../components/states.tsx';
 import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { EventCategory } from '../events/event-category.tsx';
 import { NotificationCard } from '../events/notification-card.tsx';
 import { PlaceMenu } from '../events/place-menu.tsx';
 import { eventQuery } from '../events/places.ts';
 import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
+import { WaitingMessages } from '../events/waiting-messages.tsx';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
 import { to } from '../places.ts';
@@ -70,7 +72,12 @@ function EventPage({ path }: { path: EventPath }) {
       title={event?.name ?? evt}
       parents={parents}
       aside={event && <StateBadges active={event.active} paused={event.paused} />}
-      description={<CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />}
+      description={
+        <Group gap="md">
+          <CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />
+          {event && <EventCategory slug={event.category} />}
+        </Group>
+      }
       actions={
         <>
           {create}
@@ -79,6 +86,7 @@ function EventPage({ path }: { path: EventPath }) {
             name={event?.name ?? evt}
             active={event?.active}
             paused={event?.paused}
+            category={event?.category}
             onDeleted={() => void navigate(to.events(org, prj))}
           />
         </>
@@ -86,6 +94,7 @@ function EventPage({ path }: { path: EventPath }) {
     >
       <PauseBanners pauses={pauses} />
       <Stack gap="lg">
+        <WaitingMessages path={path} />
         <Section title={texts.notifications}>
           {notifications.isPending && <Skeleton height={110} />}
           {notifications.error && <Failure error={notifications.error} retry={() => void notifications.refetch()} />}

@@ -65,6 +65,7 @@ export const texts = {
   facts: 'Facts',
   address: 'Address',
   notification: 'Notification',
+  decidedBy: 'Decided by',
   providerResponse: 'Provider response',
   details: 'Details',
   attempts: 'Attempts',

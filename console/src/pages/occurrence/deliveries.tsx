@@ -6,7 +6,7 @@ import { api } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
-import { Reason } from '../../components/reason.tsx';
+import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
 import { deliveryLooks, StatusBadge, statusOrder } from '../../components/status.tsx';
@@ -48,7 +48,11 @@ const columns: Column<Delivery>[] = [
     ),
   },
   { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-  { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  {
+    head: texts.reason,
+    from: 'md',
+    cell: delivery => <Reason reason={delivery.reason} detail={delivery.detail} until={waitsUntil(delivery)} />,
+  },
   {
     head: texts.when,
     align: 'right',

@@ -9,7 +9,7 @@ import type { Delivery } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { MessageView } from '../../components/message-view.tsx';
-import { Reason } from '../../components/reason.tsx';
+import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
@@ -109,11 +109,19 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           <Fact name={texts.notification}>{delivery.notification ?? '–'}</Fact>
           {(delivery.reason || delivery.detail) && (
             <Fact name={texts.reason}>
-              <Reason reason={delivery.reason} />
+              <Reason reason={delivery.reason} until={waitsUntil(delivery)} />
             </Fact>
           )}
           {delivery.detail && (
-            <Fact name={delivery.attempts > 0 ? texts.providerResponse : texts.details}>
+            <Fact
+              name={
+                status === 'suppressed'
+                  ? texts.decidedBy
+                  : delivery.attempts > 0
+                    ? texts.providerResponse
+                    : texts.details
+              }
+            >
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {delivery.detail}
               </Text>
