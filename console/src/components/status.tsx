@@ -44,6 +44,10 @@ export const outcomeLooks: Record<string, Look> = {
   suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurpose },
   cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
+  escalating: { name: texts.escalating, color: 'blue', fill: 'blue.5', meaning: texts.moreStepsToCome, moving: true },
+  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.somebodyAnswered },
+  resolved: { name: texts.resolved, color: 'teal', fill: 'teal.7', meaning: texts.itIsOver },
+  unacknowledged: { name: texts.unacknowledged, color: 'red', fill: 'red.7', meaning: texts.nobodyAnswered },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };
@@ -76,6 +80,7 @@ export function StatusBadge({ status, looks = deliveryLooks }: { status: string;
         tt="none"
         fw={500}
         leftSection={<span className={moving ? 'dot live' : 'dot'} style={{ '--dot': dot } as React.CSSProperties} />}
+        miw="max-content"
         style={{ cursor: 'inherit' }}
       >
         {name ?? sentence(status)}

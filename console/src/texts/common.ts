@@ -173,5 +173,13 @@ export const texts = {
   unknown: 'Unknown',
   suppressed: 'Suppressed',
   expired: 'Expired',
+  escalating: 'Escalating',
+  moreStepsToCome: 'More steps follow until someone acknowledges it.',
+  acknowledged: 'Acknowledged',
+  somebodyAnswered: 'Someone acknowledged it. Later steps were stopped.',
+  resolved: 'Resolved',
+  itIsOver: 'It was resolved.',
+  unacknowledged: 'Unacknowledged',
+  nobodyAnswered: 'All steps ran and nobody acknowledged it.',
   resolving: 'Resolving',
 };
