@@ -27,6 +27,8 @@ export interface StageOptions {
   timeoutMs?: number;
   /** Processes to start with. */
   roles: Role[];
+  /** What differs about the only notification, such as its steps. */
+  notification?: Record<string, unknown>;
 }
 
 type Role = 'all' | 'api' | 'worker';
@@ -75,12 +77,13 @@ export class Stage {
     this.#sinkUrl = parts.sinkUrl;
   }
 
-  static async open({ recipients: size, sinkMs = 10, timeoutMs = 10_000, roles }: StageOptions): Promise<Stage> {
+  static async open(options: StageOptions): Promise<Stage> {
+    const { recipients: size, sinkMs = 10, timeoutMs = 10_000, roles, notification = {} } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
     const { url, release } = await openEmbedded({ dataDir, durable: true });
     const { sink, sinkUrl } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const key = await configure(url, recipients, sinkUrl, timeoutMs);
+    const key = await configure(url, recipients, sinkUrl, timeoutMs, notification);
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
     const started = await Promise.allSettled(roles.map(role => stage.start(role)));
     const failed = started.find(each => each.status === 'rejected');
@@ -228,15 +231,22 @@ async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl:
 }
 
 /** One tenant with so many recipients; returns its key. */
-async function configure(url: string, recipients: string[], sinkUrl: string, timeout_ms: number): Promise<string> {
+async function configure(
+  url: string,
+  recipients: string[],
+  sinkUrl: string,
+  timeout_ms: number,
+  differing: Record<string, unknown>,
+): Promise<string> {
   const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
   const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
   const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
   const notification = {
     name: 'all',
     recipients: { list: 'All' },
-    channels: ['hooks'],
+    ...(!differing.steps && { channels: ['hooks'] }),
     message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
+    ...differing,
   };
   const hooks = {
     slug: 'hooks',
