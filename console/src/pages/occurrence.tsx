@@ -1,6 +1,6 @@
 /** One occurrence: how far it is, whom it reached, and why not the others. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { IconBolt, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../api.ts';
@@ -18,6 +18,7 @@ import { rememberSample } from '../events/sample.ts';
 import { eventTo, to, useOrg } from '../places.ts';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
+import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
 
@@ -46,6 +47,17 @@ export default function OccurrencePage() {
     refresh,
   });
 
+  const acknowledge = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
+    done: texts.acknowledgedNow,
+    refresh,
+  });
+  const resolve = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params: { path } })),
+    done: texts.resolvedNow,
+    refresh,
+  });
+
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) {
     return (
@@ -67,6 +79,16 @@ export default function OccurrencePage() {
     });
     if (sure) cancel.mutate(undefined);
   };
+  const askResolve = async () => {
+    const sure = await confirm({
+      title: texts.resolveThisOccurrence,
+      children: texts.laterStepsAreStopped,
+      action: texts.resolve,
+    });
+    if (sure) resolve.mutate(undefined);
+  };
+  const isEscalation =
+    ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
   const askReplay = async () => {
     const unknown = counts.unknown > 0 ? texts.recipientsWithAnUnknownOutcomeMay : '';
     const sure = await confirm({
@@ -122,6 +144,27 @@ export default function OccurrencePage() {
               onClick={() => triggerAgain()}
             >
               {texts.triggerAgainWithThisContext}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.acknowledged_at && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              leftSection={<IconHandStop size={14} stroke={1.6} />}
+              loading={acknowledge.isPending}
+              onClick={() => acknowledge.mutate(undefined)}
+            >
+              {texts.acknowledge}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              variant="default"
+              leftSection={<IconCircleCheck size={14} stroke={1.6} />}
+              loading={resolve.isPending}
+              onClick={() => void askResolve()}
+            >
+              {texts.resolve}
             </GuardedButton>
           )}
           {(status !== 'completed' || open > 0) && (
@@ -182,6 +225,7 @@ export default function OccurrencePage() {
             )}
           </Stack>
         </Section>
+        <Steps occurrence={data} />
         <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />

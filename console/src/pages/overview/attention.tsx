@@ -1,4 +1,4 @@
-/** What does not go on without a person: things that are paused, and deliveries that failed for good. */
+/** What does not go on without a person: what is paused, what nobody has acknowledged, and deliveries that failed for good. */
 import { Group, Stack, Text } from '@mantine/core';
 import { IconCircleCheck, IconPlayerPlay, IconRefresh } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
@@ -15,6 +15,7 @@ import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
 import { texts } from '../../texts/overview.ts';
+import { Unacknowledged } from './unacknowledged.tsx';
 
 type Paused = Statistics['attention']['paused'][number];
 
@@ -43,6 +44,7 @@ export function Attention({ paused, failures }: { paused: Paused[]; failures: bo
           </Stack>
         </Section>
       )}
+      {failures && <Unacknowledged />}
       {failures && <Failures />}
     </>
   );
