@@ -174,4 +174,12 @@ export const texts = {
   suppressed: 'Suppressed',
   expired: 'Expired',
   resolving: 'Resolving',
+  escalating: 'Escalating',
+  moreStepsMayCome: 'More steps follow unless somebody answers',
+  acknowledged: 'Acknowledged',
+  somebodyHasItInHand: 'Somebody has it in hand',
+  resolved: 'Resolved',
+  itIsOver: 'It is over',
+  unacknowledged: 'Unacknowledged',
+  nobodyAnswered: 'All steps are over and nobody answered',
 };
