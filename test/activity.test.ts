@@ -25,6 +25,10 @@ beforeAll(async () => {
   tenant.answer({ status: 503 });
   third = await tenant.trigger({ channels: ['hooks'], limit_to: ['ann@x.test'] });
   await tenant.until(third, 'retrying');
+  await tenant.sql(
+    `update deliveries set due_at = now() + interval '1 hour' where organization_id = $1 and status = 'retrying'`,
+    tenant.id,
+  );
 });
 afterAll(() => world.close());
 

@@ -39,11 +39,20 @@ export async function findFailedDeliveries(
  * was set aside is expanded again.
  */
 export async function replayOccurrence(
-  pool: Pick<pg.Pool, 'query'>,
+  pool: pg.Pool,
   organizationId: number,
   id: string,
   /** Only these. */
   deliveryIds?: number[],
+): Promise<number> {
+  return replay(pool, organizationId, id, deliveryIds);
+}
+
+async function replay(
+  pool: Pick<pg.Pool, 'query'>,
+  organizationId: number,
+  id: string,
+  deliveryIds: number[] | undefined,
 ): Promise<number> {
   const { rows } = await pool.query<{ replayed: number }>(
     `with before as (
@@ -86,7 +95,7 @@ export async function replayDeliveries(
     let replayed = 0;
     for (const [occurrence, members] of byOccurrence) {
       const ids = members.map(one => one.id);
-      replayed += await replayOccurrence(client, organizationId, occurrence, ids);
+      replayed += await replay(client, organizationId, occurrence, ids);
     }
     return replayed;
   });

@@ -66,16 +66,17 @@ async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {
     // The next rows are on their way while these are written.
     const coming = next === undefined ? undefined : fetchStretch({ after: next, limit: rowsAtOnce });
     coming?.catch(() => {}); // thrown below, where it is awaited
-    // Rows that were seen to come next may have gone since. The comma goes apart: before the text it would copy it.
+    // Rows that were seen to come next may have gone since, and a look may find none. The comma goes apart: before the text
+    // it would copy it.
     if (text !== '') {
       yield opening;
       yield text;
+      opening = ',';
     }
-    opening = ',';
     if (!coming) break;
     stretch = await coming;
   }
-  yield ']';
+  yield opening === '[' ? '[]' : ']';
 }
 
 function nextPage(request: FastifyRequest, link: (path: string) => string, next: string): string {
