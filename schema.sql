@@ -207,6 +207,9 @@ CREATE TABLE notifications (
   updated_at timestamptz NOT NULL DEFAULT now(),
   priority smallint,
   throttle jsonb,
+  steps jsonb,
+  give_up_after text,
+  notify_resolved boolean NOT NULL DEFAULT false,
   CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
   CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
@@ -251,13 +254,51 @@ CREATE TABLE occurrences (
   expired integer NOT NULL DEFAULT 0,
   unknown integer NOT NULL DEFAULT 0,
   crashes smallint NOT NULL DEFAULT 0,
+  escalating smallint NOT NULL DEFAULT 0,
+  awaits_acknowledgement boolean NOT NULL DEFAULT false,
+  triggers integer NOT NULL DEFAULT 1,
+  dedup_key text,
+  acknowledged_at timestamptz,
+  acknowledged_by text,
+  resolved_at timestamptz,
+  resolved_by text,
+  outcome text GENERATED ALWAYS AS (
+CASE
+    WHEN (resolved_at IS NOT NULL) THEN 'resolved'
+    WHEN (acknowledged_at IS NOT NULL) THEN 'acknowledged'
+    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
+    CASE
+        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
+        WHEN (status = 'expanding') THEN 'expanding'
+        WHEN (due_at > created_at) THEN 'scheduled'
+        ELSE NULL::text
+    END
+    WHEN (status = 'sending') THEN
+    CASE
+        WHEN (escalating > 0) THEN 'escalating'
+        ELSE 'sending'
+    END
+    WHEN awaits_acknowledgement THEN 'unacknowledged'
+    WHEN ((failed + unknown) > 0) THEN
+    CASE
+        WHEN (sent > 0) THEN 'partly_failed'
+        ELSE 'failed'
+    END
+    WHEN (sent > 0) THEN 'sent'
+    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
+    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
+    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
+    ELSE 'suppressed'
+END) STORED,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
 CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
 CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone;
+CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement;
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 
@@ -299,15 +340,18 @@ CREATE TABLE deliveries (
   crashes smallint NOT NULL DEFAULT 0,
   attempt_ms integer,
   failed_attempts jsonb,
+  step smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
 CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
-CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), occurrence_id);
+CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0;
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 
@@ -354,6 +398,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
 CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_read ON inbox (id) WHERE read_at IS NOT NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
 CREATE TABLE layouts (
@@ -693,6 +738,40 @@ CREATE TABLE throttle_uses (
   CONSTRAINT throttle_uses_pkey PRIMARY KEY (organization_id, notification_id, user_id, key)
 );
 CREATE INDEX throttle_uses_by_age ON throttle_uses (expires_at);
+
+CREATE TABLE steps (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  notification_id bigint NOT NULL,
+  number smallint NOT NULL,
+  step smallint NOT NULL,
+  status text NOT NULL DEFAULT 'waiting',
+  reason text,
+  priority smallint NOT NULL,
+  due_at timestamptz NOT NULL,
+  began_at timestamptz NOT NULL,
+  owner bigint,
+  cursor jsonb,
+  told integer NOT NULL DEFAULT 0,
+  suppressed integer NOT NULL DEFAULT 0,
+  crashes smallint NOT NULL DEFAULT 0,
+  ended_at timestamptz,
+  CONSTRAINT steps_pkey PRIMARY KEY (organization_id, occurrence_id, notification_id, number),
+  CONSTRAINT steps_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX steps_due ON steps (priority, organization_id, due_at) WHERE status = 'waiting' AND owner IS NULL;
+CREATE INDEX steps_owned ON steps (owner) WHERE status = 'waiting' AND owner IS NOT NULL;
+
+CREATE TABLE dedup_keys (
+  organization_id bigint NOT NULL,
+  event_id bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  occurrence_id uuid NOT NULL,
+  closes_at timestamptz NOT NULL,
+  CONSTRAINT dedup_keys_pkey PRIMARY KEY (organization_id, event_id, key),
+  CONSTRAINT dedup_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX dedup_keys_by_age ON dedup_keys (closes_at);
 
 CREATE TABLE inboxes (
   organization_id bigint NOT NULL,

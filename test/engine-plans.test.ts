@@ -8,6 +8,7 @@ import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { uuidv7 } from '../src/core/ids.ts';
 import { storeOccurrencesAcrossTenants } from '../src/db/accepting.ts';
+import { storeKeyedAcrossTenants } from '../src/db/dedup.ts';
 import {
   claimDeliveriesAcrossTenants,
   claimTheseAcrossTenants,
@@ -36,7 +37,14 @@ import {
   listMembersAsRecipients,
   listUsersAsRecipients,
 } from '../src/db/recipients.ts';
+import {
+  claimStepsAcrossTenants,
+  releaseStepsAcrossTenants,
+  type StepPage,
+  storeStepPagesAcrossTenants,
+} from '../src/db/steps.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../src/db/throttle.ts';
+import { findAnyTold, listSentTo, listTold } from '../src/db/told.ts';
 import { findDueAcrossTenants } from '../src/db/turns.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../src/db/workers.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -59,7 +67,11 @@ let open: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: byIndexAlone });
-  // As after a month has begun, or an upgrade: known to be empty, not merely unknown.
+  // As after a month has begun, or an upgrade: known to be empty, not merely unknown. And so it stays, and nobody else reads.
+  await open.pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
   await open.pool.query('vacuum analyze');
   await open.pool.query(
     "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
@@ -124,6 +136,47 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
       const [claimed] = await claimExpandingAcrossTenants(open.pool, turn);
       if (claimed) await storePageAcrossTenants(open.pool, 1, { ...pageOf(claimed), deliveries: [toUser(1)] });
       return claimed;
+    },
+  },
+  'runs of steps, of which one is owned by another': {
+    most: 900,
+    run: async () => {
+      await storeOccurrencesAcrossTenants(open.pool, [trigger(), trigger()]);
+      await expandAcceptedAcrossTenants(open.pool, { ...turn, priority: 1 }, async claimed =>
+        claimed.map(one => ({ ...pageOf(one), steps: [runOf(1)] })),
+      );
+      const claimed = await claimStepsAcrossTenants(open.pool, { ...turn, priority: 1 });
+      const pages = claimed.map(
+        (step, i): StepPage => ({
+          ...pageOf({ ...step.occurrence!, priority: 1 }),
+          step,
+          status: 'done',
+          due_at: null,
+          next: runOf(2),
+          deliveries: [{ ...toUser(i + 1), step: 1 }],
+        }),
+      );
+      const { lost } = await storeStepPagesAcrossTenants(open.pool, 2, pages, async () => {});
+      const { stored } = await storeStepPagesAcrossTenants(open.pool, 1, pages, async () => {});
+      return lost.size === pages.length ? stored : [];
+    },
+  },
+  'releasing the steps of a worker': { most: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
+  'what a few people were told by steps': {
+    most: 50,
+    run: () => listTold(open.pool, organization, fanOut, 1, [5, 6, 7]),
+  },
+  'whether anybody was told by steps': { most: 5_000, run: () => findAnyTold(open.pool, organization, fanOut, 1) },
+  'whom steps have reached': {
+    most: 12_000,
+    run: () => listSentTo(open.pool, organization, fanOut, 1, { after: 0, limit: 10 }),
+  },
+  'triggers with a dedup key': {
+    most: 200,
+    run: () => {
+      const keyed = () => ({ ...trigger(), dedup_key: 'k', closes_at: new Date(Date.now() + 3_600_000) });
+      const idempotency = { key: `d${++inboxId}`, body_hash: '00' };
+      return storeKeyedAcrossTenants(open.pool, [{ ...keyed(), idempotency }, keyed()]);
     },
   },
   'a look for what is due': { most: 100, run: () => findDueAcrossTenants(open.pool, [0, 1, 2]) },
@@ -284,9 +337,9 @@ async function fill(): Promise<void> {
   );
   await pool.query(
     `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
-       attempts, priority, due_at, owner)
+       attempts, priority, due_at, owner, step)
      select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2,
-       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end
+       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end, 1
      from generate_series(1, ${size}) i`,
     [organization, fanOut, dueAt],
   );
@@ -306,6 +359,17 @@ function trigger() {
 
 function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
   return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
+}
+
+function runOf(number: number) {
+  return {
+    notification_id: 1,
+    number,
+    step: number,
+    priority: 1,
+    due_at: number === 1 ? dueAt : new Date(9e12),
+    began_at: dueAt,
+  };
 }
 
 function toUser(user_id: number): NewDelivery {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
+import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
 import type { Within } from './organizations.ts';
@@ -11,6 +12,9 @@ export interface NotificationFields {
   recipients: Json;
   /** Slugs or types. */
   channels: string[];
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
@@ -27,7 +31,7 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
-    .select(['priority', 'throttle'])
+    .select(['priority', 'throttle', 'steps', 'give_up_after', 'notify_resolved'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
@@ -37,6 +41,7 @@ export async function listAllNotifications(
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
     throttle: row.throttle as Throttle | null,
+    steps: row.steps as Step[] | null,
   }));
 }
 
@@ -127,12 +132,13 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, priority, throttle, ...fields }: NotificationFields) {
+function toRow({ recipients, extra_context, priority, throttle, steps, ...fields }: NotificationFields) {
   return {
     ...fields,
     recipients: JSON.stringify(recipients),
     extra_context: JSON.stringify(extra_context),
     priority: priority === null ? null : priorities.indexOf(priority),
     throttle: throttle && JSON.stringify(throttle),
+    steps: steps && JSON.stringify(steps),
   };
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
+import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
 import type { Db } from './pool.ts';
 
@@ -38,6 +39,9 @@ export interface NotificationRow {
   extra_context: JsonObject;
   priority: number | null;
   throttle: Throttle | null;
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   version: number;
 }
 

@@ -113,6 +113,14 @@ export interface Channels {
   concurrency: number | null;
 }
 
+export interface DedupKeys {
+  organization_id: number;
+  event_id: number;
+  key: string;
+  occurrence_id: string;
+  closes_at: Date;
+}
+
 export interface Deliveries {
   organization_id: number;
   occurrence_id: string;
@@ -140,6 +148,7 @@ export interface Deliveries {
   crashes: Generated<number>;
   attempt_ms: number | null;
   failed_attempts: NullableJson;
+  step: Generated<number>;
 }
 
 export interface DeliveryStats {
@@ -349,6 +358,9 @@ export interface Notifications {
   updated_at: Generated<Date>;
   priority: number | null;
   throttle: NullableJson;
+  steps: NullableJson;
+  give_up_after: string | null;
+  notify_resolved: Generated<boolean>;
 }
 
 export interface Occurrences {
@@ -379,6 +391,15 @@ export interface Occurrences {
   expired: Generated<number>;
   unknown: Generated<number>;
   crashes: Generated<number>;
+  escalating: Generated<number>;
+  awaits_acknowledgement: Generated<boolean>;
+  triggers: Generated<number>;
+  dedup_key: string | null;
+  acknowledged_at: Date | null;
+  acknowledged_by: string | null;
+  resolved_at: Date | null;
+  resolved_by: string | null;
+  outcome: Generated<string | null>;
 }
 
 export interface Organizations {
@@ -483,6 +504,25 @@ export interface SignInLimits {
   locked_until: Date | null;
 }
 
+export interface Steps {
+  organization_id: number;
+  occurrence_id: string;
+  notification_id: number;
+  number: number;
+  step: number;
+  status: Generated<string>;
+  reason: string | null;
+  priority: number;
+  due_at: Date;
+  began_at: Date;
+  owner: number | null;
+  cursor: NullableJson;
+  told: Generated<number>;
+  suppressed: Generated<number>;
+  crashes: Generated<number>;
+  ended_at: Date | null;
+}
+
 export interface SummedStats {
   organization_id: number;
   until: Date;
@@ -567,6 +607,7 @@ export interface Tables {
   channel_day_stats: ChannelDayStats;
   channel_rates: ChannelRates;
   channels: Channels;
+  dedup_keys: DedupKeys;
   deliveries: Deliveries;
   delivery_stats: DeliveryStats;
   distribution_lists: DistributionLists;
@@ -598,6 +639,7 @@ export interface Tables {
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
   sign_in_limits: SignInLimits;
+  steps: Steps;
   summed_stats: SummedStats;
   throttle_uses: ThrottleUses;
   trigger_stats: TriggerStats;

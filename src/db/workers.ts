@@ -5,7 +5,8 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { mostAttempts } from '../core/retry.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
+import type { Settled } from './deliveries.ts';
 import type { Db } from './pool.ts';
 
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
@@ -45,6 +46,8 @@ export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owne
   await pool.query(
     `with occurrences_kept as (
       update occurrences set owner = $2 where status = 'expanding' and owner = any($1::bigint[])
+    ), steps_kept as (
+      update steps set owner = $2 where status = 'waiting' and owner = any($1::bigint[])
     )
     update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[])`,
     [former, owner],
@@ -96,6 +99,8 @@ const listDead = {
       select owner from owners where owner is not null
       union
       select owner from occurrences where status = 'expanding' and owner is not null
+      union
+      select owner from steps where status = 'waiting' and owner is not null
     ) busy
     where not exists (
       select from pg_locks
@@ -126,8 +131,8 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
  * sent again under the same identity; else they are kept as `unknown` for a person to decide. So is what has been tried
  * as often as anything is: a message that ends every worker must not go on for ever.
  */
-export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<number> {
-  const { rows } = await pool.query<{ settled: number }>(
+export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<Settled> {
+  const { rows } = await pool.query<Settled>(
     `with settled as (
       update deliveries d set
         status = case when d.provider_attempts >= $3 or exists (
@@ -139,10 +144,10 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
       where d.owner = $1 and d.status = 'sending' and o.organization_id = d.organization_id and o.id = d.occurrence_id
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
     [owner, dedupe, mostAttempts],
   );
-  return rows[0]!.settled;
+  return rows[0]!;
 }
 
 /** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */
@@ -152,7 +157,8 @@ export async function countOccurrenceCrash(
   id: string,
   most: number,
 ): Promise<boolean> {
-  const outstanding = 'o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
+  const outstanding =
+    'o.escalating + o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
   const { rows } = await pool.query<{ isSetAside: boolean }>(
     `update occurrences o set crashes = o.crashes + 1, owner = null,
        status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,

@@ -26,7 +26,9 @@ import * as occurrences from './occurrences.ts';
 import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
+import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
+import * as preferencePreview from './preference-preview.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
@@ -71,6 +73,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
   patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
+  post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
@@ -92,6 +95,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
+  get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
 
   // Categories
   get('/api/o/:org/categories/', 'category:read', categories.listCategories),
@@ -159,7 +164,9 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
   patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
+  get('/api/o/:org/u/:username/preferences/effective/categories/', 'preference:read', preferences.listEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
+  post('/api/o/:org/u/:username/preferences/link/', 'token:write', recipientTokens.createPreferenceLink),
   post('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.createRecipientToken),
   del('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.revokeRecipientTokens),
 
@@ -193,13 +200,22 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
+  post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),
+  get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
+  get('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:read', occurrences.previewReplay),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
+  post('/api/o/:org/occurrence/:identifier/resolve/', 'occurrence:write', occurrences.resolveOccurrence),
+  get('/api/o/:org/occurrence/:identifier/steps/', 'occurrence:read', occurrences.listSteps),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 

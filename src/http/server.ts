@@ -15,6 +15,7 @@ import { AppError, invalid } from '../core/errors.ts';
 import { recordRead } from '../services/audit.ts';
 import type { Deps } from '../services/deps.ts';
 import type { WorkerRounds } from '../services/queue.ts';
+import { registerAcknowledgePage } from './acknowledge-page.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
@@ -143,6 +144,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     await registerPreferencePage(app, deps);
     registerInboxFiles(app);
     if (options.withDemo) registerInboxDemo(app, deps);
+    await registerAcknowledgePage(app, deps);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;

@@ -55,6 +55,13 @@ export function preferencesPath({ signer }: Pick<Deps, 'signer'>, person: Linked
   return `/preferences/${writePreferencesToken(holder, (text, purpose) => signer.sign(text, purpose))}`;
 }
 
+/** To be handed to the person; throws where there is none. */
+export async function getPreferencesPath(deps: Deps, organizationId: number, userId: number): Promise<string> {
+  const person = await findLinkedUser(deps.db, organizationId, userId);
+  if (!person) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+  return preferencesPath(deps, person);
+}
+
 /** For the browser of a person: it may use their own preferences and inbox, and nothing else. */
 export async function createRecipientToken(
   deps: Deps,

@@ -25,6 +25,8 @@ export const unaudited: Record<string, string> = {
   simulateEvent: 'changes nothing',
   createRecipientToken: 'changes nothing: the token is signed, not kept',
   previewMessage: 'changes nothing',
+  previewPreferencePage: 'changes nothing',
+  createPreferenceLink: 'changes nothing: the link is signed, not kept',
   planConfiguration: 'changes nothing',
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',
@@ -108,6 +110,8 @@ export const writes: Record<string, Write> = {
   deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
+  acknowledgeOccurrence: { action: 'acknowledge', noun: 'occurrence' },
+  resolveOccurrence: { action: 'resolve', noun: 'occurrence' },
   retryDelivery: {
     params: ({ acme }) => ({
       identifier: acme.occurrences[1]!.id,

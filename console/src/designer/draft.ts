@@ -3,6 +3,7 @@ import type { Notification, NotificationChanges, PreviewRequest } from '../api-t
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
+import type { Throttle } from './explain-sending.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
@@ -14,6 +15,7 @@ export interface Draft {
   recipients: Notification['recipients'];
   channels: string[];
   priority: Priority | null;
+  throttle: Throttle | null;
   /** Empty: always. */
   filter: string;
   environs: string[];
@@ -30,6 +32,11 @@ export function toDraft(stored: Notification): Draft {
     recipients: stored.recipients,
     channels: stored.channels,
     priority: stored.priority as Priority | null,
+    throttle: stored.throttle && {
+      most: stored.throttle.most,
+      per: stored.throttle.per,
+      key: stored.throttle.key ?? '',
+    },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
     extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
@@ -45,6 +52,7 @@ export function newDraft(): Draft {
     recipients: {},
     channels: [],
     priority: null,
+    throttle: null,
     filter: '',
     environs: [],
     extraContext: '',
@@ -62,10 +70,17 @@ function settingsOf(draft: Draft): NotificationChanges {
     recipients: draft.recipients,
     channels: draft.channels,
     priority: draft.priority,
+    throttle: throttleOf(draft.throttle),
     filter: draft.filter.trim() === '' ? null : draft.filter,
     environs: draft.environs.length > 0 ? draft.environs : null,
     extra_context: Object.keys(extra).length > 0 ? extra : null,
   };
+}
+
+function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] {
+  if (!throttle) return null;
+  const key = throttle.key.trim();
+  return { most: Number(throttle.most), per: throttle.per.trim(), ...(key && { key }) };
 }
 
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */

@@ -22,6 +22,7 @@ import { to } from '../places.ts';
 import { texts } from '../texts/designer.ts';
 import type { Draft, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { ThrottleFields } from './throttle.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendingProps {
@@ -108,6 +109,7 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
           placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
           error={errorAt(errors, 'priority')}
         />
+        <ThrottleFields draft={draft} change={change} errors={errors} />
         <div>
           <UnstyledButton onClick={() => setMore(!more)} aria-expanded={more}>
             <Group gap={4}>

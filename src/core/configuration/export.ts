@@ -1,6 +1,7 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
 import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
+import { Step } from '../steps.ts';
 import { Throttle } from '../throttle.ts';
 import type {
   CategoryEntry,
@@ -116,11 +117,14 @@ function toEventEntry({ slug, name, active, category, notifications = [] }: Even
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {
   const { name, active, recipients, channels, filter, environs, extra_context, priority, throttle, content } =
     notification;
+  const { steps, give_up_after, notify_resolved } = notification;
   return {
     name,
     ...(!active && { active }),
     recipients,
-    channels,
+    ...(steps === null ? { channels } : { steps: steps.map(step => inOrder(step, Step)) }),
+    ...(give_up_after !== null && { give_up_after }),
+    ...(notify_resolved && { notify_resolved }),
     ...(filter !== null && { filter }),
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),

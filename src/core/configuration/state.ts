@@ -6,6 +6,7 @@
 import type { JsonObject } from '../json.ts';
 import { type Category, generalSlug } from '../preferences.ts';
 import type { QuietHours } from '../quiet-hours.ts';
+import { channelsOf, type Step } from '../steps.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Throttle } from '../throttle.ts';
 import type { Priority } from '../trigger.ts';
@@ -82,7 +83,11 @@ export interface NotificationState extends Row {
   name: string;
   active: boolean;
   recipients: NotificationEntry['recipients'];
+  /** Slugs or types; of all steps, where it has some. */
   channels: string[];
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
@@ -239,7 +244,10 @@ function toNotification(entry: NotificationEntry): NotificationState {
     name: entry.name,
     active: entry.active ?? true,
     recipients: toRecipients(entry.recipients),
-    channels: entry.channels,
+    channels: entry.steps ? channelsOf(entry.steps) : (entry.channels ?? []),
+    steps: entry.steps?.map(toStep) ?? null,
+    give_up_after: entry.give_up_after ?? null,
+    notify_resolved: entry.notify_resolved ?? false,
     filter: entry.filter ?? null,
     environs: entry.environs ?? null,
     extra_context: (entry.extra_context ?? {}) as JsonObject,
@@ -247,6 +255,10 @@ function toNotification(entry: NotificationEntry): NotificationState {
     throttle: entry.throttle ?? null,
     content: toContent(entry),
   };
+}
+
+function toStep({ recipients, ...step }: Step): Step {
+  return recipients ? { ...step, recipients: { list: recipients.list.trim() } } : step;
 }
 
 /** A list is named as it is kept: without spaces around it. */
