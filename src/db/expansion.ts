@@ -13,6 +13,7 @@ import { plainArray } from './arrays.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
 import { sqlState } from './pool.ts';
+import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
 export interface ClaimedOccurrence {
@@ -78,15 +79,15 @@ const lockAccepted = {
 // Values come as an array for each column: half the time of rows of JSON.
 const insertText = `
   insert into deliveries as d (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
-    address, status, reason, user_version, detail, attempts, provider_attempts, owner, due_at)
+    address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at)
   select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
-    g.address, g.status, g.reason, g.user_version, g.detail,
+    g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
     (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
     coalesce(g.due_at, now())
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[]) as g (organization_id, occurrence_id, priority,
-    notification_id, version, channel_id, user_id, address, status, reason, user_version, detail,
-    due_at)`;
+    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::uuid[])
+    as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id, address, status, reason,
+    user_version, detail, due_at, digest_id)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -98,8 +99,8 @@ const storeFirst = {
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end
-      from unnest($15::bigint[], $16::uuid[], $17::text[], $18::integer[], $19::integer[], $20::smallint[],
-        $21::jsonb[], $22::text[], $23::timestamptz[]) as p (
+      from unnest($16::bigint[], $17::uuid[], $18::text[], $19::integer[], $20::integer[], $21::smallint[],
+        $22::jsonb[], $23::text[], $24::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
     )
@@ -243,6 +244,34 @@ interface StoredPage {
   suppressed: Record<string, number>;
 }
 
+const findStored = {
+  name: 'find_stored',
+  text: `
+    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[]) with ordinality
+      as g (notification_id, channel_id, address, nth)
+    join deliveries d on d.organization_id = $1 and nullif(d.occurrence_id, '00000000-0000-0000-0000-000000000000') = $2
+      and d.occurrence_id = $2 and d.notification_id = g.notification_id and d.channel_id = g.channel_id
+      and coalesce(d.address, '#' || d.user_id) = g.address`,
+};
+
+/** Which of a page an earlier one has stored already: they are in a digest, or were sent. */
+export async function markStored(
+  client: pg.PoolClient,
+  organizationId: number,
+  occurrenceId: string,
+  deliveries: (NewDelivery & { isStored?: boolean })[],
+): Promise<void> {
+  const values = [
+    organizationId,
+    occurrenceId,
+    deliveries.map(one => one.notification_id),
+    deliveries.map(one => one.channel_id),
+    deliveries.map(one => one.address ?? `#${one.user_id}`),
+  ];
+  const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
+  for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
+}
+
 const outstanding = '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown)';
 
 // The occurrence is changed last: locked first, it kept the outcomes of earlier pages waiting for 70 ms at a time.
@@ -308,31 +337,6 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
   });
 }
 
-/** Closing the connection rolls back, whatever state it is in. */
-async function inTransaction<T>(
-  pool: pg.Pool,
-  work: (client: pg.PoolClient, rollback: (result: T) => Promise<T>) => Promise<T>,
-): Promise<T> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  let end = 'commit';
-  try {
-    // Whoever drops a month locks deliveries first: where both tables are wanted, everybody takes them in that order.
-    await client.query('begin; lock table only deliveries in row exclusive mode');
-    const result = await work(client, async value => {
-      end = 'rollback';
-      return value;
-    });
-    await client.query(end);
-    return result;
-  } catch (error) {
-    broken = error as Error;
-    throw error;
-  } finally {
-    client.release(broken);
-  }
-}
-
 function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
   const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
   const plain = (value: (delivery: NewDelivery) => string | number | null) =>
@@ -353,6 +357,7 @@ function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
     // Most have none: an array that is absent is filled up with nulls.
     rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
     rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
+    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
   ];
 }
 
@@ -371,6 +376,7 @@ function toDelivery(page: ExpansionPage, given: NewDelivery, id: number, created
     provider_attempts: 1,
     priority: given.priority,
     user_version: given.user_version,
+    digest_id: null,
     created_at,
   };
 }

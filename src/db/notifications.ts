@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Throttle } from '../core/throttle.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
@@ -17,6 +18,7 @@ export interface NotificationFields {
   /** Null: not stated. */
   priority: Priority | null;
   throttle: Throttle | null;
+  digest: Digest | null;
 }
 
 export async function listAllNotifications(
@@ -27,7 +29,7 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
-    .select(['priority', 'throttle'])
+    .select(['priority', 'throttle', 'digest'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
@@ -37,6 +39,7 @@ export async function listAllNotifications(
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
     throttle: row.throttle as Throttle | null,
+    digest: row.digest as Digest | null,
   }));
 }
 
@@ -127,12 +130,13 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, priority, throttle, ...fields }: NotificationFields) {
+function toRow({ recipients, extra_context, priority, throttle, digest, ...fields }: NotificationFields) {
   return {
     ...fields,
     recipients: JSON.stringify(recipients),
     extra_context: JSON.stringify(extra_context),
     priority: priority === null ? null : priorities.indexOf(priority),
     throttle: throttle && JSON.stringify(throttle),
+    digest: digest && JSON.stringify(digest),
   };
 }

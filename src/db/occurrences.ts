@@ -6,6 +6,7 @@ import type { JsonObject } from '../core/json.ts';
 import { type DeliveryStatus, type EndedStatus, endedStatuses, type OccurrenceStatus } from '../core/statuses.ts';
 import { countText } from './counts.ts';
 import { occurrenceInOnce } from './deliveries.ts';
+import { cancelDigestItems, carriedDueAt } from './digest-items.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
 
@@ -186,13 +187,20 @@ export interface DeliveryView {
   created_at: Date;
   sent_at: Date | null;
   next_attempt_at: Date | null;
+  /** The digest that carries it; all of one digest went out as one message. */
+  digest: string | null;
 }
 
 /** Of `deliveries d`, with the names that `deliveryNames` joins to it: null for what has been deleted. */
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
   d.attempts, d.provider, d.created_at, d.sent_at,
-  case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at`;
+  d.digest_id as digest,
+  -- An item of a digest is due with it.
+  case when d.status not in ('pending', 'retrying') or d.due_at = 'infinity' then null
+    when d.digest_id is null or d.due_at < timestamptz '9999-01-01' then d.due_at
+    else (select nullif(g.closes_at, 'infinity') from digests g
+      where g.organization_id = d.organization_id and g.id = d.digest_id) end as next_attempt_at`;
 
 export const deliveryNames = sql`
   left join users u on u.organization_id = d.organization_id and u.id = d.user_id
@@ -201,8 +209,19 @@ export const deliveryNames = sql`
 
 export type DeliveryParts = Pick<
   Deliveries,
-  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version'
+  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version' | 'digest_id'
 >;
+
+const deliveryParts = [
+  'notification_id',
+  'version',
+  'channel_id',
+  'user_id',
+  'address',
+  'wording',
+  'user_version',
+  'digest_id',
+] as const;
 
 /** What its message is made of. */
 export async function findDelivery(
@@ -213,10 +232,26 @@ export async function findDelivery(
 ): Promise<DeliveryParts | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'])
+    .select(deliveryParts)
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** The one that carries a digest: the others are never due by themselves. */
+export async function findCarrier(
+  db: Db,
+  organizationId: number,
+  digestId: string,
+): Promise<(DeliveryParts & { occurrence_id: string }) | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .select(['occurrence_id', ...deliveryParts])
+    .where('organization_id', '=', organizationId)
+    .where('digest_id', '=', digestId)
+    .where('due_at', '<>', carriedDueAt)
+    .limit(1)
     .executeTakeFirst();
 }
 
@@ -327,22 +362,24 @@ export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id
     [organizationId, id],
   );
   if (!rows[0]!.open) return undefined;
+  const items = await cancelDigestItems(pool, organizationId, id);
   const result = await pool.query<{ stopped: number }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
       from occurrences o
       where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-        and o.organization_id = $1 and o.id = $2
+        and d.digest_id is null and o.organization_id = $1 and o.id = $2
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('stopped')}
     select count(*)::int as stopped from stopped`,
     [organizationId, id],
   );
-  return result.rows[0]!.stopped;
+  return items + result.rows[0]!.stopped;
 }
 
 /**
- * Failed and unknown deliveries are due again, from the first provider on; returns how many. An occurrence whose expansion
+ * Failed and unknown deliveries are due again, from the first provider on; returns how many. What a digest carried goes by
+ * itself: the others of it belong to other occurrences. An occurrence whose expansion
  * was set aside is expanded again.
  */
 export async function replayOccurrence(
@@ -359,7 +396,7 @@ export async function replayOccurrence(
         and ($3::bigint is null or id = $3) for update
     ), again as (
       update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(), crashes = 0,
-        provider_index = 0, provider_attempts = 0
+        digest_id = null, provider_index = 0, provider_attempts = 0
       from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
       returning b.status
     ), reopened as (

@@ -1,5 +1,6 @@
 /** Everything about an event that deciding and writing need, in one read. */
 import { sql } from 'kysely';
+import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
@@ -38,6 +39,7 @@ export interface NotificationRow {
   extra_context: JsonObject;
   priority: number | null;
   throttle: Throttle | null;
+  digest: Digest | null;
   version: number;
 }
 

@@ -140,6 +140,7 @@ export interface Deliveries {
   crashes: Generated<number>;
   attempt_ms: number | null;
   failed_attempts: NullableJson;
+  digest_id: string | null;
 }
 
 export interface DeliveryStats {
@@ -149,6 +150,22 @@ export interface DeliveryStats {
   channel_id: number;
   status: string;
   count: number;
+}
+
+export interface Digests {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  notification_id: number;
+  channel_id: number;
+  recipient_id: number;
+  user_id: number;
+  address: string;
+  key: string;
+  items: number;
+  opened_at: Generated<Date>;
+  closes_at: Date;
+  closed_at: Date | null;
 }
 
 export interface DistributionLists {
@@ -333,6 +350,7 @@ export interface Notifications {
   updated_at: Generated<Date>;
   priority: number | null;
   throttle: NullableJson;
+  digest: NullableJson;
 }
 
 export interface Occurrences {
@@ -553,6 +571,7 @@ export interface Tables {
   channels: Channels;
   deliveries: Deliveries;
   delivery_stats: DeliveryStats;
+  digests: Digests;
   distribution_lists: DistributionLists;
   event_day_stats: EventDayStats;
   events: Events;

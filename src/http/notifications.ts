@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Message, NotificationEntry, Override } from '../core/configuration/document.ts';
+import { Digest } from '../core/digest.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
@@ -14,11 +15,15 @@ import { list, placeOf, plain, slugsOf } from './route.ts';
 import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 
 const tag = 'Notifications';
-const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority', 'throttle'];
+const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority'];
+const rules = ['throttle', 'digest'];
 const words = ['message', 'overrides'];
 
-const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
-const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
+const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...rules, ...words]);
+const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, [
+  ...own,
+  ...rules,
+]);
 const NewMessage = fieldsOf<notifications.Words>('NewMessage', NotificationEntry, words);
 
 const wordFields = {
@@ -41,6 +46,7 @@ const Notification = Type.Object(
       description: 'Free-form JSON.',
     }),
     throttle: Type.Union([Throttle, Type.Null()], { description: 'How much of it one person gets. Null: all.' }),
+    digest: Type.Union([Digest, Type.Null()], { description: 'What gathers into one message. Null: nothing.' }),
     priority: Type.Union([Type.String(), Type.Null()], { description: 'urgent, normal or bulk; null: not stated.' }),
     version: Type.Integer({ description: 'Of the message.' }),
     ...wordFields,

@@ -10,6 +10,7 @@ import * as categories from './categories.ts';
 import * as channels from './channels.ts';
 import * as configuration from './configuration.ts';
 import * as deliveries from './deliveries.ts';
+import * as digests from './digests.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
@@ -89,6 +90,7 @@ export const routes: readonly Route[] = [
   del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
 
   // Categories

@@ -2,6 +2,7 @@
 import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
+import { deleteOldDigestsAcrossTenants } from '../db/digests.ts';
 import { deleteOldInvitesAcrossTenants } from '../db/invites.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
 import { deleteOldResetsAcrossTenants } from '../db/password-resets.ts';
@@ -45,6 +46,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await deleteOldChallengesAcrossTenants(db, new Date(now));
   await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
   while ((await deleteOldThrottleUsesAcrossTenants(db, auditAtOnce)) === auditAtOnce);
+  while ((await deleteOldDigestsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

@@ -2,6 +2,7 @@
  * A message as one recipient gets it: written by the engine, imagined by a simulation, and written again for whoever asks
  * later. Its template can speak of the people and things around a delivery, the context's own keys, and extra context.
  */
+import { digestLimits, digestScope } from '../core/digest.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
@@ -13,8 +14,10 @@ import {
   type RenderOptions,
 } from '../core/render/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
+import { findGathered, type GatheredItems } from '../db/digests.ts';
 import {
   type DeliveryParts,
+  findCarrier,
   findDelivery,
   findOccurrencesAcrossTenants,
   type OccurrenceFacts,
@@ -33,6 +36,8 @@ export interface MessageContext {
   person: Person;
   channel: PlannedChannel;
   plan: EventPlan;
+  /** What a digest gathered; absent: one message by itself. */
+  gathered?: GatheredItems;
   /** Called right before it is rendered. */
   mark?: () => void;
 }
@@ -59,7 +64,7 @@ export async function writeMessage(plans: Plans, context: MessageContext, html =
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const renderContext = renderContextOf(plan, channel, notification_id);
   const links = plans.linksFor(person, plan.topic.category, channel.type);
-  const options = optionsFor(renderContext, occurrence, person, address, links);
+  const options = optionsFor(renderContext, occurrence, person, address, links, context.gathered);
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -85,10 +90,11 @@ export async function viewMessage(
   deliveryId: number,
 ): Promise<Content> {
   const { db, pool } = deps;
-  const [delivery, [occurrence]] = await Promise.all([
-    findDelivery(db, organizationId, occurrenceId, deliveryId),
-    findOccurrencesAcrossTenants(pool, [{ organizationId, id: occurrenceId }]),
-  ]);
+  const asked = await findDelivery(db, organizationId, occurrenceId, deliveryId);
+  const carrier = asked?.digest_id ? await findCarrier(db, organizationId, asked.digest_id) : undefined;
+  const delivery = carrier ?? asked;
+  const wanted = { organizationId, id: carrier?.occurrence_id ?? occurrenceId };
+  const [occurrence] = await findOccurrencesAcrossTenants(pool, [wanted]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
   if (delivery.wording === null) return renderAsOfNow(deps, organizationId, delivery, occurrence);
   const [wording, person] = await Promise.all([
@@ -102,8 +108,9 @@ export async function viewMessage(
   const renderContext = wording.renderContext as unknown as RenderContext;
   const { category, channel } = renderContext;
   const links = category && deps.plans.linksFor(nobody, category, channel.type);
+  const gathered = await readGathered(deps, organizationId, delivery, renderContext.most_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(renderContext, occurrence, person, delivery.address, links),
+    ...optionsFor(renderContext, occurrence, person, delivery.address, links, gathered),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
 }
@@ -116,11 +123,12 @@ function contentOf({ message, overrides }: StoredMessage): MessageContent {
 }
 
 async function renderAsOfNow(
-  { pool, plans }: Deps,
+  deps: Deps,
   organizationId: number,
   delivery: DeliveryParts,
   occurrence: OccurrenceFacts,
 ): Promise<Content> {
+  const { pool, plans } = deps;
   const [[person], channels, plan] = await Promise.all([
     findRecipientsAcrossTenants(pool, [{ organizationId, userId: delivery.user_id }]),
     plans.listChannels(organizationId),
@@ -130,8 +138,19 @@ async function renderAsOfNow(
   if (!plan) throw gone('event');
   if (!person) throw gone('user');
   if (!channel) throw gone('channel');
-  const { content } = await writeMessage(plans, { delivery, occurrence, person, channel, plan });
-  return content;
+  const { mostItems } = plan.notifications.find(({ id }) => id === delivery.notification_id) ?? {};
+  const gathered = await readGathered(deps, organizationId, delivery, mostItems);
+  const context = { delivery, occurrence, person, channel, plan, ...(gathered && { gathered }) };
+  return (await writeMessage(plans, context)).content;
+}
+
+async function readGathered(
+  { pool }: Deps,
+  organizationId: number,
+  { digest_id }: DeliveryParts,
+  most: number = digestLimits.usualMost,
+): Promise<GatheredItems | undefined> {
+  return digest_id === null ? undefined : findGathered(pool, organizationId, digest_id, most);
 }
 
 function gone(what: string): AppError {
@@ -145,6 +164,7 @@ export function optionsFor(
   person: UserFacts,
   address: string | null,
   links: RenderedLinks | undefined,
+  gathered?: GatheredItems,
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
@@ -157,6 +177,7 @@ export function optionsFor(
       ...occurrence.context,
       // Empty, so that a template may ask; a context that has its own keeps it.
       ...(links ?? { unsubscribe_url: '', preferences_url: '', ...ownLinks(occurrence.context) }),
+      ...(renderContext.most_items !== undefined && toScope(gathered ?? { items: [occurrence], count: 1 })),
       context: occurrence.context,
       user: describeUser(person),
       event,
@@ -169,6 +190,11 @@ export function optionsFor(
       now: createdAt,
     },
   };
+}
+
+/** What goes out by itself, though its notification gathers, is a digest of one: its template need not tell them apart. */
+function toScope({ items, count }: GatheredItems): Record<string, unknown> {
+  return { ...digestScope(items, count) };
 }
 
 function ownLinks({ unsubscribe_url, preferences_url }: JsonObject) {

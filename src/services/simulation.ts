@@ -7,10 +7,10 @@ import type { Cursor } from '../db/expansion.ts';
 import type { Place } from '../db/organizations.ts';
 import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
+import { planGathering, simulateGathering } from './gathering.ts';
 import { writeMessage } from './messages.ts';
 import type { EventPlan } from './plans.ts';
 import { RecipientReader } from './recipients.ts';
-import { groupThrottled, simulateThrottle } from './throttling.ts';
 
 export interface Simulated {
   notification: string;
@@ -78,11 +78,7 @@ export async function simulate(
       limit: recipientsAtOnce,
       now,
     });
-    const wanted = groupThrottled(plan, context, page.decisions, decision => {
-      decision.reason = 'throttled';
-      decision.dueAt = undefined;
-    });
-    await simulateThrottle(deps.pool, wanted, now);
+    await simulateGathering(deps.pool, planGathering(plan, context, page.decisions, gatheringHandlers), now);
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;
     }
@@ -103,6 +99,15 @@ export async function simulate(
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
   return { complete: cursor === null, notifications: found, recipients_shown: mayReadUsers, deliveries };
 }
+
+const gatheringHandlers = {
+  refuse: (decision: Decided) => Object.assign(decision, { reason: 'throttled', dueAt: undefined }),
+  join: (decision: Decided, { items, closesAt }: { items: number; closesAt: Date }) => {
+    const others = items === 0 ? undefined : `${items} gathered so far`;
+    Object.assign(decision, { reason: 'digest', dueAt: closesAt, detail: others });
+  },
+  send: (decision: Decided) => Object.assign(decision, { reason: undefined, dueAt: undefined }),
+};
 
 /** What would be sent is more telling than what would not. */
 function keepFirst(shown: Decided[], decisions: Decided[]): void {

@@ -3,6 +3,7 @@
  * form of the file, of the API's bodies and of an export alike.
  */
 import { type Static, Type } from 'typebox';
+import { Digest } from '../digest.ts';
 import { expressionLimits } from '../expressions.ts';
 import { categoryKinds } from '../preferences.ts';
 import { QuietHours } from '../quiet-hours.ts';
@@ -218,6 +219,7 @@ export const NotificationEntry = Type.Object(
       }),
     ),
     throttle: Type.Optional(Throttle),
+    digest: Type.Optional(Digest),
     message: Message,
     overrides: Type.Optional(
       Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),
