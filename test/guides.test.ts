@@ -128,6 +128,27 @@ test('a transaction of an application notifies by its commit', { timeout: 180_00
   }
 });
 
+test('the inbox: a token, a message and the stream', { timeout: 180_000 }, async () => {
+  const text = await guide('inbox.md');
+  await apply(service, blocks(text, 'yaml')[0]!);
+  const key = await createKey(service, 'event:trigger', 'token:write');
+  const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
+  const [, forToken, trigger, stream] = blocks(text, 'sh') as [string, string, string, string];
+  expect(JSON.parse((await run('bash', ['-c', forToken], { env })).stdout)).toMatchObject({
+    token: expect.stringMatching(/^bfr\./),
+  });
+  await run('bash', ['-c', trigger], { env });
+  await waitFor(
+    'the message on the stream',
+    async () => {
+      // curl ends with 28 when its time is over.
+      const { stdout } = await run('bash', ['-c', `${stream} || true`], { env });
+      return /event: message\nid: 1\ndata: \{.*"title":"Joe asks for 90 EUR"/.test(stdout);
+    },
+    60_000,
+  );
+});
+
 test('people are copied from another service, and copied again without harm', { timeout: 180_000 }, async () => {
   const source = await testService({ BELFRY_ROLE: 'api' });
   try {
