@@ -262,9 +262,38 @@ CREATE TABLE occurrences (
   acknowledged_by text,
   resolved_at timestamptz,
   resolved_by text,
+  outcome text GENERATED ALWAYS AS (
+CASE
+    WHEN (resolved_at IS NOT NULL) THEN 'resolved'
+    WHEN (acknowledged_at IS NOT NULL) THEN 'acknowledged'
+    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
+    CASE
+        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
+        WHEN (status = 'expanding') THEN 'expanding'
+        WHEN (due_at > created_at) THEN 'scheduled'
+        ELSE NULL::text
+    END
+    WHEN (status = 'sending') THEN
+    CASE
+        WHEN (escalating > 0) THEN 'escalating'
+        ELSE 'sending'
+    END
+    WHEN awaits_acknowledgement THEN 'unacknowledged'
+    WHEN ((failed + unknown) > 0) THEN
+    CASE
+        WHEN (sent > 0) THEN 'partly_failed'
+        ELSE 'failed'
+    END
+    WHEN (sent > 0) THEN 'sent'
+    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
+    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
+    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
+    ELSE 'suppressed'
+END) STORED,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
 CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
@@ -322,6 +351,7 @@ CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE st
 CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 
@@ -354,11 +384,21 @@ CREATE TABLE inbox (
   created_at timestamptz NOT NULL DEFAULT now(),
   read_at timestamptz,
   archived_at timestamptz,
+  seen_at timestamptz,
+  acted_at timestamptz,
+  action text,
+  category text,
+  avatar text,
+  actions jsonb,
+  sequence bigint NOT NULL DEFAULT 0,
+  created_sequence bigint NOT NULL DEFAULT 0,
   CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
   CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
+CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_read ON inbox (id) WHERE read_at IS NOT NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
 CREATE TABLE layouts (
@@ -733,6 +773,16 @@ CREATE TABLE dedup_keys (
 );
 CREATE INDEX dedup_keys_by_age ON dedup_keys (closes_at);
 
+CREATE TABLE inboxes (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  sequence bigint NOT NULL DEFAULT 0,
+  unread integer NOT NULL DEFAULT 0,
+  unseen integer NOT NULL DEFAULT 0,
+  CONSTRAINT inboxes_pkey PRIMARY KEY (organization_id, user_id),
+  CONSTRAINT inboxes_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -752,6 +802,44 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_added_to_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into inboxes as i (organization_id, user_id, unread, unseen)
+  select organization_id, user_id,
+    count(*) filter (where archived_at is null and read_at is null),
+    count(*) filter (where archived_at is null and read_at is null and seen_at is null)
+  from added group by 1, 2 order by 1, 2
+  on conflict (organization_id, user_id) do update
+    set unread = i.unread + excluded.unread, unseen = i.unseen + excluded.unseen;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_changed_in_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread + d.unread, unseen = i.unseen + d.unseen
+  from (
+    select organization_id, user_id, sum(unread) as unread, sum(unseen) as unseen
+    from (
+      select organization_id, user_id, (archived_at is null and read_at is null)::int as unread,
+        (archived_at is null and read_at is null and seen_at is null)::int as unseen
+      from added
+      union all
+      select organization_id, user_id, -(archived_at is null and read_at is null)::int,
+        -(archived_at is null and read_at is null and seen_at is null)::int
+      from removed
+    ) changed
+    group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -777,6 +865,22 @@ begin
     where organization_id = change.organization_id and id = change.list_id
       and exists (select from organizations where organizations.id = change.organization_id);
   end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_removed_from_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread - d.unread, unseen = i.unseen - d.unseen
+  from (
+    select organization_id, user_id,
+      count(*) filter (where archived_at is null and read_at is null) as unread,
+      count(*) filter (where archived_at is null and read_at is null and seen_at is null) as unseen
+    from removed group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -841,6 +945,12 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_added_to_inbox();
+CREATE TRIGGER count_changed AFTER UPDATE ON inbox REFERENCING OLD TABLE AS removed NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_changed_in_inbox();
+CREATE TRIGGER count_removed AFTER DELETE ON inbox REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_removed_from_inbox();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin, totp_secret ON accounts

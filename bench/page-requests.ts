@@ -43,7 +43,11 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['second factors', '/api/session/two-factor/'],
     ],
     limits: [['limits and use', `${org}/limits/`]],
-    categories: [['all', `${org}/categories/`]],
+    categories: [
+      ['all', `${org}/categories/`],
+      ['events of all', `${org}/event/?${page}`],
+      ['events of one', `${org}/event/?${page}&category=general`],
+    ],
     palette: [
       ['channels of the organization', `${org}/c/`],
       ['channels of a project', `${prj}/c/`],
@@ -144,6 +148,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['history of the busiest, deep', await far(`${person(busy)}/deliveries/?${page}`, 15)],
       ['history of one busy long ago', `${person(former)}/deliveries/?${page}`],
       ['preferences', `${person(usual)}/preferences/`],
+      ['preferences by category', `${person(usual)}/preferences/effective/categories/`],
       ['effective preferences', `${person(usual)}/preferences/effective/?category=general`],
       ['history of preferences', `${person(usual)}/preferences/history/?${page}`],
       ['inbox', `${person(usual)}/inbox/?${page}`],
@@ -175,6 +180,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['events', `${prj}/a/${application}/e/?${page}`],
       ['event', `${evt}/`],
       ['notifications', `${evt}/n/`],
+      ['messages that wait', `${evt}/waiting/`],
       ['notification', `${one}/`],
       ['versions', `${one}/versions/?${page}`],
       ['version', `${one}/versions/1/`],

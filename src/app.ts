@@ -10,6 +10,7 @@ import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
 import { storeOccurrencesAcrossTenants } from './db/accepting.ts';
 import { storeKeyedAcrossTenants } from './db/dedup.ts';
+import { inboxChannel } from './db/inbox.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
@@ -26,11 +27,13 @@ import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
 import { AcknowledgementTimes } from './services/acknowledgement-times.ts';
 import type { Deps } from './services/deps.ts';
+import { InboxStreams } from './services/inbox-streams.ts';
 import { KeyUse } from './services/key-use.ts';
 import { Mailer } from './services/mail.ts';
 import { runMaintenance } from './services/maintenance.ts';
 import { createSampleAcknowledgeLinks, createSampleLinks } from './services/message-links.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
+import { OutboxDrains } from './services/outbox-drains.ts';
 import { Plans } from './services/plans.ts';
 import { WorkerRounds } from './services/queue.ts';
 import { Rendering } from './services/rendering.ts';
@@ -127,8 +130,10 @@ export async function openRuntime(
         acknowledgeUrlFor: createSampleAcknowledgeLinks(config.baseUrl),
       }),
       rendering,
+      inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
+      ended: new Map(),
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
@@ -181,9 +186,15 @@ export async function startService(
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channels: ['belfry_changed'],
-    onNotify: (_channel, payload) => tenantCache.announced(payload),
-    onReady: () => tenantCache.connected(),
+    channels: config.role === 'worker' ? ['belfry_changed'] : ['belfry_changed', inboxChannel],
+    onNotify: (channel, payload) => {
+      if (channel === inboxChannel) deps.inboxStreams.announced(payload);
+      else tenantCache.announced(payload);
+    },
+    onReady: () => {
+      tenantCache.connected();
+      deps.inboxStreams.connected();
+    },
     onLost: error => {
       tenantCache.disconnected();
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
@@ -197,8 +208,11 @@ export async function startService(
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
     setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
+  const outboxes =
+    config.role === 'api' || config.outboxes.length === 0 ? undefined : new OutboxDrains(config.outboxes, deps, log);
   const metrics = createMetrics({
     deps,
+    ...(outboxes && { outboxes }),
     engineCounts,
     ...(engine && { readEngine: () => engine.readMetrics() }),
     pool: () => ({
@@ -223,8 +237,9 @@ export async function startService(
 
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
+    deps.inboxStreams.closeAll();
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
-    await server.close();
+    await Promise.all([server.close(), outboxes?.stop()]);
     clearTimeout(impatience);
     metricsServer?.close().closeAllConnections();
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
@@ -237,6 +252,7 @@ export async function startService(
   try {
     await listener.start();
     await engine?.start();
+    outboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(

@@ -26,6 +26,7 @@ import {
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
+import { listInboxChangesAcrossTenants } from '../src/db/inbox-changes.ts';
 import { reserveMoments } from '../src/db/limits.ts';
 import { findOccurrencesAcrossTenants } from '../src/db/occurrences.ts';
 import { byIndexAlone, type Database, openDatabase } from '../src/db/pool.ts';
@@ -66,7 +67,11 @@ let open: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: byIndexAlone });
-  // As after a month has begun, or an upgrade: known to be empty, not merely unknown.
+  // As after a month has begun, or an upgrade: known to be empty, not merely unknown. And so it stays, and nobody else reads.
+  await open.pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
   await open.pool.query('vacuum analyze');
   await open.pool.query(
     "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
@@ -222,6 +227,15 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
         { organization_id: organization, user_id: 1, id: ++inboxId, occurrence_id: fanOut, title: 't', body: 'b' },
       ]),
   },
+  'what changed in a few inboxes': {
+    most: 120,
+    run: () =>
+      listInboxChangesAcrossTenants(
+        open.pool,
+        [1, 2, 3].map(user_id => ({ organization_id: organization, user_id, after: size - 10 })),
+        10,
+      ),
+  },
   'what counts for the throttle of a few people': {
     most: 50,
     run: async () => {
@@ -282,7 +296,7 @@ async function runAll(): Promise<void> {
 
 /** On empty tables. */
 function tolerateMissingUser(error: Error): void {
-  if (!/inbox_organization_id_user_id_fkey/.test(error.message)) throw error;
+  if (!/inboxes_organization_id_user_id_fkey/.test(error.message)) throw error;
 }
 
 async function fill(): Promise<void> {
@@ -305,6 +319,11 @@ async function fill(): Promise<void> {
     `insert into members (organization_id, list_id, address_id)
      select $1, l, i from generate_series(1, 2) l, generate_series(1, ${size}) i where l = 1 or i % 100 = 42`,
     [organization],
+  );
+  await pool.query(
+    `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, sequence)
+     select $1, 1 + i % 2, -i, $2, 't', 'b', i from generate_series(1, ${size}) i`,
+    [organization, fanOut],
   );
   // A history that has ended, the fan-out that is being sent, one of which more is to come, and one of a dead worker.
   await pool.query(

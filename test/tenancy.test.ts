@@ -5,8 +5,8 @@ import type { Runtime } from '../src/app.ts';
 import { testDatabase } from './support/database.ts';
 import { sources as files, layerOf, textOf } from './support/sources.ts';
 
-/** Everything that is no tenant's: connections, migrations, partitions. */
-const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions)\.ts$/;
+/** Everything that is no tenant's: connections, migrations, partitions, and the databases of applications. */
+const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {
@@ -53,6 +53,7 @@ const acrossTenants: Record<string, string> = {
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
   storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
+  listInboxChangesAcrossTenants: 'one statement reads for streams of anybody’s inboxes',
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
   findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
   touchKeysAcrossTenants: 'one statement notes the use of all keys',

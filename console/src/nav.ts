@@ -11,6 +11,7 @@ import {
   IconMailbox,
   IconSend,
   IconSettings,
+  IconTags,
   IconUsers,
   IconUsersGroup,
 } from '@tabler/icons-react';
@@ -61,6 +62,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
     entries: [
       { label: texts.people, icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
       { label: texts.lists, icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
+      { label: texts.categories, icon: IconTags, permission: 'category:read', path: to.categories, key: 'r' },
     ],
   },
   {

@@ -39,6 +39,7 @@ export const reasons = {
   throttled: 'the user has got as much of this as they may for now',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
+  'address.removed': 'the user no longer has this address',
   duplicate: 'the same address gets this message by this channel already',
   expired: 'it was not sent before it expired',
   cancelled: 'it was cancelled before it was sent',

@@ -89,6 +89,9 @@ const catalogue = {
   'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
   'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
 
+  'stream.limit': ['rate_limited', 'The person has as many streams open as they may'],
+
+  'message.acted': ['conflict', 'Another action has been taken already'],
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
   'account.two_factor_missing': ['conflict', 'Set up two-factor authentication first'],
@@ -111,6 +114,8 @@ const catalogue = {
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
   'database.missing': ['not_found', 'There is no database'],
+  'outbox.missing': ['not_found', 'There is no outbox in the database'],
+  'outbox.forbidden': ['forbidden', 'The role may not drain the outbox'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],
   'service.unavailable': ['unavailable', 'Belfry cannot do this right now'],
   'service.internal': ['internal', 'Something went wrong inside Belfry'],

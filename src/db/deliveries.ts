@@ -1,8 +1,9 @@
 /** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
@@ -178,7 +179,7 @@ const settle = {
         and d.status = $1 and d.attempts = g.attempts
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
 /** The columns of `g`, in its order. */
@@ -224,24 +225,35 @@ const settleSent = {
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, $11::bigint as event_id,
         $12::timestamptz as since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
 /** From so many on. */
 const many = 20;
 const widestGap = 20;
 
+export interface Settled {
+  settled: number;
+  /** Outcomes of occurrences that came to their end with it. */
+  ended: OccurrenceOutcome[];
+}
+
 /** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
-export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
+export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<Settled> {
   const groups = Map.groupBy(settlements, groupOf);
   const alone = groups.get('') ?? [];
   groups.delete('');
-  let settled = 0;
+  const all: Settled = { settled: 0, ended: [] };
+  const add = ({ settled, ended }: Settled) => {
+    all.settled += settled;
+    all.ended.push(...ended);
+  };
   for (const run of [...groups.values()].flatMap(toRuns)) {
     if (run.length < many) alone.push(...run);
-    else settled += await settleRun(pool, run);
+    else add(await settleRun(pool, run));
   }
-  return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
+  if (alone.length > 0) add(await settleAny(pool, alone));
+  return all;
 }
 
 /** In the order of their ids, without wide gaps: what lies between is read along. */
@@ -262,20 +274,20 @@ function groupOf(one: Settlement): string {
   return `${one.organization_id}/${one.occurrence_id}/${one.attempts}/${one.provider}/${one.wording}`;
 }
 
-async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const { rows } = await pool.query<{ settled: number }>({ ...settle, values: ['sending', ...toArrays(settlements)] });
-  return rows[0]!.settled;
+async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<Settled> {
+  const { rows } = await pool.query<Settled>({ ...settle, values: ['sending', ...toArrays(settlements)] });
+  return rows[0]!;
 }
 
-async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
+async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<Settled> {
   const { organization_id, occurrence_id, provider, attempts, wording, event_id, since } = run[0]!;
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
   const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, wording, names];
   const took = plainArray(run.map(one => one.attempt?.ms ?? null));
   const values = [...same, ids[0], ids.at(-1), event_id, since, took];
-  const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
-  return rows[0]!.settled;
+  const { rows } = await pool.query<Settled>({ ...settleSent, values });
+  return rows[0]!;
 }
 
 /** SQL text: whatever waits for something that is not paused is due; of everybody, or of one organization. */

@@ -6,7 +6,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { endedStatuses } from '../core/statuses.ts';
 import { addressInOnce, occurrenceInOnce } from './deliveries.ts';
-import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
+import { type DeliveryView, deliveryColumns, deliveryNames } from './delivery-list.ts';
+import { places } from './occurrences.ts';
 import type { Db } from './pool.ts';
 
 export interface PastDelivery extends DeliveryView {

@@ -9,6 +9,7 @@
  */
 import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
@@ -85,6 +86,17 @@ export interface StoredDelivery<Given> {
   given: Given;
 }
 
+export interface StoredPages<Given> {
+  stored: StoredDelivery<Given>[];
+  /** Outcomes of occurrences that have ended with it, as there was nothing to send. */
+  ended: OccurrenceOutcome[];
+}
+
+interface ExpandedPages<Given extends NewDelivery> extends StoredPages<Given> {
+  claimed: ClaimedOccurrence[];
+  pages: ExpansionPage<Given>[];
+}
+
 const lockAccepted = {
   name: 'lock_accepted',
   text: `with ${pickByTurns('accepted', columns)} select * from picked`,
@@ -116,8 +128,9 @@ const storeFirst = {
         $22::jsonb[], $23::text[], $24::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
+      returning case when o.status = 'completed' then o.outcome end as outcome
     )
-    select now() as stored_at, array(select id from stored) as ids`,
+    select now() as stored_at, array(select id from stored) as ids, array(select outcome from advanced) as outcomes`,
 };
 
 /**
@@ -128,14 +141,14 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
   pool: pg.Pool,
   turn: Turn,
   decide: (claimed: ClaimedOccurrence[], client: pg.PoolClient) => Promise<ExpansionPage<Given>[]>,
-): Promise<{ claimed: ClaimedOccurrence[]; pages: ExpansionPage<Given>[]; stored: StoredDelivery<Given>[] }> {
+): Promise<ExpandedPages<Given>> {
   let claimed: ClaimedOccurrence[] = [];
   try {
     return await inTransaction(pool, async client => {
       ({ rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) }));
       const pages = claimed.length > 0 ? await decide(claimed, client) : [];
-      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : [];
-      return { claimed, pages, stored };
+      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : nothing;
+      return { claimed, pages, ...stored };
     });
   } catch (error) {
     if (sqlState(error) !== uniqueViolation) throw error;
@@ -145,11 +158,12 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
        where organization_id = any($1::bigint[]) and id = any($2::uuid[]) and status = 'accepted'`,
       [claimed.map(one => one.organization_id), claimed.map(one => one.id), JSON.stringify(start)],
     );
-    return { claimed, pages: [], stored: [] };
+    return { claimed, pages: [], ...nothing };
   }
 }
 
 const uniqueViolation = '23505';
+const nothing = { stored: [], ended: [] };
 /** Before all notifications. */
 const start: Cursor = { notification: 0, source: '', after: 0 };
 
@@ -157,7 +171,7 @@ async function storeFirstPages<Given extends NewDelivery>(
   client: pg.PoolClient,
   owner: number,
   pages: ExpansionPage<Given>[],
-): Promise<StoredDelivery<Given>[]> {
+): Promise<StoredPages<Given>> {
   const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
   const heads = [
     plainArray(pages.map(page => page.organization_id)),
@@ -172,20 +186,21 @@ async function storeFirstPages<Given extends NewDelivery>(
     pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
     pages.map(page => page.again ?? null),
   ];
-  const { rows } = await client.query<{ stored_at: Date; ids: string[] }>({
+  const { rows } = await client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
     ...storeFirst,
     values: [...deliveryArrays(owner, pages), ...heads],
   });
   await beginStepsAcrossTenants(client, pages);
   await addSuppressedAcrossTenants(client, suppressedCounts(pages));
-  const { stored_at, ids } = rows[0]!;
+  const { stored_at, ids, outcomes } = rows[0]!;
   let i = 0;
-  return pages.flatMap(page =>
+  const stored = pages.flatMap(page =>
     page.deliveries.flatMap(given => {
       const id = Number(ids[i++]);
       return given.status === 'sending' ? [{ delivery: toDelivery(page, given, id, stored_at), given }] : [];
     }),
   );
+  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
 }
 
 function statusAfter({ cursor, again }: ExpansionPage, outstanding: number): string {
@@ -272,7 +287,7 @@ const advancePage = {
         when ${outstanding} = 0 then 'completed' else 'sending' end,
       completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
     where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
-    returning o.id`,
+    returning case when o.status = 'completed' then o.outcome end as outcome`,
 };
 
 /**
@@ -285,17 +300,17 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
   page: ExpansionPage<Given>,
   /** What is still to be decided in the transaction itself. */
   decide: (client: pg.PoolClient) => Promise<void> = async () => {},
-): Promise<StoredDelivery<Given>[]> {
+): Promise<StoredPages<Given>> {
   const { organization_id, id, event_id, priority, reason, again, deliveries } = page;
   // A page that is put off changes nothing but its due time.
   const cursor = page.cursor && JSON.stringify(page.cursor);
-  return inTransaction(pool, async (client, rollback) => {
+  return inTransaction<StoredPages<Given>>(pool, async (client, rollback) => {
     await decide(client);
     const { rows } = await client.query<StoredPage>({ ...insertPage, values: deliveryArrays(owner, [page]) });
     await beginStepsAcrossTenants(client, [page]);
     const stored = rows[0]!;
     const suppressed = Object.entries(stored.suppressed);
-    const advanced = await client.query({
+    const advanced = await client.query<{ outcome: OccurrenceOutcome | null }>({
       ...advancePage,
       values: [
         organization_id,
@@ -309,7 +324,8 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
         again ?? null,
       ],
     });
-    if (advanced.rowCount === 0) return rollback([]);
+    const [after] = advanced.rows;
+    if (!after) return rollback(nothing);
     await addSuppressedAcrossTenants(
       client,
       suppressed.map(([channel, count]) => ({ organization_id, event_id, channel_id: Number(channel), count })),
@@ -317,10 +333,11 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
     const nameOf = (notification: number, channel: number, user: number, address: string | null) =>
       `${notification} ${channel} ${user} ${address}`;
     const ids = new Map(stored.claimed.map(([id, ...parts]) => [nameOf(...parts), id]));
-    return deliveries.flatMap(given => {
+    const claimed = deliveries.flatMap(given => {
       const id = ids.get(nameOf(given.notification_id, given.channel_id, given.user_id, given.address));
       return id === undefined ? [] : [{ delivery: toDelivery(page, given, id, stored.stored_at), given }];
     });
+    return { stored: claimed, ended: after.outcome ? [after.outcome] : [] };
   });
 }
 

@@ -3,7 +3,7 @@
  * changes the occurrence first: whoever stores a run of a step holds the occurrence too, so that of the two one comes first.
  */
 import type pg from 'pg';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
 import { resolutionRun } from './steps.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -19,7 +19,13 @@ const stopDeliveries = (condition: string) => `
     where d.organization_id = $1 and d.occurrence_id = $2 and d.id = w.id and o.organization_id = $1 and o.id = $2
     returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
   ), ${countText('stopped')}
-  select count(*)::int as stopped from stopped`;
+  select count(*)::int as stopped, ${endedText} as ended from stopped`;
+
+interface Stopped {
+  stopped: number;
+  /** The outcome of the occurrence, where it came to its end with it. */
+  ended: string[];
+}
 
 const stopAll = stopDeliveries('');
 const stopSteps = stopDeliveries('and d.step > 0');
@@ -33,32 +39,40 @@ async function endSteps(client: pg.PoolClient, organizationId: number, id: strin
 }
 
 /** Where nothing is left that could complete it. */
-async function completeIfOver(client: pg.PoolClient, organizationId: number, id: string): Promise<void> {
-  await client.query(
+async function completeIfOver(client: pg.PoolClient, organizationId: number, id: string): Promise<string[]> {
+  const { rows } = await client.query<{ outcome: string }>(
     `update occurrences o set status = 'completed', completed_at = now()
      where o.organization_id = $1 and o.id = $2 and o.status = 'sending' and o.escalating = 0
-       and o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown <= 0`,
+       and o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown <= 0
+     returning o.outcome`,
     [organizationId, id],
   );
+  return rows.map(({ outcome }) => outcome);
 }
 
 /** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
-export async function cancelOccurrence(pool: pg.Pool, organizationId: number, id: string): Promise<number | undefined> {
+export async function cancelOccurrence(
+  pool: pg.Pool,
+  organizationId: number,
+  id: string,
+): Promise<Stopped | undefined> {
   return inTransaction(pool, async client => {
-    const { rowCount } = await client.query(
+    const { rows: changed } = await client.query<{ ended: string | null }>(
       `update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
         status = case when o.status = 'sending' then o.status else 'completed' end,
         reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
         completed_at = case when o.status = 'sending' then o.completed_at else now() end
       where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
-        and o.cancelled_at is null`,
+        and o.cancelled_at is null
+      returning case when o.status = 'completed' then o.outcome end as ended`,
       [organizationId, id],
     );
-    if (rowCount === 0) return undefined;
+    if (!changed[0]) return undefined;
     await endSteps(client, organizationId, id, 'cancelled');
-    const { rows } = await client.query<{ stopped: number }>(stopAll, [organizationId, id, 'cancelled']);
-    await completeIfOver(client, organizationId, id);
-    return rows[0]!.stopped;
+    const { rows } = await client.query<Stopped>(stopAll, [organizationId, id, 'cancelled']);
+    const { stopped, ended } = rows[0]!;
+    const over = await completeIfOver(client, organizationId, id);
+    return { stopped, ended: [...(changed[0].ended ? [changed[0].ended] : []), ...ended, ...over] };
   });
 }
 
@@ -77,6 +91,8 @@ export interface Answered extends Answers {
   cancelled: number;
   /** How long after it was due. */
   ms: number;
+  /** The outcome of the occurrence, where it came to its end with it. */
+  ended: string[];
 }
 
 const answerColumns = 'acknowledged_at, acknowledged_by, resolved_at, resolved_by';
@@ -140,13 +156,14 @@ async function answer(
         `select ${answerColumns} from occurrences where organization_id = $1 and id = $2`,
         [organizationId, id],
       );
-      return found.rows[0] && { ...found.rows[0], isFirst: false, cancelled: 0, ms: 0 };
+      return found.rows[0] && { ...found.rows[0], isFirst: false, cancelled: 0, ms: 0, ended: [] };
     }
     await endSteps(client, organizationId, id, reason);
-    const stopped = await client.query<{ stopped: number }>(stopSteps, [organizationId, id, reason]);
+    const result = await client.query<Stopped>(stopSteps, [organizationId, id, reason]);
+    const { stopped, ended } = result.rows[0]!;
     await andThen?.(client);
-    await completeIfOver(client, organizationId, id);
-    return { ...changed, isFirst: true, cancelled: stopped.rows[0]!.stopped };
+    const over = await completeIfOver(client, organizationId, id);
+    return { ...changed, isFirst: true, cancelled: stopped, ended: [...ended, ...over] };
   });
 }
 

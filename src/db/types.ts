@@ -229,6 +229,22 @@ export interface Inbox {
   created_at: Generated<Date>;
   read_at: Date | null;
   archived_at: Date | null;
+  seen_at: Date | null;
+  acted_at: Date | null;
+  action: string | null;
+  category: string | null;
+  avatar: string | null;
+  actions: NullableJson;
+  sequence: Generated<number>;
+  created_sequence: Generated<number>;
+}
+
+export interface Inboxes {
+  organization_id: number;
+  user_id: number;
+  sequence: Generated<number>;
+  unread: Generated<number>;
+  unseen: Generated<number>;
 }
 
 export interface Invites {
@@ -383,6 +399,7 @@ export interface Occurrences {
   acknowledged_by: string | null;
   resolved_at: Date | null;
   resolved_by: string | null;
+  outcome: Generated<string | null>;
 }
 
 export interface Organizations {
@@ -599,6 +616,7 @@ export interface Tables {
   hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
+  inboxes: Inboxes;
   invites: Invites;
   keys: Keys;
   latency_day_stats: LatencyDayStats;

@@ -5,7 +5,8 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { mostAttempts } from '../core/retry.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
+import type { Settled } from './deliveries.ts';
 import type { Db } from './pool.ts';
 
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
@@ -130,8 +131,8 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
  * sent again under the same identity; else they are kept as `unknown` for a person to decide. So is what has been tried
  * as often as anything is: a message that ends every worker must not go on for ever.
  */
-export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<number> {
-  const { rows } = await pool.query<{ settled: number }>(
+export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<Settled> {
+  const { rows } = await pool.query<Settled>(
     `with settled as (
       update deliveries d set
         status = case when d.provider_attempts >= $3 or exists (
@@ -143,10 +144,10 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
       where d.owner = $1 and d.status = 'sending' and o.organization_id = d.organization_id and o.id = d.occurrence_id
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
     [owner, dedupe, mostAttempts],
   );
-  return rows[0]!.settled;
+  return rows[0]!;
 }
 
 /** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */

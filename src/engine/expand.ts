@@ -89,7 +89,7 @@ export async function expandAccepted(
 ): Promise<Expanded | undefined> {
   const shares = room.shares(priority);
   const turn = { priority, after: afterOf(engine, 'accepted', priority), most: occurrencesAtOnce, owner, shares };
-  const { claimed, pages, stored } = await expandAcceptedAcrossTenants<Given>(
+  const { claimed, pages, stored, ended } = await expandAcceptedAcrossTenants<Given>(
     engine.claims,
     turn,
     async (occurrences, client) => {
@@ -107,6 +107,7 @@ export async function expandAccepted(
   engine.turns.accepted[priority] = after;
   engine.meters.batch('expand', pages.length);
   engine.meters.expanded(pages);
+  engine.meters.ended(ended);
   if (claimed.length === 0 && turn.after === 0) return undefined;
   return toExpanded(pages, stored, isAll && pages.length === claimed.length);
 }
@@ -131,11 +132,12 @@ export async function expandNextPage(
     room.page(priority),
   );
   deferOverflow([page], room);
-  const stored = await storePageAcrossTenants(engine.hot, owner, page, client =>
+  const { stored, ended } = await storePageAcrossTenants(engine.hot, owner, page, client =>
     throttle(client, page.throttled, Date.now()),
   );
   engine.meters.batch('expand', 1);
   engine.meters.expanded([page]);
+  engine.meters.ended(ended);
   return toExpanded([page], stored, false);
 }
 

@@ -11,11 +11,18 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
 
-  constructor(pool: pg.Pool, log: Log, onBatch: (size: number) => void = () => {}) {
+  constructor(
+    pool: pg.Pool,
+    log: Log,
+    /** How many were written together, and the outcomes of occurrences that ended with them. */
+    onBatch: (size: number, ended: readonly string[]) => void = () => {},
+  ) {
     this.#batcher = new Batcher(
       async settlements => {
-        onBatch(settlements.length);
-        await retryWhileUnavailable(log, 'writing outcomes', () => settleDeliveriesAcrossTenants(pool, settlements));
+        const { ended } = await retryWhileUnavailable(log, 'writing outcomes', () =>
+          settleDeliveriesAcrossTenants(pool, settlements),
+        );
+        onBatch(settlements.length, ended);
         return settlements.map(() => undefined);
       },
       {

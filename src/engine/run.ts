@@ -61,7 +61,10 @@ const meters: Meters = new Meters({
   circuits: now => senders.circuits(now),
   pools: { plain: plain.pool, claims: claims.pool, hot: hot.pool },
 });
-const outcomes = new Outcomes(hot.pool, log, size => meters.batch('settle', size));
+const outcomes = new Outcomes(hot.pool, log, (size, ended) => {
+  meters.batch('settle', size);
+  meters.ended(ended);
+});
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');

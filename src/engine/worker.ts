@@ -274,7 +274,8 @@ export class Worker {
       if (now - since < graceMs) continue;
       const occurrences =
         (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
-      const deliveries = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      this.#engine.meters.ended(ended);
       log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
       this.wake('');
     }

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { isUuid } from '../core/ids.ts';
 import * as deliveries from '../services/deliveries.ts';
+import { previewReplay } from '../services/replays.ts';
 import { badCursor, ordered, type Page, plain } from './route.ts';
 import { maybeMoment, maybeText, moment } from './schemas.ts';
-import { Delivery, PastDelivery } from './schemas-occurrences.ts';
+import { Delivery, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
 
@@ -53,6 +54,27 @@ function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
 function showPast(row: deliveries.PastDelivery) {
   return { ...showDelivery(row), cursor: `${row.occurrence}.${row.id}` };
 }
+
+export const retrieveDelivery = plain(['org', 'identifier', 'delivery'], {
+  id: 'retrieveDelivery',
+  summary: 'Retrieve delivery',
+  tag,
+  status: 200,
+  answer: Delivery,
+  handle: async ({ deps, organization, occurrence, delivery }) =>
+    showDelivery(await deliveries.getDelivery(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const previewRetry = plain(['org', 'identifier', 'delivery'], {
+  id: 'previewRetry',
+  summary: 'Preview retry',
+  description: 'What a retry of this delivery would do if it were asked for now. Nothing is sent.',
+  tag,
+  status: 200,
+  answer: Type.Omit(ReplayPreview, []),
+  handle: ({ deps, organization, occurrence, delivery }) =>
+    previewReplay(deps, organization.id, occurrence.identifier, delivery.id),
+});
 
 export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
   id: 'retryDelivery',

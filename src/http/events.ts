@@ -3,6 +3,7 @@ import { EventEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
+import { limits } from '../core/text.ts';
 import { TriggerBody } from '../core/trigger.ts';
 import * as events from '../services/events.ts';
 import { simulate } from '../services/simulation.ts';
@@ -15,6 +16,7 @@ import {
   Deleted,
   deletionOf,
   Event,
+  moment,
   Paused,
   Resumed,
   Triggered,
@@ -114,6 +116,56 @@ export const listEvents = list(['org', 'prj', 'app'], {
   tag: 'Events',
   item: Event,
   list: ({ deps, organization, application }, page) => events.listEvents(deps, organization.id, application.id, page),
+});
+
+export const listOrganizationEvents = list(['org'], {
+  id: 'listOrganizationEvents',
+  summary: 'List events of the organization',
+  description: 'Those of every application, each with its path and its category.',
+  tag: 'Events',
+  query: Type.Object({
+    category: Type.Optional(
+      Type.String({ maxLength: limits.slug, description: 'Slug. `general` has those that name none.' }),
+    ),
+  }),
+  item: Type.Object(
+    {
+      path: Type.String({ description: 'project/application/event' }),
+      name: Type.String(),
+      active: Type.Boolean(),
+      category: Type.String({ description: 'Slug.' }),
+    },
+    { $id: 'OrganizationEvent' },
+  ),
+  list: ({ deps, organization, query }, page) =>
+    events.listOrganizationEvents(deps, organization.id, query.category, page),
+});
+
+const Waiting = Type.Object(
+  {
+    complete: Type.Boolean({ description: 'False: so much waits in the organization that only a part was counted.' }),
+    waiting: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'A stable code, such as `quiet_hours`.' }),
+        count: Type.Integer(),
+        first_due_at: moment,
+        last_due_at: moment,
+      }),
+    ),
+  },
+  { $id: 'Waiting' },
+);
+
+export const retrieveWaiting = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'retrieveWaiting',
+  summary: 'Count messages that wait',
+  description:
+    'Messages of the event that are decided and wait for a known time, by reason, and from when until when they will be ' +
+    'sent. What a pause holds is not among them.',
+  tag: 'Events',
+  status: 200,
+  answer: Waiting,
+  handle: ({ deps, organization, event }) => events.getWaiting(deps, organization.id, event.id),
 });
 
 export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {

@@ -24,6 +24,8 @@ export interface Caller {
   permissions: readonly string[];
   /** Null for a person where the path names no organization. */
   scope: Scope | null;
+  /** When the token of a recipient ends, in milliseconds. */
+  expiresAt?: number;
 }
 
 /** The slugs that a path is made of. */
@@ -77,10 +79,12 @@ interface EndpointBase<Name extends PathParameterName> {
   /** The media type of the body, where it is not JSON: it comes as text. */
   consumes?: 'text/csv';
   /** The media type of the answer, where it is not JSON. */
-  produces?: 'text/csv' | 'application/x-ndjson';
+  produces?: 'text/csv' | 'application/x-ndjson' | 'text/event-stream';
   bodyLimit?: number;
   /** Statuses of failure beyond those that follow from its method, path and body. */
-  problems?: readonly (400 | 404 | 409)[];
+  problems?: readonly (400 | 404 | 409 | 429 | 503)[];
+  /** Whether a recipient's token may come as `?token=`, for what a browser opens without headers. */
+  takesTokenInQuery?: boolean;
   query?: TSchema;
   headers?: TSchema;
 }

@@ -13,6 +13,7 @@ import * as deliveries from './deliveries.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
 import * as layouts from './layouts.ts';
@@ -24,7 +25,9 @@ import * as occurrences from './occurrences.ts';
 import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
+import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
+import * as preferencePreview from './preference-preview.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
@@ -69,6 +72,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
   patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
+  post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
@@ -90,6 +94,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
+  get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
 
   // Categories
   get('/api/o/:org/categories/', 'category:read', categories.listCategories),
@@ -157,16 +163,23 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
   patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
+  get('/api/o/:org/u/:username/preferences/effective/categories/', 'preference:read', preferences.listEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
+  post('/api/o/:org/u/:username/preferences/link/', 'token:write', recipientTokens.createPreferenceLink),
   post('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.createRecipientToken),
   del('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.revokeRecipientTokens),
 
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),
   post('/api/o/:org/u/:username/inbox/read/', 'inbox:write', inbox.readInbox),
+  post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
+  get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
+  post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/read/', 'inbox:write', inbox.readMessage),
+  post('/api/o/:org/u/:username/inbox/:message/seen/', 'inbox:write', inbox.seeMessage),
   post('/api/o/:org/u/:username/inbox/:message/unarchive/', 'inbox:write', inbox.unarchiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/unread/', 'inbox:write', inbox.unreadMessage),
 
@@ -187,13 +200,19 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),
+  get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
+  get('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:read', occurrences.previewReplay),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
   post('/api/o/:org/occurrence/:identifier/resolve/', 'occurrence:write', occurrences.resolveOccurrence),
   get('/api/o/:org/occurrence/:identifier/steps/', 'occurrence:read', occurrences.listSteps),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { outcomes } from '../core/outcome.ts';
 import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../core/statuses.ts';
 import { limits } from '../core/text.ts';
+import { mostChecked } from '../services/replays.ts';
 import { maybeMoment, maybeText, moment, url } from './schemas.ts';
 
 const occurrenceFields = {
@@ -61,6 +62,7 @@ export const OccurrenceFilter = Type.Object({
   application: Type.Optional(Type.String({ description: 'Slug.' })),
   event: Type.Optional(Type.String({ description: 'Slug.' })),
   status: Type.Optional(Type.Enum([...occurrenceStatuses])),
+  outcome: Type.Optional(Type.Enum([...outcomes])),
   unacknowledged: Type.Optional(
     Type.Boolean({ description: 'True: only those that somebody is to acknowledge, and nobody has.' }),
   ),
@@ -108,9 +110,36 @@ export const PastDelivery = Type.Object(
 
 export const DeliveryFilter = Type.Object({
   status: Type.Optional(deliveryStatus),
+  reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
+  order: Type.Optional(Type.Enum(['id', 'attention'], { description: '`id`, unless told.' })),
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
   channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });
+
+export const ReplayPreview = Type.Object(
+  {
+    deliveries: Type.Integer({ description: 'Deliveries that would be tried again.' }),
+    checked: Type.Integer({
+      description: `How many of them were looked at, ${mostChecked} at the most: the counts below are of these.`,
+    }),
+    send: Type.Integer({ description: 'Those that would be handed to a provider.' }),
+    wait: Type.Integer({
+      description: 'Those that would wait: something is paused, or it is quiet for the recipient.',
+    }),
+    skip: Type.Integer({ description: 'Those that would end without being sent.' }),
+    reasons: Type.Array(
+      Type.Object({
+        prospect: Type.Enum(['wait', 'skip']),
+        reason: Type.String({ description: 'A stable code.' }),
+        explanation: Type.String(),
+        count: Type.Integer(),
+      }),
+      { description: 'Why some would wait or not be sent, the most frequent first.' },
+    ),
+    expands: Type.Boolean({ description: 'Whether recipients are looked up again too, as that was set aside.' }),
+  },
+  { $id: 'ReplayPreview' },
+);
 
 export const OccurrenceStep = Type.Object(
   {

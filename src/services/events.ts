@@ -14,6 +14,7 @@ import { listEventNotifications } from '../db/notifications.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
+import { summarizeWaiting, type Waiting } from '../db/waiting.ts';
 import { resolve } from './acknowledgements.ts';
 import type { Application } from './applications.ts';
 import type { Deps } from './deps.ts';
@@ -38,6 +39,8 @@ export interface Event extends Application {
 }
 
 export interface Trigger {
+  /** Of the occurrence, where it was given out already: to store it again does nothing. */
+  id?: string;
   context?: JsonObject;
   options?: TriggerOptions;
   correlationId?: string;
@@ -82,7 +85,7 @@ export async function triggerEvent(deps: Deps, place: Required<Place>, trigger: 
   }
   const occurrence: NewOccurrence = {
     organization_id: organization.id,
-    id: uuidv7(now),
+    id: trigger.id ?? uuidv7(now),
     project_id: project.id,
     application_id: application.id,
     event_id: event.id,
@@ -136,6 +139,19 @@ function idempotencyOf(
 
 export async function listEvents({ db }: Deps, organizationId: number, applicationId: number, page: PageRequest) {
   return events.listEvents(db, organizationId, applicationId, page);
+}
+
+export async function listOrganizationEvents(
+  { db }: Deps,
+  organizationId: number,
+  category: string | undefined,
+  page: PageRequest,
+) {
+  return events.listOrganizationEvents(db, organizationId, category, page);
+}
+
+export async function getWaiting({ db }: Deps, organizationId: number, eventId: number): Promise<Waiting> {
+  return summarizeWaiting(db, organizationId, eventId);
 }
 
 export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {

@@ -13,12 +13,8 @@ import {
   type RenderOptions,
 } from '../core/render/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
-import {
-  type DeliveryParts,
-  findDelivery,
-  findOccurrencesAcrossTenants,
-  type OccurrenceFacts,
-} from '../db/occurrences.ts';
+import { type DeliveryParts, findDelivery } from '../db/delivery-list.ts';
+import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { findRenderSnapshot } from '../db/render-snapshots.ts';
 import { resolutionRun } from '../db/steps.ts';

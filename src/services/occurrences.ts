@@ -1,10 +1,12 @@
 /** What became of triggers: asking for it, and changing it. */
 import { AppError } from '../core/errors.ts';
 import type { NewOccurrence, StoredOccurrence } from '../db/accepting.ts';
+import * as lists from '../db/delivery-list.ts';
 import { cancelOccurrence } from '../db/occurrence-ends.ts';
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
+import * as replays from '../db/replays.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -34,10 +36,28 @@ export async function listDeliveries(
   { db }: Deps,
   organizationId: number,
   identifier: string,
-  filter: rows.DeliveryFilter,
+  filter: lists.DeliveryFilter,
   page: PageRequest,
 ) {
-  return rows.listDeliveries(db, organizationId, identifier, filter, page);
+  return lists.listDeliveries(db, organizationId, identifier, filter, page);
+}
+
+export async function listDeliveriesByAttention(
+  { db }: Deps,
+  organizationId: number,
+  identifier: string,
+  after: { group: number; id: number },
+  limit: number,
+) {
+  return lists.listDeliveriesByAttention(db, organizationId, identifier, after, limit);
+}
+
+/** Further than this nobody counts. */
+export const mostSuppressed = 10_000;
+
+export async function listSuppressedReasons({ db }: Deps, organizationId: number, identifier: string) {
+  const found = await lists.listSuppressedReasons(db, organizationId, identifier, mostSuppressed);
+  return found.map(one => ({ ...one, capped: one.count >= mostSuppressed }));
 }
 
 export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
@@ -50,7 +70,7 @@ export async function hasDelivery(
   identifier: string,
   id: number,
 ): Promise<boolean> {
-  return (await rows.findDelivery(db, organizationId, identifier, id)) !== undefined;
+  return (await lists.findDelivery(db, organizationId, identifier, id)) !== undefined;
 }
 
 export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {
@@ -61,26 +81,33 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await cancelOccurrence(deps.pool, organizationId, identifier);
-  if (cancelled === undefined) {
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier);
+  if (!result) {
     throw new AppError(
       'occurrence.ended',
       'there is nothing left to cancel: the occurrence has ended or was cancelled',
     );
   }
+  const { stopped: cancelled, ended } = result;
+  noteEnded(deps, ended);
   await note(deps, organizationId, { action: 'cancel', noun: 'occurrence', path: identifier, after: { cancelled } });
   return cancelled;
 }
 
+/** Ended by this process itself, not by its engine. */
+export function noteEnded({ ended }: Deps, outcomes: readonly string[]): void {
+  for (const outcome of outcomes) ended.set(outcome, (ended.get(outcome) ?? 0) + 1);
+}
+
 export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const replayed = await rows.replayOccurrence(deps.pool, organizationId, identifier);
+  const replayed = await replays.replayOccurrence(deps.pool, organizationId, identifier);
   await note(deps, organizationId, { action: 'replay', noun: 'occurrence', path: identifier, after: { replayed } });
   return replayed;
 }
 
 /** One delivery again; what is not failed or unknown stays as it is. */
 export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
-  const retried = await rows.replayOccurrence(deps.pool, organizationId, identifier, id);
+  const retried = await replays.replayOccurrence(deps.pool, organizationId, identifier, id);
   if (retried === 0) {
     throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
   }

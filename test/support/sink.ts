@@ -4,7 +4,8 @@
  */
 import { expect } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import type { DeliveryView, Occurrence } from '../../src/db/occurrences.ts';
+import type { DeliveryView } from '../../src/db/delivery-list.ts';
+import type { Occurrence } from '../../src/db/occurrences.ts';
 import { applyConfiguration } from '../../src/services/declarative.ts';
 import { createKey } from '../../src/services/keys.ts';
 import { type Answer, type Ask, asker, eventually } from './api.ts';

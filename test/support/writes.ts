@@ -25,6 +25,8 @@ export const unaudited: Record<string, string> = {
   simulateEvent: 'changes nothing',
   createRecipientToken: 'changes nothing: the token is signed, not kept',
   previewMessage: 'changes nothing',
+  previewPreferencePage: 'changes nothing',
+  createPreferenceLink: 'changes nothing: the link is signed, not kept',
   planConfiguration: 'changes nothing',
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',

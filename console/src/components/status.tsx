@@ -31,19 +31,6 @@ export const deliveryLooks: Record<string, Look> = {
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
-export const occurrenceLooks: Record<string, Look> = {
-  accepted: {
-    name: texts.accepted,
-    color: 'gray',
-    fill: 'gray.5',
-    meaning: texts.storedProcessingStartsSoon,
-    moving: true,
-  },
-  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
-  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
-  completed: { name: texts.completed, color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
-};
-
 /** How an occurrence stands, in one word. */
 export const outcomeLooks: Record<string, Look> = {
   scheduled: { name: texts.scheduled, color: 'violet', fill: 'violet.5', meaning: texts.willBeSentLater },
@@ -72,7 +59,7 @@ export const outcomeLooks: Record<string, Look> = {
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };
 
 export function lookOf(status: string): Look {
-  return deliveryLooks[status] ?? occurrenceLooks[status] ?? plain;
+  return deliveryLooks[status] ?? plain;
 }
 
 /** The order in which bars and legends name them. */

@@ -3,6 +3,7 @@ import type { Notification, NotificationChanges, PreviewRequest } from '../api-t
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
+import type { Throttle } from './explain-sending.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
@@ -31,6 +32,7 @@ export interface Draft {
   giveUpAfter: string;
   notifyResolved: boolean;
   priority: Priority | null;
+  throttle: Throttle | null;
   /** Empty: always. */
   filter: string;
   environs: string[];
@@ -50,6 +52,11 @@ export function toDraft(stored: Notification): Draft {
     giveUpAfter: stored.give_up_after ?? '',
     notifyResolved: stored.notify_resolved,
     priority: stored.priority as Priority | null,
+    throttle: stored.throttle && {
+      most: stored.throttle.most,
+      per: stored.throttle.per,
+      key: stored.throttle.key ?? '',
+    },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
     extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
@@ -68,6 +75,7 @@ export function newDraft(): Draft {
     giveUpAfter: '',
     notifyResolved: false,
     priority: null,
+    throttle: null,
     filter: '',
     environs: [],
     extraContext: '',
@@ -107,10 +115,17 @@ function settingsOf(draft: Draft): NotificationChanges {
     recipients: draft.recipients,
     ...sendingOf(draft),
     priority: draft.priority,
+    throttle: throttleOf(draft.throttle),
     filter: draft.filter.trim() === '' ? null : draft.filter,
     environs: draft.environs.length > 0 ? draft.environs : null,
     extra_context: Object.keys(extra).length > 0 ? extra : null,
   };
+}
+
+function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] {
+  if (!throttle) return null;
+  const key = throttle.key.trim();
+  return { most: Number(throttle.most), per: throttle.per.trim(), ...(key && { key }) };
 }
 
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */

@@ -24,6 +24,7 @@ import { texts } from '../texts/designer.ts';
 import type { Draft, DraftStep, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
 import { StepsEditor } from './steps.tsx';
+import { ThrottleFields } from './throttle.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendingProps {
@@ -131,6 +132,7 @@ export function Sending({ path, draft, change, errors, channels }: SendingProps)
           placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
           error={errorAt(errors, 'priority')}
         />
+        <ThrottleFields draft={draft} change={change} errors={errors} />
         <div>
           <UnstyledButton onClick={() => setMore(!more)} aria-expanded={more}>
             <Group gap={4}>

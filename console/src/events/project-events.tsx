@@ -7,6 +7,8 @@ import { Link, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { usePauses } from '../pauses/use-pauses.ts';
 import { to, useOrg } from '../places.ts';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
@@ -68,6 +70,9 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
       : to.event(org, prj, app, evt);
     void navigate(page);
   };
+  const pauses = usePauses({ enabled: details.data?.paused ?? false }).filter(
+    pause => pause.kind === 'application' && pause.path === `${prj}/${app}`,
+  );
   const rows = events.data ?? [];
   return (
     <Box style={{ borderTop: '1px solid var(--line)' }}>
@@ -86,6 +91,11 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           <PlaceMenu place={path} name={name} paused={details.data?.paused} onCreated={open} />
         </Group>
       </Group>
+      {pauses.length > 0 && (
+        <Box px="md">
+          <PauseBanners pauses={pauses} />
+        </Box>
+      )}
       {events.isPending && <Skeleton height={60} m="md" mt={0} w="auto" />}
       {events.error && <Failure error={events.error} retry={() => void events.refetch()} />}
       {rows.length > 0 && (
@@ -164,7 +174,7 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
         </Group>
       </Table.Td>
       <Table.Td>
-        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} />
+        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} category={event?.category} />
       </Table.Td>
     </Table.Tr>
   );

@@ -15,12 +15,17 @@ import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { rememberSample } from '../events/sample.ts';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { useOccurrencePauses } from '../pauses/use-pauses.ts';
 import { eventTo, to, useOrg } from '../places.ts';
+import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
 import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
+
+const noCounts = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
 
 export default function OccurrencePage() {
   const org = useOrg();
@@ -40,12 +45,8 @@ export default function OccurrencePage() {
     done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1Delivery : texts.cancelledDeliveries(count(cancelled))),
     refresh,
   });
-  const replay = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
-    done: ({ replayed }) =>
-      replayed === 1 ? texts.sending1DeliveryAgain : texts.sendingDeliveriesAgain(count(replayed)),
-    refresh,
-  });
+  const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
+  const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
   const acknowledge = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
@@ -89,15 +90,6 @@ export default function OccurrencePage() {
   };
   const isEscalation =
     ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
-  const askReplay = async () => {
-    const unknown = counts.unknown > 0 ? texts.recipientsWithAnUnknownOutcomeMay : '';
-    const sure = await confirm({
-      title: again === 1 ? texts.send1DeliveryAgain : texts.sendDeliveriesAgain(count(again)),
-      children: <>{texts.failedDeliveriesAndThoseWithAn(unknown)}</>,
-      action: texts.sendAgain,
-    });
-    if (sure) replay.mutate(undefined);
-  };
   const name = data.event ?? texts.deletedEvent;
   const eventPage = data.event && eventTo(org, data.event);
   // On the event's page, where it can be changed and tried before it is sent.
@@ -178,12 +170,12 @@ export default function OccurrencePage() {
               {texts.cancel}
             </GuardedButton>
           )}
-          {again > 0 && (
+          {(again > 0 || data.reason === 'crashed') && (
             <GuardedButton
               permission="occurrence:write"
               leftSection={<IconRefresh size={14} stroke={1.6} />}
               loading={replay.isPending}
-              onClick={() => void askReplay()}
+              onClick={replay.ask}
             >
               {texts.replay}
             </GuardedButton>
@@ -191,19 +183,14 @@ export default function OccurrencePage() {
         </>
       }
     >
+      <PauseBanners pauses={pauses} />
       <Stack gap="md">
+        {replay.result}
         <Section title={texts.progress} aside={<Sum total={total} open={open} />}>
           <Stack gap="sm">
             <OccurrenceTimeline occurrence={data} />
             <CountsBar counts={counts} height={8} />
             {total > 0 && <CountsLegend counts={counts} />}
-            {data.outcome === 'held' && (
-              <Alert color="yellow" variant="light" p="xs">
-                <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.heldBecauseOfAPause}
-                </Text>
-              </Alert>
-            )}
             {data.scheduled_for && (
               <Text size="sm">
                 {texts.scheduledFor} {exactTime(data.scheduled_for)}
@@ -226,7 +213,7 @@ export default function OccurrencePage() {
           </Stack>
         </Section>
         <Steps occurrence={data} />
-        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
+        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} suppressed={counts.suppressed} />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />
           <Section title={texts.context}>

@@ -4,6 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { expressionLimits } from '../expressions.ts';
+import { Actions, Avatar } from '../inbox-actions.ts';
 import { categoryKinds } from '../preferences.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { templateLimits } from '../render/template-limits.ts';
@@ -192,6 +193,8 @@ export const Message = Type.Object(
       Type.Boolean({ description: 'Whether a variable that the context lacks fails the message. Absent: false.' }),
     ),
     locales,
+    avatar: Type.Optional(Avatar),
+    actions: Type.Optional(Actions),
   },
   closed,
 );

@@ -1,4 +1,5 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { Step } from '../steps.ts';
 import { Throttle } from '../throttle.ts';
@@ -139,6 +140,8 @@ export function toMessage({
   body,
   layout,
   strict,
+  avatar,
+  actions,
   ...words
 }: NotificationEntry['message']): NotificationEntry['message'] {
   const { subject, locales } = toVariants(words);
@@ -148,6 +151,8 @@ export function toMessage({
     ...(layout !== undefined && { layout }),
     ...(strict && { strict }),
     ...(locales && { locales }),
+    ...(avatar !== undefined && { avatar }),
+    ...(actions && { actions: actions.map(action => inOrder(action, ActionEntry)) }),
   };
 }
 

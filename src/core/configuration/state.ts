@@ -270,10 +270,17 @@ function toRecipients(recipients: NotificationEntry['recipients']): Notification
 
 /** Whatever is at its default is left out, and languages are written as a recipient's is. */
 function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
-  const { layout, strict } = message;
+  const { layout, strict, avatar, actions = [] } = message;
   const { body = '', ...words } = toVariants(message);
   return {
-    message: { ...words, body, ...(layout !== undefined && { layout }), ...(strict && { strict }) },
+    message: {
+      ...words,
+      body,
+      ...(layout !== undefined && { layout }),
+      ...(strict && { strict }),
+      ...(avatar !== undefined && { avatar }),
+      ...(actions.length > 0 && { actions }),
+    },
     overrides: Object.fromEntries(Object.entries(overrides).map(([name, words]) => [name, toVariants(words)])),
   };
 }
