@@ -122,6 +122,8 @@ CREATE TABLE users (
 );
 CREATE INDEX users_by_first_name ON users (organization_id, first_key, last_key, id);
 CREATE INDEX users_by_last_name ON users (organization_id, last_key, first_key, id);
+CREATE INDEX users_by_name ON users (organization_id, natural_key(first_key, last_key, username), id);
+CREATE INDEX users_locked ON users (organization_id, natural_key(first_key, last_key, username), id) WHERE locked;
 
 CREATE TABLE addresses (
   organization_id bigint NOT NULL,
@@ -920,6 +922,12 @@ begin
   new.version := old.version + 1;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
 
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();

@@ -9,6 +9,7 @@ import type { Scenario } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { inboxStream } from './scenarios/inbox-stream.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
@@ -20,6 +21,7 @@ const scenarios: Record<string, Scenario> = {
   'connections-cut': connectionsCut,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
+  'inbox-stream': inboxStream,
   'acknowledged-means-stop': acknowledgedMeansStop,
 };
 

@@ -289,7 +289,10 @@ test('what makes no sense is refused, field by field', async () => {
 });
 
 test('steps take the place of channels and the other way round, and are exported as they were given', async () => {
-  const given = [{ channels: ['hooks'] }, { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' } }];
+  const given = [
+    { channels: ['hooks'] },
+    { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' } },
+  ];
   const tenant = await escalating(given, { give_up_after: '2h', notify_resolved: true });
   const [{ id }] = (await tenant.ask({ path: `${tenant.event}n/` })).body;
   const path = `${tenant.event}n/${id}/`;

@@ -4,6 +4,7 @@
  * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
  */
 import * as accounts from './accounts.ts';
+import * as activity from './activity.ts';
 import * as applications from './applications.ts';
 import * as audit from './audit.ts';
 import * as categories from './categories.ts';
@@ -13,6 +14,7 @@ import * as deliveries from './deliveries.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxPush from './inbox-push.ts';
 import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
@@ -175,6 +177,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
   get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/push/', 'inbox:read', inboxPush.retrievePushKey),
+  post('/api/o/:org/u/:username/inbox/push/', 'inbox:write', inboxPush.registerPush),
   get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
   post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
@@ -194,6 +198,10 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
 
   // Occurrences and deliveries
+  get('/api/o/:org/activity/', 'occurrence:read', activity.listActivity),
+  post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
+  post('/api/o/:org/activity/retry/', 'occurrence:write', activity.retryDeliveries),
+  post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),

@@ -57,6 +57,8 @@ export const texts = {
   copy: 'Copy',
   noDeliveries: 'no deliveries',
   loadMore: 'Load more',
+  selectAllRows: 'Select all loaded rows',
+  activity: 'Activity',
   deleteWord: (what: Part) => `Delete ${what}?`,
   deleted: (what: Part) => `Deleted ${what}.`,
   checkingWhatWillBeDeleted: 'Checking what will be deleted',
