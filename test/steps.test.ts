@@ -55,6 +55,8 @@ test('steps tell people one after the other, and leave out who has read it', asy
   const id = await tenant.trigger();
   await run(tenant, id, 1);
   expect(await tenant.occurrence(id)).toMatchObject({ status: 'sending', outcome: 'escalating', completed_at: null });
+  const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/why/?user=eve@x.test` });
+  expect(why.body.answers).toMatchObject([{ outcome: 'none', reason: 'step.waiting' }]);
   expect((await steps(tenant, id)).map(one => `${one.number} ${one.step} ${one.status}`)).toEqual([
     '1 1 done',
     '2 2 planned',
