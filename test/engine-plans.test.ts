@@ -365,8 +365,8 @@ async function fill(): Promise<void> {
      )
      insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address, status,
        priority, due_at, digest_id)
-     select $1, gen_random_uuid(), 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $2, id from opened`,
-    [organization, carriedDueAt],
+     select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
+    [organization, fanOut, carriedDueAt],
   );
   await other.close();
 }
@@ -396,7 +396,7 @@ async function runDigests(): Promise<unknown> {
   });
   const items = await pool.query<{ occurrence_id: string; id: number; digest_id: string }>(
     `select occurrence_id, id, digest_id from deliveries
-     where organization_id = $1 and occurrence_id = $2 and digest_id is not null order by id`,
+     where organization_id = $1 and occurrence_id = $2 order by id`,
     [organization, claimed[0]!.id],
   );
   const [first, second, third] = items.rows;

@@ -58,8 +58,7 @@ const endStale = {
       update deliveries d set status = e.status, reason = e.status, digest_id = null
       from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::bigint[], $5::text[])
         as e (organization_id, occurrence_id, id, event_id, status)
-      where d.organization_id = any($1::bigint[]) and d.occurrence_id = any($2::uuid[]) and d.id = any($3::bigint[])
-        and d.id = e.id and d.occurrence_id = e.occurrence_id and d.organization_id = e.organization_id
+      where d.organization_id = e.organization_id and d.occurrence_id = e.occurrence_id and d.id = e.id
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, e.event_id, null::timestamptz as since
     ), ${countText('dropped')}
     select count(*) from dropped`,
@@ -127,8 +126,9 @@ const findHeirs = {
 const nameCarriers = {
   name: 'name_carriers',
   text: `
-    update deliveries d set due_at = ($4::timestamptz[])[array_position($3::bigint[], d.id)]
-    where d.organization_id = $1 and d.occurrence_id = any($2::uuid[]) and d.id = any($3::bigint[])`,
+    update deliveries d set due_at = h.due_at
+    from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::timestamptz[]) as h (organization_id, occurrence_id, id, due_at)
+    where d.organization_id = h.organization_id and d.occurrence_id = h.occurrence_id and d.id = h.id`,
 };
 
 const dropEmpty = {
@@ -164,24 +164,28 @@ export async function passOnDigests(
     values: [organizationId, bereft],
   });
   const columns = [
+    heirs.map(() => organizationId),
     heirs.map(one => one.occurrence_id),
     heirs.map(one => one.id),
     // As the driver reads infinity, and does not write it.
     heirs.map(one => (typeof one.due_at === 'number' ? 'infinity' : one.due_at)),
   ];
-  if (heirs.length > 0) await client.query({ ...nameCarriers, values: [organizationId, ...columns] });
+  if (heirs.length > 0) await client.query({ ...nameCarriers, values: columns });
   await client.query({ ...dropEmpty, values: [organizationId, ids] });
 }
 
 const itemsAtOnce = 1_000;
 
+// Asked in other words, whether there is one leads to the index of all items, of whichever occurrence.
+const hasDigest = 'num_nulls(d.digest_id) = 0';
+
 const listItems = {
   name: 'list_items_of_occurrence',
   text: `
-    select id, digest_id from deliveries
-    where organization_id = $1 and occurrence_id = $2 and id > $3 and digest_id is not null
-      and status in ('pending', 'retrying')
-    order by id limit ${itemsAtOnce}`,
+    select d.id, d.digest_id from deliveries d
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.id > $3 and ${hasDigest}
+      and d.status ${notEnded} and d.status <> 'sending'
+    order by d.id limit ${itemsAtOnce}`,
 };
 
 // What is being written or sent at the moment goes out.
@@ -191,8 +195,8 @@ const cancelItems = {
     with before as (
       select d.id, d.digest_id, d.due_at < timestamptz '9999-01-01' or d.due_at = 'infinity' as is_carrier
       from deliveries d
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = any($3::bigint[]) and d.digest_id is not null
-        and d.status in ('pending', 'retrying') and not exists (
+      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = any($3::bigint[]) and ${hasDigest}
+        and d.status ${notEnded} and d.status <> 'sending' and not exists (
           select from digests g, deliveries c
           where g.organization_id = $1 and g.id = d.digest_id and g.closed_at is not null
             and c.organization_id = $1 and c.digest_id = d.digest_id and c.status = 'sending')
@@ -200,7 +204,8 @@ const cancelItems = {
     ), cancelled as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null, digest_id = null
       from before b, occurrences o
-      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id and o.organization_id = $1 and o.id = $2
+      where d.organization_id = $1 and d.occurrence_id = $2 and d.id = any($3::bigint[]) and d.id = b.id
+        and o.organization_id = $1 and o.id = $2
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, null::timestamptz as since,
         b.digest_id, b.is_carrier
     ), ${countText('cancelled')}
