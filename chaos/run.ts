@@ -6,6 +6,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
 import type { Scenario } from './scenario.ts';
+import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
@@ -21,6 +22,7 @@ const scenarios: Record<string, Scenario> = {
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
   'inbox-stream': inboxStream,
+  'acknowledged-means-stop': acknowledgedMeansStop,
 };
 
 const given = process.argv.slice(2);

@@ -130,7 +130,9 @@ describe('categories', () => {
     await page.getByRole('option', { name: 'Newsletter' }).click();
     await dialog().getByRole('button', { name: 'Save' }).click();
     await page.getByRole('link', { name: 'Newsletter' }).click();
-    await section('Events').getByRole('link', { name: /Order paid/ }).waitFor();
+    await section('Events')
+      .getByRole('link', { name: /Order paid/ })
+      .waitFor();
     expect((await ask({ path: event })).body.category).toBe('newsletter');
   });
 
@@ -260,7 +262,7 @@ test('the settings show the preference page as it will look, and are kept', asyn
   await page.getByRole('option', { name: 'Deutsch' }).click();
   const frame = page.frameLocator('iframe[title="Preview of the preference page"]');
   await frame.getByRole('checkbox', { name: 'Rundbrief: E-Mail' }).waitFor();
-  const color = () => frame.locator('header').evaluate(element => getComputedStyle(element).backgroundColor);
+  const color = () => frame.locator('header').evaluate('element => getComputedStyle(element).backgroundColor');
   await waitFor('the colour', async () => (await color()) === 'rgb(11, 114, 133)');
   await form.getByLabel('Logo URL').fill('http://not.safe/logo.png');
   await form.getByLabel('Most messages per person in 24 hours').fill('20');
@@ -322,7 +324,9 @@ test('what waits for quiet hours says so, and until when: everywhere', async () 
   await page.goto(`/o/demo/occurrences/${occurrence}?why=grace@demo.test`);
   const until = /^Until \d\d:\d\d$/;
   await section('Deliveries').getByText(until).first().waitFor();
-  await section('Deliveries').getByText(/^category newsletter, api on /).waitFor();
+  await section('Deliveries')
+    .getByText(/^category newsletter, api on /)
+    .waitFor();
   await section('Why not?').getByText(until).waitFor();
   await page.goto(person('grace'));
   await section('Delivery history').getByText(until).waitFor();

@@ -39,7 +39,10 @@ describe('one data folder', () => {
     key = demoKey(service);
     const [, demo] = /^ {2}Inbox demo +(\S+)$/m.exec(service.output())!;
     const page = await fetch(demo!);
-    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<belfry-inbox organization="demo"')]);
+    expect([page.status, await page.text()]).toEqual([
+      200,
+      expect.stringContaining('<belfry-inbox organization="demo"'),
+    ]);
     const { token } = (await (await fetch(`${demo}/token`, { method: 'POST' })).json()) as { token: string };
     const bell = await EventStream.open(service.address, `/api/o/demo/u/ada@demo.test/inbox/stream/?token=${token}`);
     await bell.until(events => events.length === 1);

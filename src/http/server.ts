@@ -142,9 +142,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     registerOpenApi(app);
     registerPages(app);
     await registerPreferencePage(app, deps);
+    await registerAcknowledgePage(app, deps);
     registerInboxFiles(app);
     if (options.withDemo) registerInboxDemo(app, deps);
-    await registerAcknowledgePage(app, deps);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;

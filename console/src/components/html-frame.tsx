@@ -1,7 +1,6 @@
 /** A message's HTML as a mail program shows it. It is other people's text: no script of it runs, see /frame. */
 import { useEffect, useRef, useState } from 'react';
 
-
 interface HtmlFrameProps {
   html: string;
   label: string;
