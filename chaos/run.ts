@@ -10,6 +10,7 @@ import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
+import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
@@ -22,6 +23,7 @@ const scenarios: Record<string, Scenario> = {
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
   'inbox-stream': inboxStream,
+  outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,
 };
 

@@ -62,7 +62,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
           <ColorInput
             label={texts.brandColor}
             description={texts.brandColorHint}
-            placeholder="#1f5fbf"
+            placeholder={texts.brandColorExample}
             maw={360}
             eyeDropperButtonProps={{ 'aria-label': texts.pickColor }}
             {...form.getInputProps('brand_color')}
