@@ -67,6 +67,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['failures', `${org}/failures/?limit=10`],
       ['failures, deep', await far(`${org}/failures/?limit=10`, 30)],
       ['the last occurrence', `${org}/occurrence/?limit=1`],
+      ['unacknowledged', `${org}/occurrence/?unacknowledged=true&limit=10`],
     ],
     occurrences: [
       ['newest', `${org}/occurrence/?${page}`],
@@ -100,6 +101,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
     ],
     occurrence: [
       ['itself', `${occurrence}/`],
+      ['steps', `${occurrence}/steps/`],
       [`deliveries of ${huge.size}`, `${deliveries}?${page}`],
       ['deliveries, deep', await far(`${deliveries}?${page}`, 300)],
       ['deliveries, sent', `${deliveries}?${page}&status=sent`],

@@ -29,6 +29,8 @@ export interface StageOptions {
   channel?: 'hooks' | 'app';
   /** Processes to start with. */
   roles: Role[];
+  /** What differs about the only notification, such as its steps. */
+  notification?: Record<string, unknown>;
 }
 
 type Role = 'all' | 'api' | 'worker';
@@ -54,6 +56,8 @@ export class Stage {
   readonly key: string;
   readonly processes: { role: Role; running: Running }[] = [];
   readonly recipients: string[];
+  /** What processes that are started from now on have in their environment besides. */
+  readonly environment: Record<string, string> = {};
   readonly #dataDir: string;
   readonly #release: () => Promise<void>;
   readonly #sink: ChildProcess;
@@ -78,12 +82,12 @@ export class Stage {
   }
 
   static async open(options: StageOptions): Promise<Stage> {
-    const { recipients: size, sinkMs = 10, timeoutMs = 10_000, channel = 'hooks', roles } = options;
+    const { recipients: size, sinkMs = 10, timeoutMs = 10_000, channel = 'hooks', roles, notification = {} } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
     const { url, release } = await openEmbedded({ dataDir, durable: true });
     const { sink, sinkUrl } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const key = await configure(url, recipients, channel, sinkUrl, timeoutMs);
+    const key = await configure(url, recipients, { channel, sinkUrl, timeoutMs, notification });
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
     const started = await Promise.allSettled(roles.map(role => stage.start(role)));
     const failed = started.find(each => each.status === 'rejected');
@@ -94,7 +98,7 @@ export class Stage {
 
   async start(role: Role): Promise<Running> {
     const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
-    const running = await startBelfry(env, ['--role', role]);
+    const running = await startBelfry({ ...env, ...this.environment }, ['--role', role]);
     this.processes.push({ role, running });
     return running;
   }
@@ -236,13 +240,18 @@ async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl:
   return { sink, sinkUrl: `http://127.0.0.1:${/\d+/.exec(String(line))![0]}` };
 }
 
+interface Outlet {
+  channel: 'hooks' | 'app';
+  sinkUrl: string;
+  timeoutMs: number;
+  notification: Record<string, unknown>;
+}
+
 /** One tenant with so many recipients; returns its key. */
 async function configure(
   url: string,
   recipients: string[],
-  channel: 'hooks' | 'app',
-  sinkUrl: string,
-  timeout_ms: number,
+  { channel, sinkUrl, timeoutMs: timeout_ms, notification: differing }: Outlet,
 ): Promise<string> {
   const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
   const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
@@ -250,8 +259,9 @@ async function configure(
   const notification = {
     name: 'all',
     recipients: { list: 'All' },
-    channels: [channel],
+    ...(!differing.steps && { channels: [channel] }),
     message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
+    ...differing,
   };
   const hooks = {
     slug: 'hooks',

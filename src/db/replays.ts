@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
+import { cancelItemsAmong } from './digest-items.ts';
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -35,8 +36,8 @@ export async function findFailedDeliveries(
 }
 
 /**
- * Failed and unknown deliveries are due again, from the first provider on; returns how many. An occurrence whose expansion
- * was set aside is expanded again.
+ * Failed and unknown deliveries are due again, from the first provider on; returns how many. What a digest carried goes by
+ * itself: the others of it belong to other occurrences. An occurrence whose expansion was set aside is expanded again.
  */
 export async function replayOccurrence(
   pool: pg.Pool,
@@ -61,7 +62,7 @@ async function replay(
         and ($3::bigint[] is null or id = any($3)) for update
     ), again as (
       update deliveries d set status = 'pending', reason = null, detail = null, due_at = now(), crashes = 0,
-        provider_index = 0, provider_attempts = 0
+        digest_id = null, provider_index = 0, provider_attempts = 0
       from before b where d.organization_id = $1 and d.occurrence_id = $2 and d.id = b.id
       returning b.status
     ), reopened as (
@@ -112,19 +113,21 @@ export async function cancelDeliveries(
   organizationId: number,
   deliveries: DeliveryKey[],
 ): Promise<{ stopped: number; ended: string[] }> {
+  const items = await cancelItemsAmong(pool, organizationId, deliveries);
   const { rows } = await pool.query<{ stopped: number; ended: string[] }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
       from unnest($2::uuid[], $3::bigint[]) as given (occurrence_id, id)
       join occurrences o on o.organization_id = $1 and o.id = given.occurrence_id
       where d.organization_id = $1 and d.occurrence_id = given.occurrence_id and d.id = given.id
-        and d.status in ('pending', 'retrying')
+        and d.status in ('pending', 'retrying') and d.digest_id is null
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('stopped')}
     select count(*)::int as stopped, ${endedText} as ended from stopped`,
     [organizationId, deliveries.map(one => one.occurrence), deliveries.map(one => one.id)],
   );
-  return rows[0]!;
+  const { stopped, ended } = rows[0]!;
+  return { stopped: items.stopped + stopped, ended: [...items.ended, ...ended] };
 }
 
 /** Of any occurrences. */

@@ -1,6 +1,7 @@
 /**
  * Whom the steps of an occurrence have told so far, and who has read it: what a later step asks before it tells anybody. The
- * organization is compared as a sum, so that the index `deliveries_of_steps` serves and not the primary key.
+ * organization is compared as a sum, so that the index `deliveries_of_steps` serves and not the primary key, and `offset 0` keeps
+ * the planner from reading everybody to find a few.
  */
 import type pg from 'pg';
 

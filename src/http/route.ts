@@ -177,7 +177,7 @@ export function list<const Name extends PathParameterName, Item extends TSchema,
   return { ...endpoint, params, status: 200, list: numbered } as unknown as ListEndpoint<Name>;
 }
 
-/** The newest first, in the order of identifiers that are times. */
+/** In the order of identifiers that are times, the newest first unless it says otherwise. */
 export function history<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
   params: readonly Name[],
   endpoint: ListDefinition<Item, Query> & {

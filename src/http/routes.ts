@@ -11,6 +11,7 @@ import * as categories from './categories.ts';
 import * as channels from './channels.ts';
 import * as configuration from './configuration.ts';
 import * as deliveries from './deliveries.ts';
+import * as digests from './digests.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
@@ -95,6 +96,7 @@ export const routes: readonly Route[] = [
   del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
   get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),

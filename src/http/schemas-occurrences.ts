@@ -96,6 +96,9 @@ const deliveryFields = {
   created_at: moment,
   sent_at: maybeMoment,
   next_attempt_at: maybeMoment,
+  digest: Type.Union([Type.String(), Type.Null()], {
+    description: 'The digest that carries it: deliveries of the same one went out as one message.',
+  }),
 };
 
 export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
