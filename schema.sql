@@ -122,6 +122,8 @@ CREATE TABLE users (
 );
 CREATE INDEX users_by_first_name ON users (organization_id, first_key, last_key, id);
 CREATE INDEX users_by_last_name ON users (organization_id, last_key, first_key, id);
+CREATE INDEX users_by_name ON users (organization_id, natural_key(first_key, last_key, username), id);
+CREATE INDEX users_locked ON users (organization_id, natural_key(first_key, last_key, username), id) WHERE locked;
 
 CREATE TABLE addresses (
   organization_id bigint NOT NULL,
@@ -207,6 +209,7 @@ CREATE TABLE notifications (
   updated_at timestamptz NOT NULL DEFAULT now(),
   priority smallint,
   throttle jsonb,
+  digest jsonb,
   steps jsonb,
   give_up_after text,
   notify_resolved boolean NOT NULL DEFAULT false,
@@ -340,6 +343,7 @@ CREATE TABLE deliveries (
   crashes smallint NOT NULL DEFAULT 0,
   attempt_ms integer,
   failed_attempts jsonb,
+  digest_id uuid,
   step smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
@@ -347,6 +351,7 @@ CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRA
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
 CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
+CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL;
 CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0;
 CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
@@ -398,6 +403,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
 CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_read ON inbox (id) WHERE read_at IS NOT NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
 CREATE TABLE layouts (
@@ -738,6 +744,26 @@ CREATE TABLE throttle_uses (
 );
 CREATE INDEX throttle_uses_by_age ON throttle_uses (expires_at);
 
+CREATE TABLE digests (
+  organization_id bigint NOT NULL,
+  id uuid NOT NULL,
+  event_id bigint NOT NULL,
+  notification_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  recipient_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  address text COLLATE "C" NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  items integer NOT NULL,
+  opened_at timestamptz NOT NULL DEFAULT now(),
+  closes_at timestamptz NOT NULL,
+  closed_at timestamptz,
+  CONSTRAINT digests_pkey PRIMARY KEY (organization_id, id)
+);
+CREATE INDEX digests_by_event ON digests (organization_id, event_id, id) WHERE closed_at IS NULL;
+CREATE INDEX digests_empty ON digests (closes_at) WHERE items = 0;
+CREATE UNIQUE INDEX digests_open ON digests (organization_id, notification_id, channel_id, recipient_id, address, key) WHERE closed_at IS NULL;
+
 CREATE TABLE steps (
   organization_id bigint NOT NULL,
   occurrence_id uuid NOT NULL,
@@ -919,6 +945,12 @@ begin
   new.version := old.version + 1;
   return new;
 end $function$;
+
+CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
 
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();

@@ -65,3 +65,6 @@ create table dedup_keys (
   primary key (organization_id, event_id, key)
 ) with (fillfactor = 70);
 create index dedup_keys_by_age on dedup_keys (closes_at);
+
+-- Whether a message that a step has sent was read: asked by its id alone.
+create index inbox_read on inbox (id) where read_at is not null;

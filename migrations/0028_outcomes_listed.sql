@@ -30,3 +30,15 @@ create index occurrences_by_outcome on occurrences (organization_id, outcome, id
 
 -- Why messages of an occurrence were not sent: counted and listed by reason, whatever else it sent.
 create index deliveries_suppressed on deliveries (organization_id, occurrence_id, reason, id) where status = 'suppressed';
+
+-- People by name as they would sort themselves: numbers count as numbers, so that Ann 2 comes before Ann 10, and who has no
+-- name stands by their username. Every number is padded to twelve digits: twelve zeros before it, and of that the last twelve.
+create function natural_key(first_key text, last_key text, username text) returns text
+  language sql immutable parallel safe
+  return regexp_replace(
+    regexp_replace(
+      case when first_key = '' and last_key = '' then username else btrim(first_key || ' ' || last_key) end,
+      '(\d+)', '000000000000\1', 'g'),
+    '\d*(\d{12})', '\1', 'g') collate "C";
+create index users_by_name on users (organization_id, natural_key(first_key, last_key, username), id);
+create index users_locked on users (organization_id, natural_key(first_key, last_key, username), id) where locked;

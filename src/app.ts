@@ -230,6 +230,7 @@ export async function startService(
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     corsOrigins: config.corsOrigins,
+    withDemo: runtime.embedded,
     metrics,
     metricsAccess: { ownPort: metricsServer !== undefined, token },
     rounds,

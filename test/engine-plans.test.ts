@@ -6,6 +6,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { digestLimits } from '../src/core/digest.ts';
 import { uuidv7 } from '../src/core/ids.ts';
 import { storeOccurrencesAcrossTenants } from '../src/db/accepting.ts';
 import { storeKeyedAcrossTenants } from '../src/db/dedup.ts';
@@ -18,11 +19,15 @@ import {
   type Settlement,
   settleDeliveriesAcrossTenants,
 } from '../src/db/deliveries.ts';
+import { cancelDigestItems, carriedDueAt } from '../src/db/digest-items.ts';
+import { settleDigestsAcrossTenants } from '../src/db/digest-outcomes.ts';
+import { closeDigestsAcrossTenants, fillDigestsAcrossTenants, openDigestsAcrossTenants } from '../src/db/digests.ts';
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
   type ExpansionPage,
   expandAcceptedAcrossTenants,
+  markStored,
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
@@ -67,7 +72,11 @@ let open: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: byIndexAlone });
-  // As after a month has begun, or an upgrade: known to be empty, not merely unknown.
+  // As after a month has begun, or an upgrade: known to be empty, not merely unknown. And so it stays, and nobody else reads.
+  await open.pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
   await open.pool.query('vacuum analyze');
   await open.pool.query(
     "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
@@ -248,6 +257,7 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
       return [...uses];
     },
   },
+  'a few digests, from their first item to their end': { most: 1_500, run: runDigests },
   'a moment of a channel with a rate': {
     most: 50,
     run: () => reserveMoments(open.pool, organization, { channelId: channel, perSecond: 10, wanted: 1, aheadMs: 500 }),
@@ -345,7 +355,71 @@ async function fill(): Promise<void> {
   };
   someIds = await idsOf('sending');
   waitingIds = (await idsOf('pending')).slice(-5);
+  // And as many digests of others, with an item each.
+  await pool.query(
+    `with opened as (
+       insert into digests (organization_id, id, event_id, notification_id, channel_id, recipient_id, user_id, address, key,
+         items, closes_at)
+       select $1, gen_random_uuid(), 1, 1, 1, i, i, 'other ' || i, '', 1, now() from generate_series(1, ${size}) i
+       returning id, user_id
+     )
+     insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address, status,
+       priority, due_at, digest_id)
+     select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
+    [organization, fanOut, carriedDueAt],
+  );
   await other.close();
+}
+
+/** Each way that items come and go, and each way that a digest ends. */
+async function runDigests(): Promise<unknown> {
+  const { pool } = open;
+  const claims = [5, 6, 7].map(userId => ({
+    ...{ organizationId: organization, eventId: 1, notificationId: 1, channelId: channel, recipientId: userId, userId },
+    ...{ address: `a${userId}`, key: '', closesAt: new Date(), id: uuidv7(Date.now()) },
+  }));
+  await storeOccurrencesAcrossTenants(pool, Array.from({ length: 3 }, trigger));
+  let digests: string[] = [];
+  const { claimed } = await expandAcceptedAcrossTenants(pool, { ...turn, priority: 1 }, async (found, client) => {
+    digests = [...(await openDigestsAcrossTenants(client, claims)).values()].map(({ id }) => id);
+    const change = { organizationId: organization, items: 0, added: found.length, isDiscardedEmpty: true };
+    const full = { ...change, id: uuidv7(0), items: digestLimits.fullAt - 1 };
+    const empty = { ...change, id: uuidv7(1), added: 0 };
+    await fillDigestsAcrossTenants(client, [...digests.map(id => ({ ...change, id })), full, empty]);
+    return found.map((one, i) => ({
+      ...pageOf(one),
+      deliveries: digests.map((digest_id, user) => ({
+        ...{ ...toUser(5 + user), address: `a${5 + user}`, status: 'pending' as const, reason: 'digest' },
+        ...{ due_at: i === 0 ? dueAt : carriedDueAt, digest_id },
+      })),
+    }));
+  });
+  const items = await pool.query<{ occurrence_id: string; id: number; digest_id: string }>(
+    `select occurrence_id, id, digest_id from deliveries
+     where organization_id = $1 and occurrence_id = $2 order by id`,
+    [organization, claimed[0]!.id],
+  );
+  const [first, second, third] = items.rows;
+  const client = await pool.connect();
+  await markStored(client, organization, claimed[0]!.id, [toUser(5)]);
+  client.release();
+  await cancelDigestItems(pool, organization, claimed.at(-1)!.id);
+  await pool.query('update occurrences set expires_at = now() where organization_id = $1 and id = $2', [
+    organization,
+    claimed[1]!.id,
+  ]);
+  const gathered = await closeDigestsAcrossTenants(pool, [{ organizationId: organization, id: digests[0]!, most: 5 }]);
+  await pool.query(
+    `update deliveries set status = 'sending', attempts = 1 where organization_id = $1 and occurrence_id = $2`,
+    [organization, claimed[0]!.id],
+  );
+  const [outcome] = outcomes([0]);
+  await settleDigestsAcrossTenants(pool, [
+    { ...outcome!, ...first! },
+    { ...outcome!, ...second!, status: 'pending', reason: 'quiet_hours', due_at: new Date() },
+    { ...outcome!, ...third!, status: 'expired', reason: 'expired' },
+  ]);
+  return gathered;
 }
 
 function trigger() {
@@ -379,6 +453,7 @@ function toUser(user_id: number): NewDelivery {
     due_at: null,
     priority: 1,
     user_version: 1,
+    digest_id: null,
   };
 }
 
@@ -403,6 +478,7 @@ function outcomes(ids: number[]): Settlement[] {
     due_at: null,
     wording: null,
     user_version: null,
+    digest_id: null,
     attempt: { began_at: new Date(), ms: 5 },
     event_id: 1,
     since: new Date(),

@@ -202,6 +202,7 @@ test('an organization goes with everything in it but its history, and nobody els
       due_at: null,
       wording: null,
       user_version: null,
+      digest_id: null,
       attempt: null,
       event_id: 1,
       since: new Date(),

@@ -55,6 +55,8 @@ test('steps tell people one after the other, and leave out who has read it', asy
   const id = await tenant.trigger();
   await run(tenant, id, 1);
   expect(await tenant.occurrence(id)).toMatchObject({ status: 'sending', outcome: 'escalating', completed_at: null });
+  const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/why/?user=eve@x.test` });
+  expect(why.body.answers).toMatchObject([{ outcome: 'none', reason: 'step.waiting' }]);
   expect((await steps(tenant, id)).map(one => `${one.number} ${one.step} ${one.status}`)).toEqual([
     '1 1 done',
     '2 2 planned',
@@ -256,4 +258,75 @@ test('cancelling ends the steps', async () => {
   expect((await answer(tenant, id, 'cancel')).status).toBe(200);
   expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed' });
   expect((await steps(tenant, id))[1]).toMatchObject({ status: 'ended', reason: 'cancelled' });
+});
+
+test('what makes no sense is refused, field by field', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }]);
+  const path = `${tenant.event}n/`;
+  const base = { name: 'other', recipients: { list: 'All' }, message: { body: 'x' } };
+  const refused = async (body: object) => {
+    const answer = await tenant.post(path, { ...base, ...body });
+    expect(answer.status).toBe(400);
+    return answer.body.errors;
+  };
+  const one = { channels: ['hooks'] };
+  expect(await refused({})).toEqual({ channels: ['is required: give channels or steps'] });
+  expect(await refused({ channels: ['hooks'], steps: [one] })).toEqual({
+    channels: ['give either channels or steps, not both'],
+  });
+  expect(await refused({ channels: ['hooks'], give_up_after: '1h' })).toEqual({ give_up_after: ['is only for steps'] });
+  expect(await refused({ steps: [{ ...one, unless: 'aknowledged' }] })).toEqual({
+    'steps/0/unless': [expect.stringContaining('must be sent, read, acknowledged or an expression')],
+  });
+  expect(await refused({ steps: [{ ...one, unless: '[context.a]' }] })).toHaveProperty(['steps/0/unless']);
+  expect(await refused({ steps: [{ ...one, repeat: 2 }] })).toHaveProperty(['steps/0/after']);
+  expect(await refused({ steps: [{ ...one, after: '13h', repeat: 2 }] })).toEqual({
+    steps: ['take 26h in all, longer than give_up_after (24h): shorten them, or raise it'],
+  });
+  expect(await refused({ steps: [one], give_up_after: '8d' })).toEqual({ give_up_after: ['must be 7d at most'] });
+  expect(await refused({ steps: [{ ...one, recipients: { list: 'Nobody' } }] })).toHaveProperty([
+    'steps/0/recipients/list',
+  ]);
+  expect(await refused({ steps: Array.from({ length: 21 }, () => one) })).toHaveProperty('steps');
+});
+
+test('steps take the place of channels and the other way round, and are exported as they were given', async () => {
+  const given = [
+    { channels: ['hooks'] },
+    { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' } },
+  ];
+  const tenant = await escalating(given, { give_up_after: '2h', notify_resolved: true });
+  const [{ id }] = (await tenant.ask({ path: `${tenant.event}n/` })).body;
+  const path = `${tenant.event}n/${id}/`;
+  const exported = await tenant.ask({ path: `/api/o/${tenant.slug}/configuration/` });
+  const [entry] = exported.body.projects[0].applications[0].events[0].notifications;
+  expect(entry).toMatchObject({ steps: given, give_up_after: '2h', notify_resolved: true });
+  expect(entry).not.toHaveProperty('channels');
+  const patch = async (body: object) => (await tenant.ask({ method: 'PATCH', path, body })).body;
+  expect(await patch({ name: 'renamed' })).toMatchObject({ steps: given, channels: ['hooks', 'app'] });
+  expect(await patch({ channels: ['app'] })).toMatchObject({ steps: null, channels: ['app'], notify_resolved: false });
+  expect(await patch({ steps: given })).toMatchObject({ steps: given, channels: ['hooks', 'app'] });
+  const lists = (await tenant.ask({ path: `/api/o/${tenant.slug}/p/shop/d/` })).body as { id: number; name: string }[];
+  const list = lists.find(({ name }) => name === 'On call')!;
+  const inUse = await tenant.ask({ method: 'DELETE', path: `/api/o/${tenant.slug}/p/shop/d/${list.id}/?cascade=true` });
+  expect(inUse.status).toBe(409);
+  await tenant.ask({ method: 'PATCH', path: `/api/o/${tenant.slug}/p/shop/d/${list.id}/`, body: { name: 'Pagers' } });
+  expect((await tenant.ask({ path })).body.steps[1].recipients).toEqual({ list: 'Pagers' });
+});
+
+test('a simulation shows the plan over time', async () => {
+  const tenant = await escalating([
+    { channels: ['hooks'] },
+    { after: '10m', unless: 'acknowledged', channels: ['app'], recipients: { list: 'On call' }, repeat: 2 },
+  ]);
+  const { body } = await tenant.post(`${tenant.event}simulate/`, {});
+  const [{ steps: runs, deliveries }] = body.notifications;
+  expect(deliveries).toBe(4);
+  expect(runs.map((run: Record<string, unknown>) => [run.number, run.step, run.deliveries, run.recipients])).toEqual([
+    [1, 1, 2, null],
+    [2, 2, 1, 'On call'],
+    [3, 2, 1, 'On call'],
+  ]);
+  expect(Date.parse(runs[2].at) - Date.parse(runs[0].at)).toBe(20 * 60_000);
+  expect(body.deliveries.map((one: { step: number }) => one.step).sort()).toEqual([1, 1, 2, 3]);
 });

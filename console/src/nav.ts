@@ -8,6 +8,7 @@ import {
   IconHistory,
   IconKey,
   IconLayout,
+  IconListSearch,
   IconMailbox,
   IconSend,
   IconSettings,
@@ -46,6 +47,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         path: to.occurrences,
         key: 'c',
       },
+      { label: texts.activity, icon: IconListSearch, permission: 'occurrence:read', path: to.activity, key: 'v' },
     ],
   },
   {

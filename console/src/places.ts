@@ -13,6 +13,7 @@ export const to = {
   occurrence: (org: string, identifier: string) => at(org, 'occurrences', identifier),
   delivery: (org: string, identifier: string, delivery: number) =>
     `${at(org, 'occurrences', identifier)}?delivery=${delivery}`,
+  activity: (org: string) => at(org, 'activity'),
   events: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'events') : at(org, 'events')),
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
   notification: (org: string, prj: string, app: string, evt: string, notification: number | 'new') =>

@@ -18,6 +18,7 @@ const organizationPages = [
   { index: true, lazy: page(() => import('./pages/overview.tsx')) },
   { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
   { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
+  { path: 'activity', lazy: page(() => import('./pages/activity.tsx')) },
   { path: 'sandbox', lazy: page(() => import('./pages/sandbox.tsx')) },
   { path: 'categories', lazy: page(() => import('./pages/categories/categories.tsx')) },
   { path: 'categories/:category', lazy: page(() => import('./pages/categories/category.tsx')) },

@@ -36,6 +36,7 @@ export const reasons = {
   'member.inactive': 'the membership in the list is inactive',
   'preference.off': 'the user has switched this off, or never switched it on',
   quiet_hours: 'it is quiet for the user, and it waits until the quiet hours end',
+  digest: 'it gathers with others, and they go out as one message',
   throttled: 'the user has got as much of this as they may for now',
   'address.missing': 'the user has no address for this channel',
   'address.disabled': 'the address was disabled because it no longer works',
@@ -132,7 +133,7 @@ export function selectChannels<Channel extends DecidingChannel>(
 export type Decision =
   | { address: string; reason?: undefined; detail?: undefined; dueAt?: undefined }
   /** It waits until then, and is decided again. */
-  | { address: string; reason: 'quiet_hours'; detail?: undefined; dueAt: Date }
+  | { address: string; reason: 'quiet_hours' | 'digest'; detail?: undefined; dueAt: Date }
   | (Refusal & { address: string | null });
 
 interface Refusal {
@@ -149,6 +150,8 @@ export interface Circumstances {
   usual: { timezone: string | null; quiet_hours: QuietHours | null };
   isUrgent: boolean;
   now: number;
+  /** When a digest closes that opens now, for somebody in that zone; undefined: nothing gathers. */
+  digestEnd?: (timezone: string) => number;
 }
 
 /**
@@ -172,6 +175,9 @@ export function decide(
   if (refused) return [{ address: first?.value ?? null, ...refused }];
   const working = all.filter(address => !address.disabled);
   if (working.length === 0) return [{ address: first!.value, reason: 'address.disabled' }];
+  const closesAt = findDigestEnd(channel, recipient, circumstances);
+  // Whether it is quiet is asked when the digest closes.
+  if (closesAt) return working.map(({ value }) => ({ address: value, reason: 'digest', dueAt: closesAt }));
   const dueAt = findQuietWait(channel, recipient, circumstances);
   if (dueAt) return working.map(({ value }) => ({ address: value, reason: 'quiet_hours', dueAt }));
   return working.map(({ value }) => ({ address: value }));
@@ -226,6 +232,17 @@ export function findQuietWait(
   if (topic.category.kind === 'required' && topic.category.quiet_hours === 'ignore') return undefined;
   const end = findQuietEnd(hours, recipient.timezone ?? usual.timezone ?? 'UTC', now);
   return end === undefined ? undefined : new Date(end + spreadMs(recipient.user_id));
+}
+
+/** When a digest with this in it closes, if one opens now; undefined: it does not gather. What is urgent does not wait. */
+function findDigestEnd(
+  channel: DecidingChannel,
+  { timezone }: Recipient,
+  { usual, isUrgent, digestEnd }: Circumstances,
+): Date | undefined {
+  if (!digestEnd || isUrgent) return undefined;
+  const own = channel.reach === 'room' ? null : timezone;
+  return new Date(digestEnd(own ?? usual.timezone ?? 'UTC'));
 }
 
 interface FoundAddress {

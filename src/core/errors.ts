@@ -80,6 +80,7 @@ const catalogue = {
   'occurrence.not_found': ['not_found', 'No such occurrence'],
   'delivery.not_found': ['not_found', 'No such delivery'],
   'message.not_found': ['not_found', 'No such message'],
+  'push.not_found': ['not_found', 'Browser push is not set up'],
   'key.not_found': ['not_found', 'No such key'],
   'account.not_found': ['not_found', 'No such account'],
   'invite.not_found': ['not_found', 'No such invite'],
@@ -89,6 +90,7 @@ const catalogue = {
   'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
   'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
 
+  'push.limit': ['rate_limited', 'The person has as many browsers as they may'],
   'stream.limit': ['rate_limited', 'The person has as many streams open as they may'],
 
   'message.acted': ['conflict', 'Another action has been taken already'],

@@ -11,6 +11,7 @@ export interface Explained {
   attempts: number;
   sent_at: Date | null;
   next_attempt_at: Date | null;
+  digest: string | null;
 }
 
 /** Of a delivery that there is. */
@@ -22,7 +23,7 @@ export function explainDelivery(delivery: Explained): string {
   const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
   switch (status) {
     case 'sent':
-      return `It was sent${to}${by}${delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : ''}.`;
+      return `It was sent${delivery.digest ? ' in a digest' : ''}${to}${by}${delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : ''}.`;
     case 'sending':
       return `It is being sent${to}${by} right now.`;
     case 'pending':
@@ -50,6 +51,7 @@ export function explainAbsence(reason: Reason, about = ''): string {
   const outlook: Partial<Record<Reason, string>> = {
     'recipient.not_yet': 'It cannot be told yet',
     'occurrence.waiting': 'It is not sent yet',
+    'step.waiting': 'It is not sent yet',
   };
   return `${outlook[reason] ?? 'It was not sent'}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
 }

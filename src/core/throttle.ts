@@ -2,11 +2,9 @@
  * How much one person may get. A window slides: what counts is what they were told within its length before now. One
  * notification of one trigger counts once, by however many channels it comes.
  */
-import { createHash } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from './durations.ts';
 import { expressionLimits } from './expressions.ts';
-import { canonicalJson } from './json.ts';
 
 export const throttleLimits = { most: 1_000, days: 30 } as const;
 export const dayMs = 86_400_000;
@@ -27,7 +25,10 @@ export const Throttle = Type.Object(
       }),
     ),
     overflow: Type.Optional(
-      Type.Enum(['drop'], { description: 'What becomes of the others. Absent: drop, they are not sent.' }),
+      Type.Enum(['drop', 'digest'], {
+        description:
+          'What becomes of the others. `drop`, and absent: they are not sent. `digest`: they gather, and go out as one message as soon as the person may get the next one.',
+      }),
     ),
   },
   { additionalProperties: false },
@@ -47,14 +48,8 @@ export interface ThrottleClaim {
   key: string;
   most: number;
   perMs: number;
-}
-
-const longestKey = 200;
-
-/** What an expression over the context gave, as a key. What cannot be told apart is counted together. */
-export function throttleKey(value: unknown): string {
-  const text = value === null || value === undefined ? '' : canonicalJson(value);
-  return text.length <= longestKey ? text : createHash('sha256').update(text).digest('hex');
+  /** Whether what is over gathers in a digest. */
+  gathers?: boolean;
 }
 
 export function claimName({ notificationId, userId, key }: ThrottleClaim): string {
@@ -64,16 +59,28 @@ export function claimName({ notificationId, userId, key }: ThrottleClaim): strin
 /** The times that still count, in any order. */
 export type Uses = Map<string, number[]>;
 
+/** Taken, full, or until when what is over gathers. */
+export type Place = 'taken' | 'full' | { until: number };
+
 /**
- * Takes a place under each of the rules, or under none of them: false when one of them is full. What was taken is added to
- * the uses.
+ * Takes a place under each of the rules, or under none of them. What was taken is added to the uses. A digest takes its place
+ * when it opens, at the time when it closes: so it counts like any other message, and a use in the future is a digest that is
+ * open.
  */
-export function takePlace(claims: readonly ThrottleClaim[], uses: Uses, now: number): boolean {
+export function takePlace(claims: readonly ThrottleClaim[], uses: Uses, now: number): Place {
   const counted = claims.map(claim => {
     const name = claimName(claim);
-    return { claim, name, times: (uses.get(name) ?? []).filter(at => at > now - claim.perMs) };
+    const times = (uses.get(name) ?? []).filter(at => at > now - claim.perMs).sort((a, b) => a - b);
+    return { claim, name, times };
   });
-  if (counted.some(({ claim, times }) => times.length >= claim.most)) return false;
-  for (const { name, times } of counted) uses.set(name, [...times, now]);
-  return true;
+  const full = counted.filter(({ claim, times }) => times.length >= claim.most);
+  const gathering = full.find(({ claim }) => claim.gathers);
+  if (gathering) {
+    const open = gathering.times.at(-1)!;
+    if (open > now) return { until: open };
+  }
+  if (full.length > (gathering ? 1 : 0)) return 'full';
+  const until = gathering && gathering.times.at(-gathering.claim.most)! + gathering.claim.perMs;
+  for (const one of counted) uses.set(one.name, [...one.times, one === gathering ? until! : now]);
+  return until === undefined ? 'taken' : { until };
 }

@@ -24,6 +24,8 @@ export interface NewDelivery {
   user_version: number;
   /** The run of a step; absent: its notification has no steps. */
   step?: number;
+  /** The digest that it gathers in. */
+  digest_id: string | null;
 }
 
 export interface Delivery {
@@ -42,6 +44,8 @@ export interface Delivery {
   user_version: number | null;
   /** The run of a step that it belongs to; 0: none; -1: it tells that the occurrence is resolved. */
   step: number;
+  /** The digest that it carries. */
+  digest_id: string | null;
   created_at: Date;
 }
 
@@ -54,7 +58,8 @@ export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-
 export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
-  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.created_at`;
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
+  d.created_at`;
 
 const claim = {
   name: 'claim_deliveries',
@@ -121,6 +126,8 @@ export interface Settlement {
   organization_id: number;
   occurrence_id: string;
   id: number;
+  /** The digest that it carries: what ends it ends all items. */
+  digest_id: string | null;
   /** The attempt that this is the outcome of: an outcome that comes too late settles nothing. */
   attempts: number;
   /** False where nothing was tried after all: the attempt does not count. */
@@ -152,10 +159,7 @@ const keptAttempts = 20;
 // Values come as one array for each column: parsing rows of JSON took as long as the update itself. That they must be
 // `sending` is said by a value: written out, it leads the planner to the index of all that is being sent, read whole for
 // each row (80 ms a batch instead of 8).
-const settle = {
-  name: 'settle_deliveries',
-  text: `
-    with settled as (
+export const settlingText = `
       update deliveries d set
         status = g.status, reason = g.reason, detail = g.detail, provider = coalesce(g.provider, d.provider),
         provider_message_id = coalesce(g.provider_message_id, d.provider_message_id),
@@ -176,16 +180,22 @@ const settle = {
         organization_id, occurrence_id, id, attempts, tried, status, reason, detail, provider, provider_message_id,
         provider_index, provider_attempts, due_at, wording, user_version, event_id, since, attempt_ms, began_at)
       where d.organization_id = g.organization_id and d.occurrence_id = g.occurrence_id and d.id = g.id
-        and d.status = $1 and d.attempts = g.attempts
+        and d.status = $1 and d.attempts = g.attempts`;
+
+const settle = {
+  name: 'settle_deliveries',
+  text: `
+    with settled as (${settlingText}
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
     ), ${countText('settled')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
-/** The columns of `g`, in its order. */
-function toArrays(settlements: Settlement[]): unknown[] {
+/** The parameters of `settlingText`. */
+export function settlingValues(settlements: Settlement[]): unknown[] {
   const plain = (value: (one: Settlement) => string | number | boolean | null) => plainArray(settlements.map(value));
   return [
+    'sending',
     plain(one => one.organization_id),
     plain(one => one.occurrence_id),
     plain(one => one.id),
@@ -275,7 +285,7 @@ function groupOf(one: Settlement): string {
 }
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<Settled> {
-  const { rows } = await pool.query<Settled>({ ...settle, values: ['sending', ...toArrays(settlements)] });
+  const { rows } = await pool.query<Settled>({ ...settle, values: settlingValues(settlements) });
   return rows[0]!;
 }
 

@@ -2,6 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type DeliveryStatus, type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import { occurrenceInOnce } from './deliveries.ts';
+import { carriedDueAt } from './digest-items.ts';
 import type { Counts } from './occurrences.ts';
 import type { Db } from './pool.ts';
 import type { Deliveries } from './types.ts';
@@ -24,13 +25,20 @@ export interface DeliveryView {
   created_at: Date;
   sent_at: Date | null;
   next_attempt_at: Date | null;
+  /** The digest that carries it; all of one digest went out as one message. */
+  digest: string | null;
 }
 
 /** Of `deliveries d`, with the names that `deliveryNames` joins to it: null for what has been deleted. */
 export const deliveryColumns = sql`
   d.id, u.username as user, d.address, c.slug as channel, n.name as notification, d.status, d.reason, d.detail,
   d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
-  case when d.status in ('pending', 'retrying') and d.due_at < 'infinity' then d.due_at end as next_attempt_at`;
+  d.digest_id as digest,
+  -- An item of a digest is due with it.
+  case when d.status not in ('pending', 'retrying') or d.due_at = 'infinity' then null
+    when d.digest_id is null or d.due_at < timestamptz '9999-01-01' then d.due_at
+    else (select nullif(g.closes_at, 'infinity') from digests g
+      where g.organization_id = d.organization_id and g.id = d.digest_id) end as next_attempt_at`;
 
 export const deliveryNames = sql`
   left join users u on u.organization_id = d.organization_id and u.id = d.user_id
@@ -39,8 +47,13 @@ export const deliveryNames = sql`
 
 export type DeliveryParts = Pick<
   Deliveries,
-  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version'
+  'notification_id' | 'version' | 'channel_id' | 'user_id' | 'address' | 'wording' | 'user_version' | 'digest_id'
 > & { step: number };
+
+const deliveryParts = [
+  ...(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'] as const),
+  ...(['digest_id', 'step'] as const),
+] as const;
 
 /** What its message is made of. */
 export async function findDelivery(
@@ -51,10 +64,26 @@ export async function findDelivery(
 ): Promise<DeliveryParts | undefined> {
   return db
     .selectFrom('deliveries')
-    .select(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version', 'step'])
+    .select(deliveryParts)
     .where('organization_id', '=', organizationId)
     .where('occurrence_id', '=', occurrenceId)
     .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** The one that carries a digest: the others are never due by themselves. */
+export async function findCarrier(
+  db: Db,
+  organizationId: number,
+  digestId: string,
+): Promise<(DeliveryParts & { occurrence_id: string }) | undefined> {
+  return db
+    .selectFrom('deliveries')
+    .select(['occurrence_id', ...deliveryParts])
+    .where('organization_id', '=', organizationId)
+    .where('digest_id', '=', digestId)
+    .where('due_at', '<>', carriedDueAt)
+    .limit(1)
     .executeTakeFirst();
 }
 

@@ -105,14 +105,15 @@ const lockAccepted = {
 // Values come as an array for each column: half the time of rows of JSON.
 export const insertDeliveriesText = `
   insert into deliveries as d (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
-    address, status, reason, user_version, detail, attempts, provider_attempts, owner, due_at, step)
+    address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, step)
   select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
-    g.address, g.status, g.reason, g.user_version, g.detail,
+    g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
     (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
     coalesce(g.due_at, now()), coalesce(g.step, 0)
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::smallint[]) as g (organization_id, occurrence_id,
-    priority, notification_id, version, channel_id, user_id, address, status, reason, user_version, detail, due_at, step)`;
+    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::uuid[], $16::smallint[])
+    as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id, address, status, reason,
+    user_version, detail, due_at, digest_id, step)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -124,8 +125,8 @@ const storeFirst = {
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end
-      from unnest($16::bigint[], $17::uuid[], $18::text[], $19::integer[], $20::integer[], $21::smallint[],
-        $22::jsonb[], $23::text[], $24::timestamptz[]) as p (
+      from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
+        $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
       returning case when o.status = 'completed' then o.outcome end as outcome
@@ -272,6 +273,34 @@ interface StoredPage {
   suppressed: Record<string, number>;
 }
 
+const findStored = {
+  name: 'find_stored',
+  text: `
+    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[]) with ordinality
+      as g (notification_id, channel_id, address, nth)
+    join deliveries d on d.organization_id = $1 and nullif(d.occurrence_id, '00000000-0000-0000-0000-000000000000') = $2
+      and d.occurrence_id = $2 and d.notification_id = g.notification_id and d.channel_id = g.channel_id
+      and coalesce(d.address, '#' || d.user_id) = g.address`,
+};
+
+/** Which of a page an earlier one has stored already: they are in a digest, or were sent. */
+export async function markStored(
+  client: pg.PoolClient,
+  organizationId: number,
+  occurrenceId: string,
+  deliveries: (NewDelivery & { isStored?: boolean })[],
+): Promise<void> {
+  const values = [
+    organizationId,
+    occurrenceId,
+    deliveries.map(one => one.notification_id),
+    deliveries.map(one => one.channel_id),
+    deliveries.map(one => one.address ?? `#${one.user_id}`),
+  ];
+  const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
+  for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
+}
+
 const outstanding =
   '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown + o.escalating)';
 
@@ -361,6 +390,7 @@ export function deliveryArrays(owner: number, pages: ExpansionPage[]): unknown[]
     // Most have none: an array that is absent is filled up with nulls.
     rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
     rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
+    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
     rows.some(({ delivery }) => delivery.step) ? plain(one => one.step ?? 0) : null,
   ];
 }
@@ -386,6 +416,7 @@ export function toDelivery(
     priority: given.priority,
     user_version: given.user_version,
     step: given.step ?? 0,
+    digest_id: null,
     created_at,
   };
 }

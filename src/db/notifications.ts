@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
@@ -21,6 +22,7 @@ export interface NotificationFields {
   /** Null: not stated. */
   priority: Priority | null;
   throttle: Throttle | null;
+  digest: Digest | null;
 }
 
 export async function listAllNotifications(
@@ -31,7 +33,7 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
-    .select(['priority', 'throttle', 'steps', 'give_up_after', 'notify_resolved'])
+    .select(['priority', 'throttle', 'digest', 'steps', 'give_up_after', 'notify_resolved'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
@@ -42,6 +44,7 @@ export async function listAllNotifications(
     priority: row.priority === null ? null : priorities[row.priority]!,
     throttle: row.throttle as Throttle | null,
     steps: row.steps as Step[] | null,
+    digest: row.digest as Digest | null,
   }));
 }
 
@@ -132,7 +135,7 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, priority, throttle, steps, ...fields }: NotificationFields) {
+function toRow({ recipients, extra_context, priority, throttle, digest, steps, ...fields }: NotificationFields) {
   return {
     ...fields,
     recipients: JSON.stringify(recipients),
@@ -140,5 +143,6 @@ function toRow({ recipients, extra_context, priority, throttle, steps, ...fields
     priority: priority === null ? null : priorities.indexOf(priority),
     throttle: throttle && JSON.stringify(throttle),
     steps: steps && JSON.stringify(steps),
+    digest: digest && JSON.stringify(digest),
   };
 }

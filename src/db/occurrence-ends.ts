@@ -4,6 +4,7 @@
  */
 import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
+import { cancelDigestItems } from './digest-items.ts';
 import { resolutionRun } from './steps.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -11,7 +12,8 @@ import { inTransaction } from './transaction.ts';
 const stopDeliveries = (condition: string) => `
   with waiting as (
     select d.id from deliveries d
-    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying') ${condition}
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
+      and d.digest_id is null ${condition}
     for update skip locked
   ), stopped as (
     update deliveries d set status = 'cancelled', reason = $3, owner = null
@@ -50,14 +52,17 @@ async function completeIfOver(client: pg.PoolClient, organizationId: number, id:
   return rows.map(({ outcome }) => outcome);
 }
 
-/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
+/**
+ * Stops what is not sent yet; undefined when it has ended already. What is in digests goes by itself, whose locks come before
+ * the occurrence's: from the first commit on nothing of it is sent any more.
+ */
 export async function cancelOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
 ): Promise<Stopped | undefined> {
-  return inTransaction(pool, async client => {
-    const { rows: changed } = await client.query<{ ended: string | null }>(
+  const begun = await inTransaction(pool, async client => {
+    const { rows } = await client.query<{ ended: string | null }>(
       `update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
         status = case when o.status = 'sending' then o.status else 'completed' end,
         reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
@@ -67,12 +72,17 @@ export async function cancelOccurrence(
       returning case when o.status = 'completed' then o.outcome end as ended`,
       [organizationId, id],
     );
-    if (!changed[0]) return undefined;
-    await endSteps(client, organizationId, id, 'cancelled');
+    if (rows[0]) await endSteps(client, organizationId, id, 'cancelled');
+    return rows[0];
+  });
+  if (!begun) return undefined;
+  const items = await cancelDigestItems(pool, organizationId, id);
+  return inTransaction(pool, async client => {
     const { rows } = await client.query<Stopped>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;
     const over = await completeIfOver(client, organizationId, id);
-    return { stopped, ended: [...(changed[0].ended ? [changed[0].ended] : []), ...ended, ...over] };
+    const first = begun.ended ? [begun.ended] : [];
+    return { stopped: items.stopped + stopped, ended: [...first, ...items.ended, ...ended, ...over] };
   });
 }
 

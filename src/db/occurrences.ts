@@ -56,8 +56,6 @@ export interface Occurrence {
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
-  /** Whether steps of it are still to come. */
-  is_escalating: boolean;
   /** Whether somebody is to acknowledge it, and nobody has. */
   awaits_acknowledgement: boolean;
   acknowledged_at: Date | null;

@@ -1,5 +1,6 @@
 /** Everything about an event that deciding and writing need, in one read. */
 import { sql } from 'kysely';
+import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
@@ -42,6 +43,7 @@ export interface NotificationRow {
   steps: Step[] | null;
   give_up_after: string | null;
   notify_resolved: boolean;
+  digest: Digest | null;
   version: number;
 }
 

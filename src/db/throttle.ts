@@ -68,7 +68,8 @@ export async function storeThrottleUsesAcrossTenants(
   now: number,
 ): Promise<void> {
   const times = claims.map(claim => uses.get(claim.organizationId)?.get(claimName(claim)) ?? []);
-  const expires = claims.map(({ perMs }) => new Date(now + perMs));
+  // A digest that is open counts from when it closes.
+  const expires = claims.map(({ perMs }, i) => new Date(Math.max(now, ...times[i]!) + perMs));
   const values = [...columnsOf(claims), expires, times.map(one => JSON.stringify(one))];
   await client.query({ ...store, values });
 }

@@ -148,6 +148,7 @@ export interface Deliveries {
   crashes: Generated<number>;
   attempt_ms: number | null;
   failed_attempts: NullableJson;
+  digest_id: string | null;
   step: Generated<number>;
 }
 
@@ -158,6 +159,22 @@ export interface DeliveryStats {
   channel_id: number;
   status: string;
   count: number;
+}
+
+export interface Digests {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  notification_id: number;
+  channel_id: number;
+  recipient_id: number;
+  user_id: number;
+  address: string;
+  key: string;
+  items: number;
+  opened_at: Generated<Date>;
+  closes_at: Date;
+  closed_at: Date | null;
 }
 
 export interface DistributionLists {
@@ -358,6 +375,7 @@ export interface Notifications {
   updated_at: Generated<Date>;
   priority: number | null;
   throttle: NullableJson;
+  digest: NullableJson;
   steps: NullableJson;
   give_up_after: string | null;
   notify_resolved: Generated<boolean>;
@@ -610,6 +628,7 @@ export interface Tables {
   dedup_keys: DedupKeys;
   deliveries: Deliveries;
   delivery_stats: DeliveryStats;
+  digests: Digests;
   distribution_lists: DistributionLists;
   event_day_stats: EventDayStats;
   events: Events;

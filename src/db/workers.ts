@@ -7,7 +7,9 @@ import pg from 'pg';
 import { mostAttempts } from '../core/retry.ts';
 import { countText, endedText } from './counts.ts';
 import type { Settled } from './deliveries.ts';
+import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digest-outcomes.ts';
 import type { Db } from './pool.ts';
+import { inTransaction } from './transaction.ts';
 
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
 const lockClass = 0x62656c66;
@@ -132,8 +134,15 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
  * as often as anything is: a message that ends every worker must not go on for ever.
  */
 export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<Settled> {
-  const { rows } = await pool.query<Settled>(
-    `with settled as (
+  return inTransaction(pool, async client => {
+    await lockDigestsOfAcrossTenants(client, owner);
+    const { rows } = await client.query<Settled>(settleUnknownText, [owner, dedupe, mostAttempts]);
+    return rows[0]!;
+  });
+}
+
+const settleUnknownText = `
+    with settled as (
       update deliveries d set
         status = case when d.provider_attempts >= $3 or exists (
             select from channels c where c.organization_id = d.organization_id and c.id = d.channel_id
@@ -142,13 +151,9 @@ export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, d
         reason = 'unknown', detail = 'the worker ended before the answer came', owner = null, due_at = now()
       from occurrences o
       where d.owner = $1 and d.status = 'sending' and o.organization_id = d.organization_id and o.id = d.occurrence_id
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
-    ), ${countText('settled')}
-    select count(*)::int as settled, ${endedText} as ended from settled`,
-    [owner, dedupe, mostAttempts],
-  );
-  return rows[0]!;
-}
+      returning ${carriedColumns}, o.event_id, o.due_at as since
+    ), ${carryText('settled')}, ${countText('all_changed')}
+    select count(*)::int as settled, ${endedText} as ended from settled`;
 
 /** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */
 export async function countOccurrenceCrash(
@@ -179,8 +184,16 @@ export async function countDeliveryCrash(
   id: number,
   most: number,
 ): Promise<boolean> {
-  const { rows } = await pool.query<{ isSetAside: boolean }>(
-    `with changed as (
+  return inTransaction(pool, async client => {
+    await lockDigestOf(client, organizationId, occurrenceId, id);
+    const values = [organizationId, occurrenceId, id, most];
+    const { rows } = await client.query<{ isSetAside: boolean }>(countCrashText, values);
+    return rows[0]?.isSetAside ?? false;
+  });
+}
+
+const countCrashText = `
+    with changed as (
       update deliveries d set crashes = d.crashes + 1,
         status = case when d.crashes + 1 >= $4 then 'failed' else d.status end,
         reason = case when d.crashes + 1 >= $4 then 'crashed' else d.reason end,
@@ -188,10 +201,6 @@ export async function countDeliveryCrash(
       from occurrences o
       where d.organization_id = $1 and d.occurrence_id = $2 and d.id = $3 and d.status = 'sending'
         and o.organization_id = $1 and o.id = $2
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
-    ), ${countText('changed')}
-    select bool_or(status = 'failed') as "isSetAside" from changed`,
-    [organizationId, occurrenceId, id, most],
-  );
-  return rows[0]?.isSetAside ?? false;
-}
+      returning ${carriedColumns}, o.event_id, o.due_at as since
+    ), ${carryText('changed')}, ${countText('all_changed')}
+    select bool_or(status = 'failed') as "isSetAside" from changed`;

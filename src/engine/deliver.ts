@@ -2,6 +2,7 @@
  * Sending: what is claimed (status `sending`, committed) is looked at once more as the world is now, written, sent, and
  * settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or goes back to wait as retrying.
  */
+import { digestLimits } from '../core/digest.ts';
 import { AppError } from '../core/errors.ts';
 import { recheck, type Verdict } from '../core/recheck.ts';
 import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
@@ -215,14 +216,16 @@ function settleVerdict(delivery: Delivery, verdict: Verdict): Settlement {
   return settlementOf(delivery, { status, reason, detail: verdict.detail, tried: false });
 }
 
-async function write(engine: Engine, context: SendContext): Promise<[Outgoing, wording: string]> {
-  const { delivery, channel, plan } = context;
+async function write(engine: Engine, given: SendContext): Promise<[Outgoing, wording: string]> {
+  const { delivery, channel, plan } = given;
   const html = channel.providers[delivery.provider_index]!.provider.reads !== 'text';
   const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
-  const { content, message, renderContext, links } = await writeMessage(engine.plans, { ...context, mark }, html);
+  const notification = plan.notifications.find(one => one.id === delivery.notification_id);
+  const gathered = await readDigest(engine, delivery, notification?.mostItems);
+  const context = { ...given, mark, ...(gathered && { gathered }) };
+  const { content, message, renderContext, links } = await writeMessage(engine.plans, context, html);
   engine.marker.clear();
   const wording = await engine.snapshots.keep(message, plan, channel, renderContext);
-  const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const outgoing: Outgoing = {
     id: `${delivery.occurrence_id}.${delivery.id}`,
     address: delivery.address ?? '',
@@ -236,6 +239,15 @@ async function write(engine: Engine, context: SendContext): Promise<[Outgoing, w
     },
   };
   return [outgoing, wording];
+}
+
+/** What a digest has gathered. It is closed from then on: a retry adds nothing. */
+async function readDigest(
+  { digests }: Engine,
+  { organization_id, digest_id }: Delivery,
+  most: number = digestLimits.usualMost,
+) {
+  return digest_id === null ? undefined : digests.add({ organizationId: organization_id, id: digest_id, most });
 }
 
 /** Once for each delivery, with its first attempt. */
@@ -287,11 +299,12 @@ function again(delivery: Delivery, change: Partial<Settlement>, now: number, ask
 }
 
 function settlementOf(delivery: Delivery, change: Pick<Settlement, 'status'> & Partial<Settlement>): Settlement {
-  const { organization_id, occurrence_id, id, attempts, provider_index, provider_attempts } = delivery;
+  const { organization_id, occurrence_id, id, digest_id, attempts, provider_index, provider_attempts } = delivery;
   return {
     organization_id,
     occurrence_id,
     id,
+    digest_id,
     attempts,
     tried: true,
     reason: null,
@@ -314,7 +327,8 @@ function settlementOf(delivery: Delivery, change: Pick<Settlement, 'status'> & P
 function statisticsOf(settlement: Settlement, occurrence: OccurrenceFacts | undefined): Settlement {
   if (occurrence) {
     settlement.event_id = occurrence.event_id;
-    settlement.since = occurrence.due_at;
+    // That a digest gathered for an hour is no latency of ours.
+    settlement.since = settlement.digest_id ? null : occurrence.due_at;
   }
   return settlement;
 }

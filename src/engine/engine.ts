@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import type { Db } from '../db/pool.ts';
 import type { Queue } from '../db/turns.ts';
+import type { DigestCloser } from '../services/digests.ts';
 import type { InboxWriter } from '../services/inbox.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
@@ -26,6 +27,7 @@ export interface Engine {
   senders: Senders;
   outcomes: Outcomes;
   inbox: InboxWriter;
+  digests: DigestCloser;
   snapshots: RenderSnapshots;
   missingVariables: MissingVariables;
   usage: UsageMeter;

@@ -23,15 +23,16 @@ import {
   claimExpandingAcrossTenants,
   type ExpansionPage,
   expandAcceptedAcrossTenants,
+  markStored,
   type StoredDelivery,
   storePageAcrossTenants,
 } from '../db/expansion.ts';
 import type { Person } from '../db/recipients.ts';
 import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
 import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
+import { type Gathering, gather, planGathering } from '../services/gathering.ts';
 import { RecipientReader } from '../services/recipients.ts';
 import { firstRuns } from '../services/steps.ts';
-import { groupThrottled, type Throttled, throttle } from '../services/throttling.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
 
@@ -60,12 +61,16 @@ export interface Given extends NewDelivery {
   type: string;
   occurrence: ClaimedOccurrence;
   person: Person;
+  /** By an earlier page. */
+  isStored?: boolean;
 }
 
-/** With what has to be counted before it is stored. */
-interface ThrottledPage extends ExpansionPage<Given> {
-  throttled: Throttled[];
+/** With what is decided where it is stored. */
+interface DecidedExpansion extends ExpansionPage<Given> {
+  gathering: Gathering;
 }
+
+const nothingGathers: Gathering = { throttled: [], items: [], overflow: [] };
 
 export interface Expanded {
   /** To be sent at once. */
@@ -94,9 +99,9 @@ export async function expandAccepted(
     turn,
     async (occurrences, client) => {
       const decided = await decideMany(engine, occurrences, room.page(priority));
-      await throttle(
+      await gather(
         client,
-        decided.flatMap(page => page.throttled),
+        decided.map(page => page.gathering),
         Date.now(),
       );
       deferOverflow(decided, room);
@@ -132,9 +137,11 @@ export async function expandNextPage(
     room.page(priority),
   );
   deferOverflow([page], room);
-  const { stored, ended } = await storePageAcrossTenants(engine.hot, owner, page, client =>
-    throttle(client, page.throttled, Date.now()),
-  );
+  const { stored, ended } = await storePageAcrossTenants(engine.hot, owner, page, async client => {
+    const { organization_id, id, deliveries } = page;
+    if (deliveries.some(one => one.reason === 'digest')) await markStored(client, organization_id, id, deliveries);
+    await gather(client, [page.gathering], Date.now());
+  });
   engine.meters.batch('expand', 1);
   engine.meters.expanded([page]);
   engine.meters.ended(ended);
@@ -169,9 +176,13 @@ export function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery
 }
 
 /** As many of them as have about a page of recipients together: more would fill the memory and make the urgent wait. */
-async function decideMany(engine: Engine, occurrences: ClaimedOccurrence[], limit: number): Promise<ThrottledPage[]> {
+async function decideMany(
+  engine: Engine,
+  occurrences: ClaimedOccurrence[],
+  limit: number,
+): Promise<DecidedExpansion[]> {
   const recipients = new RecipientReader(readersOf(engine), engine.usage);
-  const pages: ThrottledPage[] = [];
+  const pages: DecidedExpansion[] = [];
   let decided = 0;
   let size = firstGroup;
   for (let from = 0; from < occurrences.length && decided < limit; ) {
@@ -217,7 +228,7 @@ async function decideSafely(
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ThrottledPage> {
+): Promise<DecidedExpansion> {
   try {
     return await decideOne(engine, recipients, occurrence, limit);
   } catch (error) {
@@ -231,8 +242,8 @@ function putOff(
   { organization_id, id, event_id, priority, cursor }: ClaimedOccurrence,
   again: Date | 'infinity',
   reason: string | null,
-): ThrottledPage {
-  return { organization_id, id, event_id, priority, cursor, reason, again, deliveries: [], throttled: [] };
+): DecidedExpansion {
+  return { organization_id, id, event_id, priority, cursor, reason, again, deliveries: [], gathering: nothingGathers };
 }
 
 async function decideOne(
@@ -240,9 +251,9 @@ async function decideOne(
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
-): Promise<ThrottledPage> {
+): Promise<DecidedExpansion> {
   const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
-  const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], throttled: [] };
+  const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], gathering: nothingGathers };
   const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing' };
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
@@ -290,11 +301,19 @@ async function decideOne(
     steps: firstRuns(stepped, occurrence, options, Date.now()),
     awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
     deliveries: planned.map(({ delivery }) => delivery),
-    throttled: groupThrottled(plan, context, planned, ({ delivery }) => {
-      Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null });
-    }),
+    gathering: planGathering(plan, context, planned, gatheringHandlers),
   };
 }
+
+const gatheringHandlers = {
+  isStored: ({ delivery }: { delivery: Given }) => delivery.isStored === true,
+  refuse: ({ delivery }: { delivery: Given }) =>
+    Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null }),
+  join: ({ delivery }: { delivery: Given }, { id }: { id: string }, dueAt: Date) =>
+    Object.assign(delivery, { status: 'pending', reason: 'digest', due_at: dueAt, digest_id: id }),
+  send: ({ delivery }: { delivery: Given }) =>
+    Object.assign(delivery, { status: 'sending', reason: null, due_at: null }),
+};
 
 /** Counts where nothing comes of it: somebody whom the trigger left out, a notification that was for nobody, or no one at all. */
 export function whyNobody({ decisions, refused, stepped }: DecidedPage): Reason {
@@ -321,6 +340,7 @@ export function toGiven(decided: Decided): Omit<Given, 'priority' | 'occurrence'
     reason: reason ?? null,
     detail: detail ?? null,
     user_version: person.version,
+    digest_id: null,
     type: channel.type,
     isLimited: channel.ratePerSecond !== null || channel.concurrency !== null,
     person,

@@ -4,6 +4,7 @@
  */
 import type pg from 'pg';
 import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
+import { settleDigestsAcrossTenants } from '../db/digest-outcomes.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Log } from './log.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
@@ -19,9 +20,11 @@ export class Outcomes {
   ) {
     this.#batcher = new Batcher(
       async settlements => {
-        const { ended } = await retryWhileUnavailable(log, 'writing outcomes', () =>
-          settleDeliveriesAcrossTenants(pool, settlements),
-        );
+        const ended = await retryWhileUnavailable(log, 'writing outcomes', async () => {
+          const { alone = [], digests = [] } = Object.groupBy(settlements, toWay);
+          const outcomes = alone.length > 0 ? (await settleDeliveriesAcrossTenants(pool, alone)).ended : [];
+          return [...outcomes, ...(await settleDigestsAcrossTenants(pool, digests))];
+        });
         onBatch(settlements.length, ended);
         return settlements.map(() => undefined);
       },
@@ -45,4 +48,9 @@ export class Outcomes {
   drain(): Promise<void> {
     return this.#batcher.drain();
   }
+}
+
+/** An attempt that failed, and a wait for a limit, change nothing for the items of a digest. */
+function toWay({ digest_id, status, reason }: Settlement): 'alone' | 'digests' {
+  return digest_id === null || status === 'retrying' || (status === 'pending' && reason === null) ? 'alone' : 'digests';
 }

@@ -10,6 +10,7 @@ import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
+import { createDigestCloser } from '../services/digests.ts';
 import { createInboxWriter } from '../services/inbox.ts';
 import { createAcknowledgeLinks, createLinks } from '../services/message-links.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
@@ -88,6 +89,7 @@ const worker: Worker = new Worker(
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
+    digests: createDigestCloser(pool),
     snapshots: new RenderSnapshots(db),
     missingVariables,
     usage: new UsageMeter(db),

@@ -44,15 +44,20 @@ export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
 }
 
 /** Where the page before ended: an identifier and the id of a delivery. */
-function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
+export function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
   if (after === '') return { before: undefined, limit };
   const [occurrence = '', id = '', ...more] = after.split('.');
   if (!isUuid(occurrence) || !/^\d{1,15}$/.test(id) || more.length > 0) throw badCursor();
   return { before: { occurrence, id: Number(id) }, limit };
 }
 
-function showPast(row: deliveries.PastDelivery) {
-  return { ...showDelivery(row), cursor: `${row.occurrence}.${row.id}` };
+/** What `pageBefore` reads. */
+export function cursorOf({ occurrence, id }: { occurrence: string; id: number }): string {
+  return `${occurrence}.${id}`;
+}
+
+export function showPast(row: deliveries.PastDelivery) {
+  return { ...showDelivery(row), cursor: cursorOf(row) };
 }
 
 export const retrieveDelivery = plain(['org', 'identifier', 'delivery'], {

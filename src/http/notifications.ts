@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Message, NotificationEntry, Override } from '../core/configuration/document.ts';
+import { Digest } from '../core/digest.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
@@ -17,12 +18,16 @@ import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 const tag = 'Notifications';
 const own = [
   ...['name', 'active', 'recipients', 'channels', 'steps', 'give_up_after', 'notify_resolved', 'filter', 'environs'],
-  ...['extra_context', 'priority', 'throttle'],
+  ...['extra_context', 'priority'],
 ];
+const rules = ['throttle', 'digest'];
 const words = ['message', 'overrides'];
 
-const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
-const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
+const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...rules, ...words]);
+const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, [
+  ...own,
+  ...rules,
+]);
 const NewMessage = fieldsOf<notifications.Words>('NewMessage', NotificationEntry, words);
 
 const wordFields = {
@@ -48,6 +53,7 @@ const Notification = Type.Object(
       description: 'Free-form JSON.',
     }),
     throttle: Type.Union([Throttle, Type.Null()], { description: 'How much of it one person gets. Null: all.' }),
+    digest: Type.Union([Digest, Type.Null()], { description: 'What gathers into one message. Null: nothing.' }),
     priority: Type.Union([Type.String(), Type.Null()], { description: 'urgent, normal or bulk; null: not stated.' }),
     version: Type.Integer({ description: 'Of the message.' }),
     ...wordFields,

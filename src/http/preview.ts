@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { Message, Override } from '../core/configuration/document.ts';
+import { digestLimits } from '../core/digest.ts';
 import { expressionLimits } from '../core/expressions.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
@@ -33,6 +34,18 @@ const PreviewRequest = Type.Unsafe<Draft>(
           maxItems: 100,
           description: 'Slugs or types. Absent: what the event uses, and one of each other kind there is.',
         }),
+      ),
+      digest: Type.Optional(
+        Type.Object(
+          {
+            items: Type.Array(Data, { minItems: 1, maxItems: digestLimits.sampleItems, description: 'Contexts.' }),
+            more: Type.Optional(Type.Integer({ minimum: 0, maximum: digestLimits.fullAt })),
+          },
+          {
+            additionalProperties: false,
+            description: 'As a digest of these items, and so many more. Absent: one message.',
+          },
+        ),
       ),
       layout: Type.Optional(
         Type.String({

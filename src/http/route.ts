@@ -100,9 +100,15 @@ export interface ListEndpoint<Name extends PathParameterName = PathParameterName
   item: TSchema;
   /** What people are in it, where reading all of them at once belongs into the audit log. */
   personal?: 'account' | 'user' | 'list';
-  list: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<ListRow[]>;
+  list: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<ListRow[] | ListLook>;
   /** The same written by the database, for a list that may be very long; undefined where this one cannot be. */
   written?: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;
+}
+
+/** What one look found, and where the next one goes on although this one was not filled. */
+export interface ListLook<Row = ListRow> {
+  rows: Row[];
+  next: string | undefined;
 }
 
 /** What the next page comes after: the cursor, else the id. */
@@ -171,7 +177,7 @@ export function list<const Name extends PathParameterName, Item extends TSchema,
   return { ...endpoint, params, status: 200, list: numbered } as unknown as ListEndpoint<Name>;
 }
 
-/** The newest first, in the order of identifiers that are times. */
+/** In the order of identifiers that are times, the newest first unless it says otherwise. */
 export function history<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
   params: readonly Name[],
   endpoint: ListDefinition<Item, Query> & {
@@ -189,7 +195,10 @@ export function history<const Name extends PathParameterName, Item extends TSche
 export function ordered<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
   params: readonly Name[],
   endpoint: ListDefinition<Item, Query> & {
-    list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ cursor: string } & Static<Item>)[]>;
+    list: (
+      call: ListCall<Name, Query>,
+      page: Page<string>,
+    ) => Promise<({ cursor: string } & Static<Item>)[] | ListLook<{ cursor: string } & Static<Item>>>;
     written?: (call: ListCall<Name, Query>, page: Page<string>) => Promise<WrittenPage> | undefined;
   },
 ): ListEndpoint<Name> {

@@ -4,15 +4,18 @@
  * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
  */
 import * as accounts from './accounts.ts';
+import * as activity from './activity.ts';
 import * as applications from './applications.ts';
 import * as audit from './audit.ts';
 import * as categories from './categories.ts';
 import * as channels from './channels.ts';
 import * as configuration from './configuration.ts';
 import * as deliveries from './deliveries.ts';
+import * as digests from './digests.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxPush from './inbox-push.ts';
 import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
@@ -93,6 +96,7 @@ export const routes: readonly Route[] = [
   del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
   get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
@@ -175,6 +179,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
   get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/push/', 'inbox:read', inboxPush.retrievePushKey),
+  post('/api/o/:org/u/:username/inbox/push/', 'inbox:write', inboxPush.registerPush),
   get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
   post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
@@ -194,6 +200,10 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
 
   // Occurrences and deliveries
+  get('/api/o/:org/activity/', 'occurrence:read', activity.listActivity),
+  post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
+  post('/api/o/:org/activity/retry/', 'occurrence:write', activity.retryDeliveries),
+  post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),

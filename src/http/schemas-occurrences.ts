@@ -96,6 +96,9 @@ const deliveryFields = {
   created_at: moment,
   sent_at: maybeMoment,
   next_attempt_at: maybeMoment,
+  digest: Type.Union([Type.String(), Type.Null()], {
+    description: 'The digest that carries it: deliveries of the same one went out as one message.',
+  }),
 };
 
 export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
@@ -104,6 +107,7 @@ export const PastDelivery = Type.Object(
     ...deliveryFields,
     occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
     event: Type.Union([Type.String(), Type.Null()], { description: 'prj/app/evt; null when it has been deleted.' }),
+    type: Type.Union([Type.String(), Type.Null()], { description: 'Of the channel; null when it has been deleted.' }),
   },
   { $id: 'PastDelivery' },
 );
@@ -114,6 +118,17 @@ export const DeliveryFilter = Type.Object({
   order: Type.Optional(Type.Enum(['id', 'attention'], { description: '`id`, unless told.' })),
   user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
   channel: Type.Optional(Type.String({ description: 'Slug.' })),
+});
+
+export const ActivityFilter = Type.Object({
+  user: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
+  ),
+  status: Type.Optional(deliveryStatus),
+  channel: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug.' })),
+  type: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Of the channel: email, sms, …' })),
+  since: Type.Optional(Type.String({ format: 'date-time', description: 'Triggered then or later.' })),
+  until: Type.Optional(Type.String({ format: 'date-time', description: 'Triggered before then.' })),
 });
 
 export const ReplayPreview = Type.Object(

@@ -6,7 +6,7 @@ import { type Answered, acknowledgeOccurrence, resolveOccurrence } from '../db/o
 import { findOccurrence } from '../db/occurrences.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
-import { noteEnded } from './occurrences.ts';
+import { countEnded } from './occurrences.ts';
 
 export interface Answers {
   acknowledged_at: string | null;
@@ -34,7 +34,7 @@ export async function acknowledge(
   const answered = await acknowledgeOccurrence(deps.pool, organizationId, identifier, by);
   if (answered?.isFirst) {
     deps.acknowledgementTimes.add(answered.ms);
-    noteEnded(deps, answered.ended);
+    countEnded(deps, answered.ended);
     await note(deps, organizationId, identifier, 'acknowledge', by);
   }
   return show(identifier, answered);
@@ -50,7 +50,7 @@ export async function resolve(
   const tell = await listToTell(deps, organizationId, identifier);
   const answered = await resolveOccurrence(deps.pool, organizationId, identifier, by, tell);
   if (answered?.isFirst) {
-    noteEnded(deps, answered.ended);
+    countEnded(deps, answered.ended);
     await note(deps, organizationId, identifier, 'resolve', by);
   }
   return show(identifier, answered);

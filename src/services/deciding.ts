@@ -115,12 +115,23 @@ export function refuse(
 /** What decides about a notification besides the trigger, the channel and the recipient. */
 export function circumstancesOf(
   { topic, organization }: EventPlan,
-  { priority }: { priority: number | null },
+  { priority, digest }: { priority: number | null; digest?: PlannedNotification['digest'] },
   options: TriggerOptions,
   now: number,
 ): Circumstances {
   const { timezone, quiet_hours } = organization;
-  return { topic, usual: { timezone, quiet_hours }, isUrgent: priorityOf(options, priority, false) === urgent, now };
+  const isUrgent = priorityOf(options, priority, false) === urgent;
+  return { topic, usual: { timezone, quiet_hours }, isUrgent, now, ...(digest && { digestEnd: endsOf(digest, now) }) };
+}
+
+/** Of a page of people, most are in the same few zones. */
+function endsOf({ endsAt }: NonNullable<PlannedNotification['digest']>, now: number): (timezone: string) => number {
+  const ends = new Map<string, number>();
+  return timezone => {
+    const end = ends.get(timezone) ?? endsAt(timezone, now);
+    ends.set(timezone, end);
+    return end;
+  };
 }
 
 /** Adds to the decisions; the first one for an address stands. */

@@ -3,6 +3,7 @@ import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
 import { deleteOldDedupKeysAcrossTenants } from '../db/dedup.ts';
+import { deleteOldDigestsAcrossTenants } from '../db/digests.ts';
 import { deleteOldInvitesAcrossTenants } from '../db/invites.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
 import { deleteOldResetsAcrossTenants } from '../db/password-resets.ts';
@@ -49,6 +50,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await deleteOldDedupKeysAcrossTenants(db, new Date(now));
   while ((await deleteOldStepsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   while ((await deleteOldThrottleUsesAcrossTenants(db, auditAtOnce)) === auditAtOnce);
+  while ((await deleteOldDigestsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }

@@ -2,6 +2,7 @@
  * A message as one recipient gets it: written by the engine, imagined by a simulation, and written again for whoever asks
  * later. Its template can speak of the people and things around a delivery, the context's own keys, and extra context.
  */
+import { digestLimits, digestScope } from '../core/digest.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
@@ -13,7 +14,8 @@ import {
   type RenderOptions,
 } from '../core/render/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
-import { type DeliveryParts, findDelivery } from '../db/delivery-list.ts';
+import { type DeliveryParts, findCarrier, findDelivery } from '../db/delivery-list.ts';
+import { findGathered, type GatheredItems } from '../db/digests.ts';
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { findRenderSnapshot } from '../db/render-snapshots.ts';
@@ -30,6 +32,8 @@ export interface MessageContext {
   person: Person;
   channel: PlannedChannel;
   plan: EventPlan;
+  /** What a digest gathered; absent: one message by itself. */
+  gathered?: GatheredItems;
   /** Called right before it is rendered. */
   mark?: () => void;
 }
@@ -58,7 +62,8 @@ export async function writeMessage(plans: Plans, context: MessageContext, html =
   const renderContext = renderContextOf(plan, channel, notification_id);
   const links = plans.linksFor(person, plan.topic.category, channel.type);
   const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(person, occurrence.id, channel.reach) : '';
-  const options = optionsFor(renderContext, occurrence, person, address, links, { acknowledge_url, step });
+  const { gathered } = context;
+  const options = optionsFor(renderContext, occurrence, person, address, links, { acknowledge_url, step, gathered });
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -84,10 +89,11 @@ export async function viewMessage(
   deliveryId: number,
 ): Promise<Content> {
   const { db, pool } = deps;
-  const [delivery, [occurrence]] = await Promise.all([
-    findDelivery(db, organizationId, occurrenceId, deliveryId),
-    findOccurrencesAcrossTenants(pool, [{ organizationId, id: occurrenceId }]),
-  ]);
+  const asked = await findDelivery(db, organizationId, occurrenceId, deliveryId);
+  const carrier = asked?.digest_id ? await findCarrier(db, organizationId, asked.digest_id) : undefined;
+  const delivery = carrier ?? asked;
+  const wanted = { organizationId, id: carrier?.occurrence_id ?? occurrenceId };
+  const [occurrence] = await findOccurrencesAcrossTenants(pool, [wanted]);
   if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
   if (delivery.wording === null) return renderAsOfNow(deps, organizationId, delivery, occurrence);
   const [wording, person] = await Promise.all([
@@ -101,10 +107,12 @@ export async function viewMessage(
   const renderContext = wording.renderContext as unknown as RenderContext;
   const { category, channel } = renderContext;
   const links = category && deps.plans.linksFor(nobody, category, channel.type);
+  const gathered = await readGathered(deps, organizationId, delivery, renderContext.most_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
     ...optionsFor(renderContext, occurrence, person, delivery.address, links, {
       acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(nobody, occurrenceId, 'address') : '',
       step: delivery.step,
+      gathered,
     }),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
@@ -118,11 +126,12 @@ function contentOf({ message, overrides }: StoredMessage): MessageContent {
 }
 
 async function renderAsOfNow(
-  { pool, plans }: Deps,
+  deps: Deps,
   organizationId: number,
   delivery: DeliveryParts,
   occurrence: OccurrenceFacts,
 ): Promise<Content> {
+  const { pool, plans } = deps;
   const [[person], channels, plan] = await Promise.all([
     findRecipientsAcrossTenants(pool, [{ organizationId, userId: delivery.user_id }]),
     plans.listChannels(organizationId),
@@ -132,12 +141,30 @@ async function renderAsOfNow(
   if (!plan) throw gone('event');
   if (!person) throw gone('user');
   if (!channel) throw gone('channel');
-  const { content } = await writeMessage(plans, { delivery, occurrence, person, channel, plan });
-  return content;
+  const { mostItems } = plan.notifications.find(({ id }) => id === delivery.notification_id) ?? {};
+  const gathered = await readGathered(deps, organizationId, delivery, mostItems);
+  const context = { delivery, occurrence, person, channel, plan, ...(gathered && { gathered }) };
+  return (await writeMessage(plans, context)).content;
+}
+
+async function readGathered(
+  { pool }: Deps,
+  organizationId: number,
+  { digest_id }: DeliveryParts,
+  most: number = digestLimits.usualMost,
+): Promise<GatheredItems | undefined> {
+  return digest_id === null ? undefined : findGathered(pool, organizationId, digest_id, most);
 }
 
 function gone(what: string): AppError {
   return new AppError('message.not_found', `it cannot be written again: the ${what} has been deleted`);
+}
+
+/** What only some messages have. */
+interface Particulars {
+  acknowledge_url: string;
+  step: number;
+  gathered?: GatheredItems | undefined;
 }
 
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
@@ -147,7 +174,7 @@ export function optionsFor(
   person: UserFacts,
   address: string | null,
   links: RenderedLinks | undefined,
-  { acknowledge_url, step }: { acknowledge_url: string; step: number },
+  { acknowledge_url, step, gathered }: Particulars,
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
@@ -161,6 +188,7 @@ export function optionsFor(
       // Empty, so that a template may ask; a context that has its own keeps it.
       ...(links ?? { unsubscribe_url: '', preferences_url: '', ...ownLinks(occurrence.context) }),
       ...(acknowledge_url || occurrence.context.acknowledge_url === undefined ? { acknowledge_url } : {}),
+      ...(renderContext.most_items !== undefined && toScope(gathered ?? { items: [occurrence], count: 1 })),
       context: occurrence.context,
       user: describeUser(person),
       event,
@@ -179,6 +207,11 @@ export function optionsFor(
       now: createdAt,
     },
   };
+}
+
+/** What goes out by itself, though its notification gathers, is a digest of one: its template need not tell them apart. */
+function toScope({ items, count }: GatheredItems): Record<string, unknown> {
+  return { ...digestScope(items, count) };
 }
 
 function ownLinks({ unsubscribe_url, preferences_url }: JsonObject) {

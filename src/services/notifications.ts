@@ -2,6 +2,7 @@
 import type { NotificationEntry } from '../core/configuration/document.ts';
 import { toNotificationEntry } from '../core/configuration/export.ts';
 import type { StoredMessage } from '../core/configuration/state.ts';
+import type { Digest } from '../core/digest.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
@@ -46,6 +47,7 @@ export interface Notification {
   /** Null: not stated. */
   priority: Priority | null;
   throttle: Throttle | null;
+  digest: Digest | null;
   /** Of the message. */
   version: number;
   message: NotificationEntry['message'];
@@ -253,6 +255,7 @@ async function readAll(db: Db, organizationId: number, eventId: number): Promise
         extra_context: (entry.extra_context ?? {}) as JsonObject,
         priority: entry.priority ?? null,
         throttle: entry.throttle ?? null,
+        digest: entry.digest ?? null,
         version: stamp.version,
         message: entry.message,
         overrides: entry.overrides ?? {},

@@ -89,14 +89,9 @@ export async function cancel(deps: Deps, organizationId: number, identifier: str
     );
   }
   const { stopped: cancelled, ended } = result;
-  noteEnded(deps, ended);
+  countEnded(deps, ended);
   await note(deps, organizationId, { action: 'cancel', noun: 'occurrence', path: identifier, after: { cancelled } });
   return cancelled;
-}
-
-/** Ended by this process itself, not by its engine. */
-export function noteEnded({ ended }: Deps, outcomes: readonly string[]): void {
-  for (const outcome of outcomes) ended.set(outcome, (ended.get(outcome) ?? 0) + 1);
 }
 
 export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
@@ -107,11 +102,16 @@ export async function replay(deps: Deps, organizationId: number, identifier: str
 
 /** One delivery again; what is not failed or unknown stays as it is. */
 export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
-  const retried = await replays.replayOccurrence(deps.pool, organizationId, identifier, id);
+  const retried = await replays.replayOccurrence(deps.pool, organizationId, identifier, [id]);
   if (retried === 0) {
     throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
   }
   await note(deps, organizationId, { action: 'retry', noun: 'delivery', path: `${identifier}/${id}` });
+}
+
+/** For the metrics. */
+export function countEnded({ ended: sum }: Deps, ended: string[]): void {
+  for (const outcome of ended) sum.set(outcome, (sum.get(outcome) ?? 0) + 1);
 }
 
 /** After the fact: the statements above commit by themselves, and a worker may see their effect at once. */

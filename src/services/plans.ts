@@ -3,9 +3,11 @@
  * Remembered like everything in the tenant cache, until a change of the organization is announced.
  */
 import type { DecidingChannel, DecidingNotification } from '../core/decide.ts';
+import { compileDigestEnd, type Digest, digestLimits } from '../core/digest.ts';
 import { parseDuration } from '../core/durations.ts';
 import { AppError } from '../core/errors.ts';
-import { compileExpression, compilePredicate, expressionLimits } from '../core/expressions.ts';
+import { compilePredicate, expressionLimits } from '../core/expressions.ts';
+import { compileGroupKey } from '../core/group-key.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { generalCategory, type Topic } from '../core/preferences.ts';
 import { defaultLayout } from '../core/render/layout-default.ts';
@@ -19,7 +21,7 @@ import {
 import { tellResolved } from '../core/render/resolved.ts';
 import { asksForAcknowledgement, giveUpMs, isUnlessWord, listRuns, type Step, type StepRun } from '../core/steps.ts';
 import { fold } from '../core/text.ts';
-import { type Throttle, throttleKey } from '../core/throttle.ts';
+import type { Throttle } from '../core/throttle.ts';
 import { listAllLayouts } from '../db/layouts.ts';
 import {
   type ChannelRow,
@@ -51,6 +53,9 @@ export interface PlannedNotification extends DecidingNotification {
   steps: PlannedSteps | undefined;
   /** Whether these are one step's recipients, to whom nobody is added whom the trigger names. */
   hasOwnRecipients?: boolean;
+  digest: PlannedDigest | undefined;
+  /** How many items its digests have in their message; undefined where nothing of it gathers. */
+  mostItems: number | undefined;
   version: number;
 }
 
@@ -76,6 +81,16 @@ export interface PlannedThrottle {
   perMs: number;
   /** What a message is counted by. */
   keyOf: (context: JsonObject) => string;
+  /** Whether what is over gathers in a digest. */
+  gathers: boolean;
+}
+
+export interface PlannedDigest {
+  /** When one closes that opens now, for somebody in that zone. */
+  endsAt: (timezone: string, now: number) => number;
+  /** What a message gathers by. */
+  keyOf: (context: JsonObject) => string;
+  isFirstSent: boolean;
 }
 
 export interface EventPlan extends Omit<EventRow, 'notifications' | 'category'> {
@@ -306,20 +321,17 @@ function planEvent({ category, notifications, ...row }: EventRow): EventPlan {
   };
 }
 
-function planThrottle({ most, per, key }: Throttle): PlannedThrottle {
-  const evaluate = key === undefined ? undefined : compileExpression(key);
-  return {
-    most,
-    perMs: parseDuration(per)!,
-    keyOf(context) {
-      try {
-        return throttleKey(evaluate?.(context).value);
-      } catch {
-        // What cannot be told apart is counted together.
-        return '';
-      }
-    },
-  };
+function planThrottle({ most, per, key, overflow }: Throttle): PlannedThrottle {
+  return { most, perMs: parseDuration(per)!, keyOf: compileGroupKey(key), gathers: overflow === 'digest' };
+}
+
+function planDigest({ every, key, first }: Digest): PlannedDigest {
+  return { endsAt: compileDigestEnd(every), keyOf: compileGroupKey(key), isFirstSent: first === 'send' };
+}
+
+function mostItemsOf({ digest, throttle }: NotificationRow): number | undefined {
+  if (!digest && throttle?.overflow !== 'digest') return undefined;
+  return digest?.most ?? digestLimits.usualMost;
 }
 
 function planSteps(
@@ -369,6 +381,8 @@ function planWhole(row: NotificationRow): PlannedNotification {
     priority: row.priority,
     throttle: row.throttle ? planThrottle(row.throttle) : undefined,
     steps: undefined,
+    digest: row.digest ? planDigest(row.digest) : undefined,
+    mostItems: mostItemsOf(row),
     version: row.version,
   };
 }

@@ -43,6 +43,8 @@ export interface Draft {
   channels?: string[];
   /** The body of a layout that is a draft too. */
   layout?: string;
+  /** Contexts of the items of a digest, and how many more there are. */
+  digest?: { items: JsonObject[]; more?: number };
 }
 
 export interface DraftMistake {
@@ -185,7 +187,12 @@ async function write(
     : null;
   const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
   try {
-    const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {});
+    const { digest } = draft;
+    const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {}, digest?.items.length);
+    const gathered = digest && {
+      items: digest.items.map(context => sampleOccurrence(context, Date.now())),
+      count: digest.items.length + (digest.more ?? 0),
+    };
     const links = plans.linksFor(person, plan.topic.category, type);
     const words = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: words, layout });
@@ -193,6 +200,7 @@ async function write(
       ...optionsFor(renderContext, occurrence, person, address, links, {
         acknowledge_url: plans.acknowledgeUrlFor(person, occurrence.id, 'address'),
         step: 1,
+        gathered,
       }),
       layout: compiledLayout,
     });

@@ -26,12 +26,15 @@ export interface RenderContext {
   channel: { slug: string; type: string };
   /** What the links in the message are about; absent in what was written before there were any. */
   category?: { slug: string; kind: CategoryKind };
+  /** How many items a digest of it has; absent: it does not gather, and its template has no `items`. */
+  most_items?: number;
 }
 
 const named = ({ slug, name }: Named): Named => ({ slug, name });
 
 export function renderContextOf(plan: EventPlan, channel: PlannedChannel, notificationId: number): RenderContext {
-  return renderContextFor(plan, channel, plan.notifications.find(one => one.id === notificationId)?.extraContext ?? {});
+  const notification = plan.notifications.find(one => one.id === notificationId);
+  return renderContextFor(plan, channel, notification?.extraContext ?? {}, notification?.mostItems);
 }
 
 /** The same for words that are no notification's yet. */
@@ -39,6 +42,7 @@ export function renderContextFor(
   plan: EventPlan,
   channel: { slug: string; type: string },
   extraContext: JsonObject,
+  mostItems?: number,
 ): RenderContext {
   return {
     extra_context: extraContext,
@@ -48,6 +52,7 @@ export function renderContextFor(
     organization: named(plan.organization),
     channel: { slug: channel.slug, type: channel.type },
     category: { slug: plan.topic.category.slug, kind: plan.topic.category.kind },
+    ...(mostItems !== undefined && { most_items: mostItems }),
   };
 }
 

@@ -7,11 +7,11 @@ import type { Cursor } from '../db/expansion.ts';
 import type { Place } from '../db/organizations.ts';
 import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
+import { planGathering, simulateGathering } from './gathering.ts';
 import { writeMessage } from './messages.ts';
 import type { EventPlan, PlannedNotification } from './plans.ts';
 import { RecipientReader } from './recipients.ts';
 import { type SimulatedRun, type SteppedDecision, simulateSteps } from './step-simulation.ts';
-import { groupThrottled, simulateThrottle } from './throttling.ts';
 
 export interface Simulated {
   notification: string;
@@ -85,11 +85,7 @@ export async function simulate(
       limit: recipientsAtOnce,
       now,
     });
-    const wanted = groupThrottled(plan, context, page.decisions, decision => {
-      decision.reason = 'throttled';
-      decision.dueAt = undefined;
-    });
-    await simulateThrottle(deps.pool, wanted, now);
+    await simulateGathering(deps.pool, planGathering(plan, context, page.decisions, gatheringHandlers), now);
     for (const notification of page.stepped) stepped.add(notification);
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;
@@ -121,6 +117,15 @@ export async function simulate(
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
   return { complete, notifications: found, recipients_shown: mayReadUsers, deliveries };
 }
+
+const gatheringHandlers = {
+  refuse: (decision: Decided) => Object.assign(decision, { reason: 'throttled', dueAt: undefined }),
+  join: (decision: Decided, { items, closesAt }: { items: number; closesAt: Date }) => {
+    const others = items === 0 ? undefined : `${items} gathered so far`;
+    Object.assign(decision, { reason: 'digest', dueAt: closesAt, detail: others });
+  },
+  send: (decision: Decided) => Object.assign(decision, { reason: undefined, dueAt: undefined }),
+};
 
 /** What would be sent is more telling than what would not. */
 function keepFirst(shown: SteppedDecision[], decisions: SteppedDecision[]): void {

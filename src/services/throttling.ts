@@ -19,18 +19,30 @@ import type { EventPlan } from './plans.ts';
 export interface Throttled {
   organizationId: number;
   claims: OrganizationClaim[];
-  /** All channels that it would be sent by. */
+  /** By all channels that it would be sent by. */
+  take: () => void;
   refuse: () => void;
+  gather: (until: Date) => void;
+  /** Whether it is one more item of digests that have their place already. */
+  isCounted: () => boolean;
 }
 
 type Sendable = Pick<Decided, 'notification' | 'person' | 'reason' | 'dueAt' | 'isUrgent'>;
+
+/** What becomes of a decision. */
+export interface ThrottleHandlers<Decision> {
+  take: (decision: Decision) => void;
+  refuse: (decision: Decision) => void;
+  gather: (decision: Decision, until: Date) => void;
+  isCounted: (decision: Decision) => boolean;
+}
 
 /** One for each person and notification; none where no rule applies. What waits for the morning counts now. */
 export function groupThrottled<Decision extends Sendable>(
   plan: EventPlan,
   context: JsonObject,
   decisions: readonly Decision[],
-  refuse: (decision: Decision) => void,
+  { take, refuse, gather, isCounted }: ThrottleHandlers<Decision>,
 ): Throttled[] {
   const { organization, topic } = plan;
   const groups = new Map<string, { decisions: Decision[]; claims: OrganizationClaim[] }>();
@@ -52,7 +64,8 @@ export function groupThrottled<Decision extends Sendable>(
     if (throttle) {
       const key = keys.get(notification.id) ?? throttle.keyOf(context);
       keys.set(notification.id, key);
-      claims.push({ ...base, notificationId: notification.id, key, most: throttle.most, perMs: throttle.perMs });
+      const { most, perMs, gathers } = throttle;
+      claims.push({ ...base, notificationId: notification.id, key, most, perMs, gathers: gathers && !isUrgent });
     }
     if (isCapped) claims.push({ ...base, notificationId: 0, key: '', most: organization.most_per_day!, perMs: dayMs });
     groups.set(name, { decisions: [decision], claims });
@@ -60,7 +73,12 @@ export function groupThrottled<Decision extends Sendable>(
   return [...groups.values()].map(({ decisions: own, claims }) => ({
     organizationId: organization.id,
     claims,
+    take: () => own.forEach(take),
     refuse: () => own.forEach(refuse),
+    gather: until => {
+      for (const decision of own) gather(decision, until);
+    },
+    isCounted: () => own.every(isCounted),
   }));
 }
 
@@ -80,10 +98,18 @@ export async function simulateThrottle(pool: pg.Pool, wanted: readonly Throttled
 }
 
 function refuseOverflow(wanted: readonly Throttled[], uses: TenantUses, now: number): void {
-  for (const { organizationId, claims, refuse } of wanted) {
+  for (const { organizationId, claims, take, refuse, gather, isCounted } of wanted) {
     const own = uses.get(organizationId) ?? new Map<string, number[]>();
     uses.set(organizationId, own);
-    if (!takePlace(claims, own, now)) refuse();
+    // The cap of a day is of messages, and a digest is one.
+    const place = takePlace(
+      isCounted() ? claims.filter(({ notificationId }) => notificationId !== 0) : claims,
+      own,
+      now,
+    );
+    if (place === 'taken') take();
+    else if (place === 'full') refuse();
+    else gather(new Date(place.until));
   }
 }
 

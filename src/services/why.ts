@@ -7,7 +7,7 @@ import { explainAbsence, explainDelivery } from '../core/explain.ts';
 import { fold, normalizePhone } from '../core/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { findUsernameByAddress } from '../db/addresses.ts';
-import { findDeliveriesTo, listUserDeliveries } from '../db/delivery-history.ts';
+import { findDeliveriesTo, listUserDeliveriesOf } from '../db/delivery-history.ts';
 import type { DeliveryView } from '../db/delivery-list.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../db/occurrences.ts';
 import { findMemberAsRecipient, findRecipientByName, type Person } from '../db/recipients.ts';
@@ -61,14 +61,15 @@ export async function explain(
   if (!person) return { user: null, final, ...(await explainStranger(deps, asked, who)) };
 
   const page = { before: undefined, limit: mostDeliveries };
-  const found = await listUserDeliveries(db, organizationId, person.user_id, page, identifier);
+  const found = await listUserDeliveriesOf(db, organizationId, person.user_id, identifier, page);
   const rest = await explainRest(deps, asked, person, new Set(found.map(one => one.notification)));
   const deliveries = [...found.toReversed(), ...rest.deliveries];
   const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
   return { user, final, deliveries, answers: [...deliveries.map(answerOf), ...rest.answers] };
 }
 
-async function findPerson({ db, pool }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
+/** By the username, or by any address. */
+export async function findPerson({ db, pool }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
   const named = await findRecipientByName(pool, organizationId, fold(who));
   if (named) return named;
   const values = [who, fold(who), ...[normalizePhone(who) ?? []].flat()];
@@ -144,6 +145,7 @@ async function explainOne(
   const own = found.filter(one => one.user === person.username);
   if (own.length > 0) return { deliveries: own };
   if (found[0]) return { deliveries: [], answer: absent(name, 'duplicate', `by ${found[0].channel}`) };
+  if (notification.steps && occurrence.outcome === 'escalating') return { deliveries: [], answer: absent(name, 'step.waiting') };
   if (occurrence.status === 'accepted' || occurrence.status === 'expanding') {
     const paused = occurrence.reason === 'event.paused';
     const reason = paused
@@ -168,7 +170,8 @@ async function select(
   person: Person,
 ): Promise<Selected> {
   const missed: Selected[] = [];
-  for (const source of sourcesOf(notification, plan, options)) {
+  const told = notification.steps?.steps.map(step => step.notification) ?? [notification];
+  for (const source of told.flatMap(one => sourcesOf(one, plan, options))) {
     if ('list' in source) {
       const { list } = source;
       const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), person.user_id);

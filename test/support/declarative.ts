@@ -124,6 +124,7 @@ export function everything(slug: string): OrganizationDocument {
                     extra_context: { colour: 'red', n: 0 },
                     priority: 'bulk',
                     throttle: { most: 3, per: '1h', key: 'server', overflow: 'drop' },
+                    digest: { every: '0 8 * * *', key: 'server', first: 'wait', most: 20 },
                     message: {
                       subject: 'S',
                       body: 'B\nC',

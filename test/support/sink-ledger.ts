@@ -36,5 +36,22 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
      where s.count is distinct from d.count and organization_id <> all($2::bigint[])`,
     [ended, [...replayed]],
   );
-  return [...occurrences, ...statistics];
+  return [...occurrences, ...statistics, ...(await findDigestMistakes(url))];
+}
+
+/** Digests that count other items than they have, or have not exactly one that carries them; and items of no digest. */
+async function findDigestMistakes(url: string): Promise<unknown[]> {
+  return runSql(
+    url,
+    `select g.id, g.items, count(d.id) as real, count(d.id) filter (where d.due_at <> '9999-12-31Z') as carriers
+     from digests g left join deliveries d on d.organization_id = g.organization_id and d.digest_id = g.id
+     group by g.organization_id, g.id
+     having g.items <> count(d.id)
+       or (g.items > 0 and count(d.id) filter (where d.due_at <> '9999-12-31Z' and d.status <> all($1)) <> 1)
+     union all
+     select d.digest_id, 0, 1, 0 from deliveries d
+     where d.digest_id is not null and d.status <> all($1) and not exists (
+       select from digests g where g.organization_id = d.organization_id and g.id = d.digest_id)`,
+    [ended],
+  );
 }

@@ -44,6 +44,16 @@ export const outcomeLooks: Record<string, Look> = {
   suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurpose },
   cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
+  escalating: {
+    name: texts.escalating,
+    color: 'orange',
+    fill: 'orange.5',
+    meaning: texts.moreStepsMayCome,
+    moving: true,
+  },
+  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.somebodyHasItInHand },
+  resolved: { name: texts.resolved, color: 'teal', fill: 'teal.7', meaning: texts.itIsOver },
+  unacknowledged: { name: texts.unacknowledged, color: 'red', fill: 'red.7', meaning: texts.nobodyAnswered },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };

@@ -1,5 +1,6 @@
 /** Creating or renaming a project, an application or an event; of an event the category as well. */
 import { Select, Text, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
 import { categoryOptions, generalSlug, useCategories } from '../categories.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
@@ -14,6 +15,8 @@ export interface NameFormProps {
   place: Place;
   /** What it is now; absent when it is created. */
   current?: { name: string; category?: string };
+  /** Above the fields. */
+  lead?: ReactNode;
   close: () => void;
   /** `sample`: key of what it was made from, empty for none. */
   onCreated?: (slug: string, sample: string) => void;
@@ -37,7 +40,7 @@ const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   },
 };
 
-export function NameForm({ noun, place, current, close, onCreated }: NameFormProps) {
+export function NameForm({ noun, place, current, lead, close, onCreated }: NameFormProps) {
   const creates = current === undefined;
   const isEvent = noun === 'event';
   const hint = hints[noun];
@@ -70,6 +73,7 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
       isDisabled={form.values.name.trim() === ''}
       close={close}
     >
+      {lead}
       {creates && isEvent && (
         <Select
           label={texts.startFrom}

@@ -12,6 +12,7 @@ import { usePauses } from '../pauses/use-pauses.ts';
 import { to, useOrg } from '../places.ts';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
+import { eventMade } from './new-event.tsx';
 import { PlaceMenu } from './place-menu.tsx';
 import { eventQuery, type Noun } from './places.ts';
 import { StateBadges } from './state-badges.tsx';
@@ -64,12 +65,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
     queryKey: [org, 'events', prj, app],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
   });
-  const open = (evt: string, sample: string) => {
-    const page = sample
-      ? `${to.notification(org, prj, app, evt, 'new')}?sample=${sample}`
-      : to.event(org, prj, app, evt);
-    void navigate(page);
-  };
+  const open = (evt: string, sample: string) => void navigate(eventMade(org, prj, app, evt, sample));
   const pauses = usePauses({ enabled: details.data?.paused ?? false }).filter(
     pause => pause.kind === 'application' && pause.path === `${prj}/${app}`,
   );

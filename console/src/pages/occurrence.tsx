@@ -1,6 +1,6 @@
 /** One occurrence: how far it is, whom it reached, and why not the others. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { IconBolt, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../api.ts';
@@ -21,6 +21,7 @@ import { eventTo, to, useOrg } from '../places.ts';
 import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
+import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
 
@@ -47,6 +48,17 @@ export default function OccurrencePage() {
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
+  const acknowledge = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
+    done: texts.acknowledgedNow,
+    refresh,
+  });
+  const resolve = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params: { path } })),
+    done: texts.resolvedNow,
+    refresh,
+  });
+
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) {
     return (
@@ -68,6 +80,16 @@ export default function OccurrencePage() {
     });
     if (sure) cancel.mutate(undefined);
   };
+  const askResolve = async () => {
+    const sure = await confirm({
+      title: texts.resolveThisOccurrence,
+      children: texts.laterStepsAreStopped,
+      action: texts.resolve,
+    });
+    if (sure) resolve.mutate(undefined);
+  };
+  const isEscalation =
+    ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
   const name = data.event ?? texts.deletedEvent;
   const eventPage = data.event && eventTo(org, data.event);
   // On the event's page, where it can be changed and tried before it is sent.
@@ -114,6 +136,27 @@ export default function OccurrencePage() {
               onClick={() => triggerAgain()}
             >
               {texts.triggerAgainWithThisContext}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.acknowledged_at && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              leftSection={<IconHandStop size={14} stroke={1.6} />}
+              loading={acknowledge.isPending}
+              onClick={() => acknowledge.mutate(undefined)}
+            >
+              {texts.acknowledge}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              variant="default"
+              leftSection={<IconCircleCheck size={14} stroke={1.6} />}
+              loading={resolve.isPending}
+              onClick={() => void askResolve()}
+            >
+              {texts.resolve}
             </GuardedButton>
           )}
           {(status !== 'completed' || open > 0) && (
@@ -169,6 +212,7 @@ export default function OccurrencePage() {
             )}
           </Stack>
         </Section>
+        <Steps occurrence={data} />
         <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} suppressed={counts.suppressed} />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />

@@ -18,6 +18,7 @@ import { texts } from '../texts/overview.ts';
 import { Failures } from './overview/attention.tsx';
 import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
+import { Unacknowledged } from './overview/unacknowledged.tsx';
 
 // Only newcomers see it.
 const Checklist = lazy(() => import('../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
@@ -159,6 +160,7 @@ export default function Overview() {
             </Stack>
           </Grid.Col>
         </Grid>
+        <Unacknowledged />
         <Failures />
       </Stack>
     </Page>

@@ -125,6 +125,7 @@ export const texts = {
   notTriggeredYet: 'Not triggered yet',
   tryItHereOrTriggerIt: 'Try it here, or trigger it from your application.',
   newProject: 'New project',
+  application: 'Application',
   whatYourApplicationsTriggerEachEvent:
     'What your applications trigger. Each event has notifications with recipients, channels and a message.',
   noProjectsYet: 'No projects yet',

@@ -102,6 +102,7 @@ export const texts = {
   createAListThenPasteEmail:
     'Create a list, then paste email addresses or import a CSV file. New addresses are added to People.',
   createdTheList: (name: Part) => `Created the list ${name}.`,
+  project: 'Project',
   newListIn: (project: Part) => `New list in ${project}`,
   createList: 'Create list',
   customers: 'Customers',

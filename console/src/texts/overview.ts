@@ -82,4 +82,9 @@ export const texts = {
   aProductOrTeam: 'A product or team.',
   application: 'Application',
   whatTriggersTheEvent: 'What triggers the event.',
+  waitingForAnAcknowledgement: 'Waiting for an acknowledgement',
+  deletedEvent: 'Deleted event',
+  acknowledge: 'Acknowledge',
+  acknowledgeEvent: (event: Part) => `Acknowledge ${event}`,
+  acknowledged: 'Acknowledged. Later steps are stopped.',
 };

@@ -4,6 +4,7 @@
  * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
  */
 
+import { findDigestMistake } from '../digest.ts';
 import { type FieldErrors, invalid } from '../errors.ts';
 import { findFilterMistake } from '../expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
@@ -154,7 +155,10 @@ function checkNotification(
     const { per } = entry.throttle;
     if (typeof per === 'string' && isLongThrottle(per))
       complain(`${at}/throttle/per`, `must be ${throttleLimits.days}d at most`);
+    if (entry.throttle.overflow === 'digest' && isObject(entry.digest))
+      complain(`${at}/throttle/overflow`, 'must be drop where the notification has a digest: everything gathers there');
   }
+  checkDigest(entry, at, complain);
   if (isObject(entry.recipients)) {
     checkFilter(entry.recipients.users, `${at}/recipients/users`, complain);
     refer('list', entry.recipients.list, `${at}/recipients/list`);
@@ -172,6 +176,15 @@ function checkNotification(
     for (const name of Object.keys(entry.overrides)) refer('channel', name, `${at}/overrides/${name}`);
   }
   checkWords(entry, at, complain, checkTemplate);
+}
+
+function checkDigest({ digest, priority }: JsonObject, at: string, complain: Complain): void {
+  if (!isObject(digest)) return;
+  checkFilter(digest.key, `${at}/digest/key`, complain);
+  const mistake = typeof digest.every === 'string' ? findDigestMistake(digest.every) : undefined;
+  if (mistake) complain(`${at}/digest/every`, mistake);
+  if (priority === 'urgent')
+    complain(`${at}/digest`, 'must be absent where the priority is urgent: urgent messages do not wait');
 }
 
 function checkNames(

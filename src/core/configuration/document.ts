@@ -3,6 +3,7 @@
  * form of the file, of the API's bodies and of an export alike.
  */
 import { type Static, Type } from 'typebox';
+import { Digest } from '../digest.ts';
 import { expressionLimits } from '../expressions.ts';
 import { Actions, Avatar } from '../inbox-actions.ts';
 import { categoryKinds } from '../preferences.ts';
@@ -229,6 +230,7 @@ export const NotificationEntry = Type.Object(
       }),
     ),
     throttle: Type.Optional(Throttle),
+    digest: Type.Optional(Digest),
     message: Message,
     overrides: Type.Optional(
       Type.Record(Type.String(), Override, { description: 'What differs on a channel, by its slug or type.' }),

@@ -1,4 +1,5 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+import { Digest } from '../digest.ts';
 import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { Step } from '../steps.ts';
@@ -115,9 +116,8 @@ function toEventEntry({ slug, name, active, category, notifications = [] }: Even
 }
 
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {
-  const { name, active, recipients, channels, filter, environs, extra_context, priority, throttle, content } =
-    notification;
-  const { steps, give_up_after, notify_resolved } = notification;
+  const { name, active, recipients, channels, filter, environs, extra_context, priority } = notification;
+  const { throttle, digest, steps, give_up_after, notify_resolved, content } = notification;
   return {
     name,
     ...(!active && { active }),
@@ -130,6 +130,7 @@ export function toNotificationEntry(notification: NotificationState): Notificati
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
     ...(priority !== null && { priority }),
     ...(throttle !== null && { throttle: inOrder(throttle, Throttle) }),
+    ...(digest !== null && { digest: inOrder(digest, Digest) }),
     message: toMessage(content.message),
     ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };

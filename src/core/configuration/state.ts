@@ -3,6 +3,7 @@
  * in, addresses normalised, secrets apart. A part that is undefined is not managed and left as it is.
  */
 
+import type { Digest } from '../digest.ts';
 import type { JsonObject } from '../json.ts';
 import { type Category, generalSlug } from '../preferences.ts';
 import type { QuietHours } from '../quiet-hours.ts';
@@ -93,6 +94,7 @@ export interface NotificationState extends Row {
   extra_context: JsonObject;
   priority: Priority | null;
   throttle: Throttle | null;
+  digest: Digest | null;
   content: StoredMessage;
 }
 
@@ -253,6 +255,7 @@ function toNotification(entry: NotificationEntry): NotificationState {
     extra_context: (entry.extra_context ?? {}) as JsonObject,
     priority: entry.priority ?? null,
     throttle: entry.throttle ?? null,
+    digest: entry.digest ?? null,
     content: toContent(entry),
   };
 }

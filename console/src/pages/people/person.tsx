@@ -79,7 +79,7 @@ export default function Person() {
                 ]}
               />
             </Section>
-            <Memberships username={username} email={person.email} />
+            <Memberships username={username} />
             <PersonQuietHours username={username} />
             <PreferenceLink username={username} />
           </Stack>
