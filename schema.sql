@@ -122,6 +122,8 @@ CREATE TABLE users (
 );
 CREATE INDEX users_by_first_name ON users (organization_id, first_key, last_key, id);
 CREATE INDEX users_by_last_name ON users (organization_id, last_key, first_key, id);
+CREATE INDEX users_by_name ON users (organization_id, natural_key(first_key, last_key, username), id);
+CREATE INDEX users_locked ON users (organization_id, natural_key(first_key, last_key, username), id) WHERE locked;
 
 CREATE TABLE addresses (
   organization_id bigint NOT NULL,
@@ -208,6 +210,9 @@ CREATE TABLE notifications (
   priority smallint,
   throttle jsonb,
   digest jsonb,
+  steps jsonb,
+  give_up_after text,
+  notify_resolved boolean NOT NULL DEFAULT false,
   CONSTRAINT notifications_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT notifications_organization_id_event_id_name_key UNIQUE (organization_id, event_id, name),
   CONSTRAINT notifications_organization_id_event_id_fkey FOREIGN KEY (organization_id, event_id) REFERENCES events(organization_id, id) ON DELETE CASCADE
@@ -252,13 +257,51 @@ CREATE TABLE occurrences (
   expired integer NOT NULL DEFAULT 0,
   unknown integer NOT NULL DEFAULT 0,
   crashes smallint NOT NULL DEFAULT 0,
+  escalating smallint NOT NULL DEFAULT 0,
+  awaits_acknowledgement boolean NOT NULL DEFAULT false,
+  triggers integer NOT NULL DEFAULT 1,
+  dedup_key text,
+  acknowledged_at timestamptz,
+  acknowledged_by text,
+  resolved_at timestamptz,
+  resolved_by text,
+  outcome text GENERATED ALWAYS AS (
+CASE
+    WHEN (resolved_at IS NOT NULL) THEN 'resolved'
+    WHEN (acknowledged_at IS NOT NULL) THEN 'acknowledged'
+    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
+    CASE
+        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
+        WHEN (status = 'expanding') THEN 'expanding'
+        WHEN (due_at > created_at) THEN 'scheduled'
+        ELSE NULL::text
+    END
+    WHEN (status = 'sending') THEN
+    CASE
+        WHEN (escalating > 0) THEN 'escalating'
+        ELSE 'sending'
+    END
+    WHEN awaits_acknowledgement THEN 'unacknowledged'
+    WHEN ((failed + unknown) > 0) THEN
+    CASE
+        WHEN (sent > 0) THEN 'partly_failed'
+        ELSE 'failed'
+    END
+    WHEN (sent > 0) THEN 'sent'
+    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
+    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
+    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
+    ELSE 'suppressed'
+END) STORED,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
 CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
 CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
 CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
 CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone;
+CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement;
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 
@@ -301,6 +344,7 @@ CREATE TABLE deliveries (
   attempt_ms integer,
   failed_attempts jsonb,
   digest_id uuid,
+  step smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
@@ -308,9 +352,11 @@ CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WH
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
 CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
 CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL;
-CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), occurrence_id);
+CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0;
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
 CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
 CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 
@@ -343,11 +389,21 @@ CREATE TABLE inbox (
   created_at timestamptz NOT NULL DEFAULT now(),
   read_at timestamptz,
   archived_at timestamptz,
+  seen_at timestamptz,
+  acted_at timestamptz,
+  action text,
+  category text,
+  avatar text,
+  actions jsonb,
+  sequence bigint NOT NULL DEFAULT 0,
+  created_sequence bigint NOT NULL DEFAULT 0,
   CONSTRAINT inbox_pkey PRIMARY KEY (organization_id, user_id, id),
   CONSTRAINT inbox_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX inbox_by_age ON inbox (organization_id, created_at);
+CREATE INDEX inbox_by_sequence ON inbox (organization_id, user_id, sequence);
 CREATE INDEX inbox_current ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL;
+CREATE INDEX inbox_read ON inbox (id) WHERE read_at IS NOT NULL;
 CREATE INDEX inbox_unread ON inbox (organization_id, user_id, id) WHERE archived_at IS NULL AND read_at IS NULL;
 
 CREATE TABLE layouts (
@@ -708,6 +764,50 @@ CREATE INDEX digests_by_event ON digests (organization_id, event_id, id) WHERE c
 CREATE INDEX digests_empty ON digests (closes_at) WHERE items = 0;
 CREATE UNIQUE INDEX digests_open ON digests (organization_id, notification_id, channel_id, recipient_id, address, key) WHERE closed_at IS NULL;
 
+CREATE TABLE steps (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  notification_id bigint NOT NULL,
+  number smallint NOT NULL,
+  step smallint NOT NULL,
+  status text NOT NULL DEFAULT 'waiting',
+  reason text,
+  priority smallint NOT NULL,
+  due_at timestamptz NOT NULL,
+  began_at timestamptz NOT NULL,
+  owner bigint,
+  cursor jsonb,
+  told integer NOT NULL DEFAULT 0,
+  suppressed integer NOT NULL DEFAULT 0,
+  crashes smallint NOT NULL DEFAULT 0,
+  ended_at timestamptz,
+  CONSTRAINT steps_pkey PRIMARY KEY (organization_id, occurrence_id, notification_id, number),
+  CONSTRAINT steps_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX steps_due ON steps (priority, organization_id, due_at) WHERE status = 'waiting' AND owner IS NULL;
+CREATE INDEX steps_owned ON steps (owner) WHERE status = 'waiting' AND owner IS NOT NULL;
+
+CREATE TABLE dedup_keys (
+  organization_id bigint NOT NULL,
+  event_id bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  occurrence_id uuid NOT NULL,
+  closes_at timestamptz NOT NULL,
+  CONSTRAINT dedup_keys_pkey PRIMARY KEY (organization_id, event_id, key),
+  CONSTRAINT dedup_keys_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX dedup_keys_by_age ON dedup_keys (closes_at);
+
+CREATE TABLE inboxes (
+  organization_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  sequence bigint NOT NULL DEFAULT 0,
+  unread integer NOT NULL DEFAULT 0,
+  unseen integer NOT NULL DEFAULT 0,
+  CONSTRAINT inboxes_pkey PRIMARY KEY (organization_id, user_id),
+  CONSTRAINT inboxes_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -727,6 +827,44 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_added_to_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into inboxes as i (organization_id, user_id, unread, unseen)
+  select organization_id, user_id,
+    count(*) filter (where archived_at is null and read_at is null),
+    count(*) filter (where archived_at is null and read_at is null and seen_at is null)
+  from added group by 1, 2 order by 1, 2
+  on conflict (organization_id, user_id) do update
+    set unread = i.unread + excluded.unread, unseen = i.unseen + excluded.unseen;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_changed_in_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread + d.unread, unseen = i.unseen + d.unseen
+  from (
+    select organization_id, user_id, sum(unread) as unread, sum(unseen) as unseen
+    from (
+      select organization_id, user_id, (archived_at is null and read_at is null)::int as unread,
+        (archived_at is null and read_at is null and seen_at is null)::int as unseen
+      from added
+      union all
+      select organization_id, user_id, -(archived_at is null and read_at is null)::int,
+        -(archived_at is null and read_at is null and seen_at is null)::int
+      from removed
+    ) changed
+    group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -752,6 +890,22 @@ begin
     where organization_id = change.organization_id and id = change.list_id
       and exists (select from organizations where organizations.id = change.organization_id);
   end loop;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION count_removed_from_inbox()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update inboxes i set unread = i.unread - d.unread, unseen = i.unseen - d.unseen
+  from (
+    select organization_id, user_id,
+      count(*) filter (where archived_at is null and read_at is null) as unread,
+      count(*) filter (where archived_at is null and read_at is null and seen_at is null) as unseen
+    from removed group by 1, 2
+  ) d
+  where i.organization_id = d.organization_id and i.user_id = d.user_id and (d.unread <> 0 or d.unseen <> 0);
   return null;
 end $function$;
 
@@ -792,6 +946,12 @@ begin
   return new;
 end $function$;
 
+CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
+
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON projects
@@ -816,6 +976,12 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_added_to_inbox();
+CREATE TRIGGER count_changed AFTER UPDATE ON inbox REFERENCING OLD TABLE AS removed NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION count_changed_in_inbox();
+CREATE TRIGGER count_removed AFTER DELETE ON inbox REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION count_removed_from_inbox();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON layouts
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_account AFTER DELETE OR UPDATE OF email, name, password_hash, admin, totp_secret ON accounts

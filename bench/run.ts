@@ -14,6 +14,7 @@ import { everyday } from './everyday.ts';
 import { fanOut } from './fan-out.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
+import { inbox } from './inbox.ts';
 import { instead } from './instead.ts';
 import { latency } from './latency.ts';
 import { listing } from './listing.ts';
@@ -41,6 +42,7 @@ export const scenarios: Scenario[] = [
   scaleOut,
   listing,
   idle,
+  inbox,
   retention,
   instead,
   pages,

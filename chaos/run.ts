@@ -6,8 +6,11 @@
 import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
 import type { Scenario } from './scenario.ts';
+import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { digestKilled } from './scenarios/digest-killed.ts';
+import { inboxStream } from './scenarios/inbox-stream.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
@@ -19,6 +22,9 @@ const scenarios: Record<string, Scenario> = {
   'connections-cut': connectionsCut,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
+  'digest-killed': digestKilled,
+  'inbox-stream': inboxStream,
+  'acknowledged-means-stop': acknowledgedMeansStop,
 };
 
 const given = process.argv.slice(2);

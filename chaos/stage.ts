@@ -25,8 +25,12 @@ export interface StageOptions {
   sinkMs?: number;
   /** How long the service waits for the sink. */
   timeoutMs?: number;
+  /** What messages go out by: webhooks into the sink, unless said otherwise. */
+  channel?: 'hooks' | 'app';
   /** Processes to start with. */
   roles: Role[];
+  /** What differs about the only notification, such as its steps. */
+  notification?: Record<string, unknown>;
 }
 
 type Role = 'all' | 'api' | 'worker';
@@ -75,12 +79,13 @@ export class Stage {
     this.#sinkUrl = parts.sinkUrl;
   }
 
-  static async open({ recipients: size, sinkMs = 10, timeoutMs = 10_000, roles }: StageOptions): Promise<Stage> {
+  static async open(options: StageOptions): Promise<Stage> {
+    const { recipients: size, sinkMs = 10, timeoutMs = 10_000, channel = 'hooks', roles, notification = {} } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
     const { url, release } = await openEmbedded({ dataDir, durable: true });
     const { sink, sinkUrl } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const key = await configure(url, recipients, sinkUrl, timeoutMs);
+    const key = await configure(url, recipients, { channel, sinkUrl, timeoutMs, notification });
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
     const started = await Promise.allSettled(roles.map(role => stage.start(role)));
     const failed = started.find(each => each.status === 'rejected');
@@ -115,9 +120,11 @@ export class Stage {
 
   async received(): Promise<Receipt[]> {
     const { received } = (await (await fetch(`${this.#sinkUrl}/received`)).json()) as {
-      received: [string, string, string, number, boolean][];
+      received: [string, string, string, number, boolean, string][];
     };
-    return received.map(([occurrence, recipient, id, at, answered]) => ({ occurrence, recipient, id, at, answered }));
+    return received.map(([occurrence, recipient, id, at, answered, text]) => ({
+      ...{ occurrence, recipient, id, at, answered, text },
+    }));
   }
 
   /** The postmaster and its children, as a power cut would end them. */
@@ -162,6 +169,14 @@ export class Stage {
 
   /** Waits until nothing is left to do, and settles the account. */
   async settle({ leftBehind, ...facts }: Settled): Promise<Ledger> {
+    const broken = await this.finish();
+    const received = await this.received();
+    const mayRepeat = mayArriveAgain(received, leftBehind);
+    return settleLedger({ ...facts, recipients: this.recipients, received, mayRepeat, broken });
+  }
+
+  /** Waits until nothing is left to do; tells what is wrong then. */
+  async finish(): Promise<string[]> {
     const broken: string[] = [];
     const open = `select (select count(*) from occurrences where status <> 'completed')
       + (select count(*) from deliveries where status = any('{pending,sending,retrying}')) as open`;
@@ -175,9 +190,7 @@ export class Stage {
     ).catch(error => broken.push((error as Error).message, ...this.#lastWords()));
     const mistakes = await findMistakes(this.url);
     if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
-    const received = await this.received();
-    const mayRepeat = mayArriveAgain(received, leftBehind);
-    return settleLedger({ ...facts, recipients: this.recipients, received, mayRepeat, broken });
+    return broken;
   }
 
   /** What the processes complained about, for whoever looks into a failure. */
@@ -227,16 +240,28 @@ async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl:
   return { sink, sinkUrl: `http://127.0.0.1:${/\d+/.exec(String(line))![0]}` };
 }
 
+interface Outlet {
+  channel: 'hooks' | 'app';
+  sinkUrl: string;
+  timeoutMs: number;
+  notification: Record<string, unknown>;
+}
+
 /** One tenant with so many recipients; returns its key. */
-async function configure(url: string, recipients: string[], sinkUrl: string, timeout_ms: number): Promise<string> {
+async function configure(
+  url: string,
+  recipients: string[],
+  { channel, sinkUrl, timeoutMs: timeout_ms, notification: differing }: Outlet,
+): Promise<string> {
   const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
   const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
   const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
   const notification = {
     name: 'all',
     recipients: { list: 'All' },
-    channels: ['hooks'],
+    ...(!differing.steps && { channels: [channel] }),
     message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
+    ...differing,
   };
   const hooks = {
     slug: 'hooks',
@@ -244,12 +269,13 @@ async function configure(url: string, recipients: string[], sinkUrl: string, tim
     type: 'webhook',
     providers: [{ use: 'standard-webhooks', url: `${sinkUrl}/hook`, secret, timeout_ms }],
   };
+  const app = { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] };
   const events = [{ slug: 'go', name: 'Go', notifications: [notification] }];
   const applications = [{ slug: 'web', name: 'Web', events }];
   const distribution_lists = [{ name: 'All', members: recipients }];
   const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
   const users = recipients.map(email => ({ email }));
-  const organizations = [{ slug: 'chaos', name: 'Chaos', channels: [hooks], users, projects }];
+  const organizations = [{ slug: 'chaos', name: 'Chaos', channels: [hooks, app], users, projects }];
   await applyConfiguration(runtime.deps, { organizations }, { prune: false });
   const { key } = await createKey(runtime.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
   await runtime.close();

@@ -1,6 +1,6 @@
 /**
  * The API's types for the console, which openapi-typescript writes from openapi.json. With them go what the API only
- * names: texts for its reasons and for refused sign-ins, the channel types, and what templates may use. Generated with
+ * names: texts for its reasons and for refused sign-ins, the channel types, the time zones, and what templates may use. Generated with
  * every build, never committed.
  */
 import { createHash } from 'node:crypto';
@@ -9,6 +9,7 @@ import { registerHooks } from 'node:module';
 import { media } from '../src/core/configuration/document.ts';
 import { reasons } from '../src/core/decide.ts';
 import { errorList } from '../src/core/errors.ts';
+import { listTimezones } from '../src/core/quiet-hours.ts';
 import { tags } from '../src/core/render/template.ts';
 import { filters } from '../src/core/render/template-filters.ts';
 
@@ -22,6 +23,7 @@ export async function writeConsoleTypes(): Promise<void> {
     textsOf('reasons', reasons),
     textsOf('signInProblems', Object.fromEntries(signIn)),
     listOf('media', media),
+    listOf('timezones', listTimezones()),
     listOf('templateFilters', Object.keys(filters).sort()),
     listOf('templateTags', tags.filter(name => name !== '#').sort()),
   ];

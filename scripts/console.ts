@@ -1,5 +1,5 @@
 /**
- * Builds the web console into console/dist, when what it is made of changed since the last time. Runs after `npm ci`,
+ * Builds the web console and the inbox to embed into console/dist, when what it is made of changed since the last time. Runs after `npm ci`,
  * and before `npm start` when prepare-start.sh finds something newer. Without the development packages there is nothing to build with: what is built already stays.
  */
 import { createHash } from 'node:crypto';
@@ -36,6 +36,7 @@ export async function buildConsole(): Promise<boolean> {
   process.env.NODE_ENV = 'production';
   try {
     await build({ configFile: path.join(folder, 'vite.config.ts'), logLevel: 'warn', build: { outDir: fresh } });
+    await buildInbox(fresh);
     await compress(fresh);
     await writeFile(path.join(fresh, 'sources.txt'), hash);
     // What was changed during the build is newer than this.
@@ -53,11 +54,30 @@ export async function buildConsole(): Promise<boolean> {
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
   const words = (await filesIn(path.join(root, 'src/core'))).map(name => `src/core/${name}`);
-  const others = ['openapi.json', 'package-lock.json', 'scripts/console.ts', 'scripts/console-types.ts', ...words];
+  const inbox = (await filesIn(path.join(root, 'sdk/inbox/src'))).map(name => `sdk/inbox/src/${name}`);
+  const others = [
+    'openapi.json',
+    ...inbox,
+    'package-lock.json',
+    'scripts/console.ts',
+    'scripts/console-types.ts',
+    ...words,
+  ];
   const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');
   for (const name of files) hash.update(`${name}\0`).update(await readFile(path.join(root, name)));
   return hash.digest('hex');
+}
+
+/** The inbox to embed: `/inbox.js`, and the service worker that shows what is pushed. */
+async function buildInbox(target: string): Promise<void> {
+  const { rolldown } = await import('rolldown');
+  const files = { 'inbox.js': 'index.ts', 'inbox-sw.js': 'service-worker.ts' };
+  for (const [name, source] of Object.entries(files)) {
+    const bundle = await rolldown({ input: path.join(root, 'sdk/inbox/src', source), platform: 'browser' });
+    await bundle.write({ file: path.join(target, name), format: 'esm', minify: true });
+    await bundle.close();
+  }
 }
 
 /** Once here rather than with every answer: a `.br` and a `.gz` beside each file. */

@@ -9,7 +9,7 @@ is_older() {
   [ ! -e "$made" ] || [ -n "$(find "$@" -newer "$made" ! -path 'console/dist*' -print 2>/dev/null | head -n 1)" ]
 }
 
-if is_older console/dist/sources.txt console openapi.json package-lock.json scripts/console.ts scripts/console-types.ts src/core; then
+if is_older console/dist/sources.txt console sdk/inbox/src openapi.json package-lock.json scripts/console.ts scripts/console-types.ts src/core; then
   node scripts/console.ts || exit
 fi
 if is_older node_modules/.cache/belfry-libraries/manifest.json node_modules/.package-lock.json scripts/libraries.ts; then

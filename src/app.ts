@@ -1,4 +1,5 @@
 /** The only wiring: config → database → services → HTTP; start and stop. */
+
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,6 +8,9 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
+import { storeOccurrencesAcrossTenants } from './db/accepting.ts';
+import { storeKeyedAcrossTenants } from './db/dedup.ts';
+import { inboxChannel } from './db/inbox.ts';
 import { Listener } from './db/listen.ts';
 import { migrate } from './db/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
@@ -21,12 +25,15 @@ import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
+import { AcknowledgementTimes } from './services/acknowledgement-times.ts';
 import type { Deps } from './services/deps.ts';
+import { InboxStreams } from './services/inbox-streams.ts';
 import { KeyUse } from './services/key-use.ts';
 import { Mailer } from './services/mail.ts';
 import { runMaintenance } from './services/maintenance.ts';
-import { createSampleLinks } from './services/message-links.ts';
+import { createSampleAcknowledgeLinks, createSampleLinks } from './services/message-links.ts';
 import { createOccurrenceBatcher } from './services/occurrences.ts';
+import { OutboxDrains } from './services/outbox-drains.ts';
 import { Plans } from './services/plans.ts';
 import { WorkerRounds } from './services/queue.ts';
 import { Rendering } from './services/rendering.ts';
@@ -106,15 +113,27 @@ export async function openRuntime(
       keyring,
       signer,
       providers,
-      occurrences: createOccurrenceBatcher(database.writer),
+      occurrences: createOccurrenceBatcher(items => storeOccurrencesAcrossTenants(database.writer, items)),
+      keyedOccurrences: createOccurrenceBatcher(items => storeKeyedAcrossTenants(database.pool, items)),
+      acknowledgementTimes: new AcknowledgementTimes(),
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
       signIn: createSignIn(signer, config.oidc && new Oidc(config.oidc)),
       mailer,
-      plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor: createSampleLinks(config.baseUrl) }),
+      plans: new Plans({
+        db,
+        tenantCache,
+        cipher,
+        providers,
+        rendering,
+        linksFor: createSampleLinks(config.baseUrl),
+        acknowledgeUrlFor: createSampleAcknowledgeLinks(config.baseUrl),
+      }),
       rendering,
+      inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
+      ended: new Map(),
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
@@ -167,9 +186,15 @@ export async function startService(
   const listener = new Listener({
     url,
     name: 'belfry listener',
-    channels: ['belfry_changed'],
-    onNotify: (_channel, payload) => tenantCache.announced(payload),
-    onReady: () => tenantCache.connected(),
+    channels: config.role === 'worker' ? ['belfry_changed'] : ['belfry_changed', inboxChannel],
+    onNotify: (channel, payload) => {
+      if (channel === inboxChannel) deps.inboxStreams.announced(payload);
+      else tenantCache.announced(payload);
+    },
+    onReady: () => {
+      tenantCache.connected();
+      deps.inboxStreams.connected();
+    },
     onLost: error => {
       tenantCache.disconnected();
       log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
@@ -183,8 +208,11 @@ export async function startService(
     setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
     setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
+  const outboxes =
+    config.role === 'api' || config.outboxes.length === 0 ? undefined : new OutboxDrains(config.outboxes, deps, log);
   const metrics = createMetrics({
     deps,
+    ...(outboxes && { outboxes }),
     engineCounts,
     ...(engine && { readEngine: () => engine.readMetrics() }),
     pool: () => ({
@@ -202,6 +230,7 @@ export async function startService(
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     corsOrigins: config.corsOrigins,
+    withDemo: runtime.embedded,
     metrics,
     metricsAccess: { ownPort: metricsServer !== undefined, token },
     rounds,
@@ -209,11 +238,12 @@ export async function startService(
 
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
+    deps.inboxStreams.closeAll();
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
-    await server.close();
+    await Promise.all([server.close(), outboxes?.stop()]);
     clearTimeout(impatience);
     metricsServer?.close().closeAllConnections();
-    await deps.occurrences.drain();
+    await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
     await engine?.stop(graceMs);
     await run(log, 'noting the last use of keys and sessions', noteUse);
@@ -223,6 +253,7 @@ export async function startService(
   try {
     await listener.start();
     await engine?.start();
+    outboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
+import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
 import { isNetwork } from './lib/networks.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
@@ -31,6 +32,8 @@ export interface Config {
   readonly mail: MailSettings | undefined;
   /** Private networks that channels may reach; empty: none, loopback included. */
   readonly outboundAllow: readonly string[];
+  /** Applications' own databases whose outboxes are drained. */
+  readonly outboxes: readonly OutboxSource[];
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
@@ -59,6 +62,7 @@ export const settings = {
   OIDC_NAME: 'SSO',
   BELFRY_MAIL_URL: '',
   BELFRY_OUTBOUND_ALLOW: '',
+  BELFRY_OUTBOX_URLS: '',
   LOG_LEVEL: 'info',
   METRICS_HOST: '127.0.0.1',
   METRICS_PORT: '',
@@ -184,6 +188,9 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     complain('BASE_URL', 'is required with BELFRY_MAIL_URL: links in mails lead there');
   }
 
+  const outboxes = readOutboxSources(read('BELFRY_OUTBOX_URLS'));
+  if ('mistakes' in outboxes) for (const mistake of outboxes.mistakes) complain('BELFRY_OUTBOX_URLS', mistake);
+
   const config: Config = {
     host,
     port,
@@ -196,6 +203,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
+    outboxes: 'sources' in outboxes ? outboxes.sources : [],
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
     logLevel: oneOf('LOG_LEVEL', logLevels),

@@ -97,6 +97,7 @@ async function welcome({ runtime, address: own }: Service, { baseUrl, dataDir }:
   Password    ${demo.signIn.password}
               (shown this once; another with: ${command} account reset-password --email ${demo.signIn.email})
   Reference   ${address}/docs
+  Inbox demo  ${address}/inbox-demo
   API key     ${demo.key}
               (shown this once; more with: ${command} key create --help)
 

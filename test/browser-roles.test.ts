@@ -77,9 +77,9 @@ test('an editor renames an event, deactivates it, and activates it again', async
     await page.getByRole('button', { name: /^More actions for event/ }).click();
     await page.getByRole('menuitem', { name, exact: true }).click();
   };
-  await choose('Rename');
+  await choose('Edit');
   await page.getByRole('dialog').getByLabel('Name').fill('Order is paid');
-  await page.getByRole('dialog').getByRole('button', { name: 'Rename' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { level: 1, name: 'Order is paid' }).waitFor();
   await choose('Deactivate');
   await page.getByText('Inactive', { exact: true }).waitFor();

@@ -235,7 +235,7 @@ test('whatever was there: applied once it is so, and its export says the same', 
         expect(await planConfiguration(deps, parse(before) as Document, { prune: true })).toEqual([]);
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 30 },
   );
 });
 

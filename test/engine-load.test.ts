@@ -59,10 +59,10 @@ test('from a trigger to the peer: the median of 50 messages is well below 100 ms
 });
 
 test.skipIf(process.platform !== 'linux')(
-  'a fan-out to 100,000 takes little memory and lets the messages of others through',
+  'a fan-out to 40,000 takes little memory and lets the messages of others through',
   { timeout: 120_000 },
   async () => {
-    const size = 100_000;
+    const size = 40_000;
     const blast = await world.tenant({
       users: ['ann@x.test'],
       channels: [sandbox],
@@ -101,7 +101,7 @@ test.skipIf(process.platform !== 'linux')(
         `meanwhile another's message: median ${median(waits).toFixed(0)} ms, worst ${Math.max(...waits).toFixed(0)} ms`,
     );
     expect(await blast.occurrence(id)).toMatchObject({ counts: { sent: size } });
-    expect(most - before).toBeLessThan(100);
+    expect(most - before).toBeLessThan(70);
     expect(waits.length).toBeGreaterThan(0);
     expect(median(waits)).toBeLessThan(1_000);
     await eventually(() => world.checkLedger());

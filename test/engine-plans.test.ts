@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestLimits } from '../src/core/digest.ts';
 import { uuidv7 } from '../src/core/ids.ts';
 import { storeOccurrencesAcrossTenants } from '../src/db/accepting.ts';
+import { storeKeyedAcrossTenants } from '../src/db/dedup.ts';
 import {
   claimDeliveriesAcrossTenants,
   claimTheseAcrossTenants,
@@ -20,11 +21,7 @@ import {
 } from '../src/db/deliveries.ts';
 import { cancelDigestItems, carriedDueAt } from '../src/db/digest-items.ts';
 import { settleDigestsAcrossTenants } from '../src/db/digest-outcomes.ts';
-import {
-  closeDigestsAcrossTenants,
-  fillDigestsAcrossTenants,
-  openDigestsAcrossTenants,
-} from '../src/db/digests.ts';
+import { closeDigestsAcrossTenants, fillDigestsAcrossTenants, openDigestsAcrossTenants } from '../src/db/digests.ts';
 import {
   type ClaimedOccurrence,
   claimExpandingAcrossTenants,
@@ -34,6 +31,7 @@ import {
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
+import { listInboxChangesAcrossTenants } from '../src/db/inbox-changes.ts';
 import { reserveMoments } from '../src/db/limits.ts';
 import { findOccurrencesAcrossTenants } from '../src/db/occurrences.ts';
 import { byIndexAlone, type Database, openDatabase } from '../src/db/pool.ts';
@@ -44,7 +42,14 @@ import {
   listMembersAsRecipients,
   listUsersAsRecipients,
 } from '../src/db/recipients.ts';
+import {
+  claimStepsAcrossTenants,
+  releaseStepsAcrossTenants,
+  type StepPage,
+  storeStepPagesAcrossTenants,
+} from '../src/db/steps.ts';
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../src/db/throttle.ts';
+import { findAnyTold, listSentTo, listTold } from '../src/db/told.ts';
 import { findDueAcrossTenants } from '../src/db/turns.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../src/db/workers.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
@@ -67,7 +72,11 @@ let open: Database;
 beforeAll(async () => {
   database = await createTestDatabase();
   open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: byIndexAlone });
-  // As after a month has begun, or an upgrade: known to be empty, not merely unknown.
+  // As after a month has begun, or an upgrade: known to be empty, not merely unknown. And so it stays, and nobody else reads.
+  await open.pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
   await open.pool.query('vacuum analyze');
   await open.pool.query(
     "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
@@ -134,6 +143,47 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
       return claimed;
     },
   },
+  'runs of steps, of which one is owned by another': {
+    most: 900,
+    run: async () => {
+      await storeOccurrencesAcrossTenants(open.pool, [trigger(), trigger()]);
+      await expandAcceptedAcrossTenants(open.pool, { ...turn, priority: 1 }, async claimed =>
+        claimed.map(one => ({ ...pageOf(one), steps: [runOf(1)] })),
+      );
+      const claimed = await claimStepsAcrossTenants(open.pool, { ...turn, priority: 1 });
+      const pages = claimed.map(
+        (step, i): StepPage => ({
+          ...pageOf({ ...step.occurrence!, priority: 1 }),
+          step,
+          status: 'done',
+          due_at: null,
+          next: runOf(2),
+          deliveries: [{ ...toUser(i + 1), step: 1 }],
+        }),
+      );
+      const { lost } = await storeStepPagesAcrossTenants(open.pool, 2, pages, async () => {});
+      const { stored } = await storeStepPagesAcrossTenants(open.pool, 1, pages, async () => {});
+      return lost.size === pages.length ? stored : [];
+    },
+  },
+  'releasing the steps of a worker': { most: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
+  'what a few people were told by steps': {
+    most: 50,
+    run: () => listTold(open.pool, organization, fanOut, 1, [5, 6, 7]),
+  },
+  'whether anybody was told by steps': { most: 5_000, run: () => findAnyTold(open.pool, organization, fanOut, 1) },
+  'whom steps have reached': {
+    most: 12_000,
+    run: () => listSentTo(open.pool, organization, fanOut, 1, { after: 0, limit: 10 }),
+  },
+  'triggers with a dedup key': {
+    most: 200,
+    run: () => {
+      const keyed = () => ({ ...trigger(), dedup_key: 'k', closes_at: new Date(Date.now() + 3_600_000) });
+      const idempotency = { key: `d${++inboxId}`, body_hash: '00' };
+      return storeKeyedAcrossTenants(open.pool, [{ ...keyed(), idempotency }, keyed()]);
+    },
+  },
   'a look for what is due': { most: 100, run: () => findDueAcrossTenants(open.pool, [0, 1, 2]) },
   'a look for workers that died': { most: 100, run: () => listDeadWorkersAcrossTenants(open.pool) },
   'releasing what a worker was expanding': { most: 20, run: () => releaseOccurrencesAcrossTenants(open.pool, 7) },
@@ -181,6 +231,15 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
       storeInboxMessagesAcrossTenants(open.pool, [
         { organization_id: organization, user_id: 1, id: ++inboxId, occurrence_id: fanOut, title: 't', body: 'b' },
       ]),
+  },
+  'what changed in a few inboxes': {
+    most: 120,
+    run: () =>
+      listInboxChangesAcrossTenants(
+        open.pool,
+        [1, 2, 3].map(user_id => ({ organization_id: organization, user_id, after: size - 10 })),
+        10,
+      ),
   },
   'what counts for the throttle of a few people': {
     most: 50,
@@ -243,7 +302,7 @@ async function runAll(): Promise<void> {
 
 /** On empty tables. */
 function tolerateMissingUser(error: Error): void {
-  if (!/inbox_organization_id_user_id_fkey/.test(error.message)) throw error;
+  if (!/inboxes_organization_id_user_id_fkey/.test(error.message)) throw error;
 }
 
 async function fill(): Promise<void> {
@@ -267,6 +326,11 @@ async function fill(): Promise<void> {
      select $1, l, i from generate_series(1, 2) l, generate_series(1, ${size}) i where l = 1 or i % 100 = 42`,
     [organization],
   );
+  await pool.query(
+    `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, sequence)
+     select $1, 1 + i % 2, -i, $2, 't', 'b', i from generate_series(1, ${size}) i`,
+    [organization, fanOut],
+  );
   // A history that has ended, the fan-out that is being sent, one of which more is to come, and one of a dead worker.
   await pool.query(
     `insert into occurrences (organization_id, id, project_id, application_id, event_id, status, context, options,
@@ -279,9 +343,9 @@ async function fill(): Promise<void> {
   );
   await pool.query(
     `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
-       attempts, priority, due_at, owner)
+       attempts, priority, due_at, owner, step)
      select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2,
-       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end
+       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end, 1
      from generate_series(1, ${size}) i`,
     [organization, fanOut, dueAt],
   );
@@ -365,6 +429,17 @@ function trigger() {
 
 function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
   return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
+}
+
+function runOf(number: number) {
+  return {
+    notification_id: 1,
+    number,
+    step: number,
+    priority: 1,
+    due_at: number === 1 ? dueAt : new Date(9e12),
+    began_at: dueAt,
+  };
 }
 
 function toUser(user_id: number): NewDelivery {

@@ -73,6 +73,31 @@ test('the first message, by curl, TypeScript and Python', { timeout: 180_000 }, 
   expect(last).toHaveLength(1);
 });
 
+test('an escalation: applied, simulated, triggered, acknowledged and resolved', { timeout: 180_000 }, async () => {
+  const text = await guide('escalation.md');
+  await apply(service, blocks(text, 'yaml')[0]!);
+  const key = await createKey(service, 'event:trigger', 'occurrence:read', 'occurrence:write');
+  const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
+  const [simulate, trigger, acknowledge, resolve] = blocks(text, 'sh') as [string, string, string, string];
+  const [, args] = /^belfry (.*)\n$/.exec(simulate)!;
+  const words = [...args!.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!);
+  expect((await belfry(words, commandEnv(service))).stdout).toContain('page: 5 would be sent if nobody answers');
+  const inShell = async (block: string) => JSON.parse((await run('bash', ['-c', block], { env })).stdout);
+  const { occurrence } = await inShell(trigger);
+  expect(await inShell(trigger)).toEqual({ occurrence });
+  const read = async () => {
+    const headers = { authorization: `Key ${key}` };
+    const answer = await fetch(`${service.address}/api/o/acme/occurrence/${occurrence}/`, { headers });
+    return (await answer.json()) as { outcome: string; triggers: number; counts: { sent: number } };
+  };
+  await waitFor('the first step', async () => (await read()).counts.sent === 1);
+  expect(await read()).toMatchObject({ outcome: 'escalating', triggers: 2 });
+  expect(await inShell(acknowledge)).toMatchObject({ changed: true });
+  expect(await inShell(resolve)).toEqual({ occurrence });
+  await waitFor('those who were told to hear of it', async () => (await read()).counts.sent === 2);
+  expect(await read()).toMatchObject({ outcome: 'resolved' });
+});
+
 test('people are copied from another service, and copied again without harm', { timeout: 180_000 }, async () => {
   const source = await testService({ BELFRY_ROLE: 'api' });
   try {

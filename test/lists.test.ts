@@ -243,8 +243,8 @@ describe('readers', () => {
 });
 
 test.runIf(existsSync('/proc/self/status'))(
-  'a million users come in one array while memory stays flat',
-  { timeout: 240_000 },
+  '200,000 users come in one array while memory stays flat',
+  { timeout: 120_000 },
   async () => {
     const database = await createTestDatabase();
     onTestFinished(() => database.drop(), 60_000);
@@ -260,7 +260,7 @@ test.runIf(existsSync('/proc/self/status'))(
       `with o as (insert into organizations (slug, name) values ('vast', 'Vast') returning id)
      insert into users (organization_id, username, email, first_name, last_name)
      select o.id, 'user-' || n || '@vast.test', 'user-' || n || '@vast.test', 'First ' || n, 'Last ' || n
-     from o, generate_series(1, 1000000) as n`,
+     from o, generate_series(1, 200000) as n`,
     );
     const { key } = await keyFor(database.url, 'vast');
     const memory = () =>
@@ -273,7 +273,7 @@ test.runIf(existsSync('/proc/self/status'))(
       highest = Math.max(highest, memory());
     }, 20);
     const { answer } = await begin(server.address, '/api/o/vast/u/', key);
-    expect(await countObjects(answer)).toBe(1_000_000);
+    expect(await countObjects(answer)).toBe(200_000);
     clearInterval(watch);
     expect(highest - before).toBeLessThan(64);
   },

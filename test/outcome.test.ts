@@ -1,6 +1,7 @@
 /** How an occurrence stands, in one word, as the API tells it. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { outcomeOf } from '../src/core/outcome.ts';
+import { uuidv7 } from '../src/core/ids.ts';
+import { outcomeOf, outcomes } from '../src/core/outcome.ts';
 import { eventually } from './support/api.ts';
 import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
 
@@ -18,13 +19,20 @@ interface Shown {
   scheduled_for: string | null;
 }
 
-/** Of the detail and of the list, which never disagree. */
+/** Of the detail, of the list and of the list of what stands so, which never disagree. */
 async function outcome(tenant: Tenant, id: string, expected: string): Promise<Shown> {
   return eventually(async () => {
     const one = (await tenant.occurrence(id)) as unknown as Shown;
     expect(one.outcome).toBe(expected);
     const listed = (await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/?limit=50` })).body;
     expect(listed.find((row: { identifier: string }) => row.identifier === id)).toMatchObject({ outcome: expected });
+    for (const other of outcomes) {
+      const { body, status } = await tenant.ask({
+        path: `/api/o/${tenant.slug}/occurrence/?limit=50&outcome=${other}`,
+      });
+      expect(status).toBe(200);
+      expect(body.some((row: { identifier: string }) => row.identifier === id)).toBe(other === expected);
+    }
     return one;
   });
 }
@@ -67,20 +75,95 @@ test('nobody is no success, and neither is suppressed', async () => {
   await outcome(suppressed, await suppressed.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
 });
 
-test('every state there can be has a word', () => {
-  const counts = { sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
-  const base = { status: 'completed', reason: null, due_at: new Date(0), is_held: false, counts } as const;
-  const of = (change: object) => outcomeOf({ ...base, ...change }, 1_000);
-  expect(of({ status: 'accepted' })).toBe('expanding');
-  expect(of({ status: 'accepted', due_at: new Date(2_000) })).toBe('scheduled');
-  expect(of({ status: 'accepted', due_at: null, is_held: true })).toBe('held');
-  expect(of({ status: 'expanding', due_at: new Date(2_000) })).toBe('expanding');
-  expect(of({ status: 'sending' })).toBe('sending');
-  expect(of({ counts: { ...counts, sent: 1, suppressed: 5 } })).toBe('sent');
-  expect(of({ counts: { ...counts, unknown: 1, suppressed: 5 } })).toBe('failed');
-  expect(of({ counts: { ...counts, sent: 1, unknown: 1 } })).toBe('partly_failed');
-  expect(of({ counts: { ...counts, expired: 1, suppressed: 5 } })).toBe('expired');
-  expect(of({ reason: 'expired' })).toBe('expired');
-  expect(of({ reason: 'cancelled' })).toBe('cancelled');
-  expect(of({ reason: 'no_recipients' })).toBe('nobody');
+test('every state there can be has a word', async () => {
+  const tenant = await world.tenant({ users });
+  /** As PostgreSQL tells of a row like this. */
+  const of = async (change: Record<string, unknown>) => {
+    const row = {
+      organization_id: tenant.id,
+      id: uuidv7(0),
+      project_id: 0,
+      application_id: 0,
+      event_id: 0,
+      context: '{}',
+      options: '{}',
+      status: 'completed',
+      due_at: '2020-01-01T00:00Z',
+      created_at: '2020-01-01T00:00Z',
+      ...change,
+    };
+    const [found] = await tenant.sql<{ outcome: string | null }>(
+      `insert into occurrences (${Object.keys(row).join()}) values (${Object.keys(row).map((_, i) => `$${i + 1}`)})
+       returning outcome`,
+      ...Object.values(row),
+    );
+    await tenant.sql('delete from occurrences where organization_id = $1', tenant.id);
+    return found!.outcome;
+  };
+  expect(await of({ status: 'accepted' })).toBe(null);
+  expect(await of({ status: 'accepted', due_at: '2020-01-02T00:00Z' })).toBe('scheduled');
+  expect(await of({ status: 'accepted', due_at: 'infinity' })).toBe('held');
+  expect(await of({ status: 'expanding', due_at: '2020-01-02T00:00Z' })).toBe('expanding');
+  expect(await of({ status: 'sending' })).toBe('sending');
+  expect(await of({ sent: 1, suppressed: 5 })).toBe('sent');
+  expect(await of({ unknown: 1, suppressed: 5 })).toBe('failed');
+  expect(await of({ sent: 1, unknown: 1 })).toBe('partly_failed');
+  expect(await of({ expired: 1, suppressed: 5 })).toBe('expired');
+  expect(await of({ cancelled: 1, expired: 1 })).toBe('cancelled');
+  expect(await of({ reason: 'expired' })).toBe('expired');
+  expect(await of({ reason: 'cancelled' })).toBe('cancelled');
+  expect(await of({ reason: 'no_recipients' })).toBe('nobody');
+  expect(await of({ reason: 'limit.users' })).toBe('nobody');
+  expect(await of({ reason: 'occurrence.not_open' })).toBe('nobody');
+  expect(await of({ reason: 'crashed' })).toBe('suppressed');
+  expect(await of({ status: 'sending', escalating: 1 })).toBe('escalating');
+  expect(await of({ sent: 1, awaits_acknowledgement: true })).toBe('unacknowledged');
+  expect(await of({ status: 'sending', acknowledged_at: '2020-01-01T00:00Z' })).toBe('acknowledged');
+  expect(await of({ acknowledged_at: '2020-01-01T00:00Z', resolved_at: '2020-01-01T00:00Z' })).toBe('resolved');
+
+  const open = { due_at: new Date(2_000), is_held: false };
+  expect(outcomeOf({ ...open, outcome: null }, 1_000)).toBe('expanding');
+  expect(outcomeOf({ ...open, outcome: 'scheduled' }, 1_000)).toBe('scheduled');
+  expect(outcomeOf({ ...open, outcome: 'scheduled' }, 3_000)).toBe('expanding');
+  expect(outcomeOf({ ...open, outcome: 'sending', is_held: true }, 1_000)).toBe('held');
+});
+
+test('occurrences that have ended are counted by outcome', async () => {
+  const tenant = await world.tenant({ users });
+  const read = async () => {
+    const { text } = await tenant.ask({ path: '/metrics' });
+    const found = text.matchAll(/^belfry_occurrences_total\{outcome="(\w+)"\} (\d+)$/gm);
+    return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]));
+  };
+  const before = await read();
+  await outcome(tenant, await tenant.trigger(), 'sent');
+  await outcome(tenant, await tenant.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
+  const later = await tenant.trigger({ delay: '1h' });
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
+  await eventually(async () => {
+    const now = await read();
+    const grown = ['sent', 'suppressed', 'cancelled'].map(name => now[name]! - (before[name] ?? 0));
+    expect(grown).toEqual([1, 1, 1]);
+  });
+});
+
+test('deliveries that failed or wait come first, and suppressed ones are counted by reason', async () => {
+  const locked = ['cat', 'dan', 'eve'].map(name => ({ email: `${name}@x.test`, locked: true }));
+  const tenant = await world.tenant({ users: [...users, ...locked, 'zoe@x.test'] });
+  tenant.answer(seen => ({ status: seen.body.includes('zoe') ? 400 : 200 }));
+  const id = await tenant.trigger();
+  await outcome(tenant, id, 'partly_failed');
+  const at = `/api/o/${tenant.slug}/occurrence/${id}`;
+  const names = async (path: string) => (await tenant.ask({ path })).body.map((one: { user: string }) => one.user);
+  expect(await names(`${at}/deliveries/?order=attention`)).toEqual(['zoe@x.test', ...users]);
+  const first = await tenant.ask({ path: `${at}/deliveries/?order=attention&limit=1` });
+  expect(first.body).toMatchObject([{ user: 'zoe@x.test', status: 'failed' }]);
+  const next = new URL(/<([^>]+)>/.exec(first.headers.link!)![1]!);
+  expect(await names(`${next.pathname}${next.search.replace('limit=1', 'limit=5')}`)).toEqual(users);
+  expect((await tenant.ask({ path: `${at}/suppressed/` })).body).toEqual([
+    { reason: 'user.locked', explanation: 'the user is locked', count: 3, capped: false },
+  ]);
+  expect(await names(`${at}/deliveries/?status=suppressed&reason=user.locked`)).toHaveLength(3);
+  const both = await tenant.ask({ path: `${at}/deliveries/?order=attention&status=sent` });
+  expect(both.body).toMatchObject({ status: 400, errors: { order: [expect.stringContaining('status')] } });
 });

@@ -156,3 +156,43 @@ test('deleting a user takes addresses, memberships and inbox along, and leaves t
   const rival = asker(service.address, tenants.rival.keys.all);
   expect((await rival({ path: '/api/o/rival/u/jane@rival.test/' })).status).toBe(200);
 });
+
+test('by name, numbers count as numbers, who has no name stands by the username, and the locked can be told apart', async () => {
+  const org = '/api/o/rival/u/';
+  const rival = asker(service.address, tenants.rival.keys.all);
+  const people: [email: string, first: string, last: string, locked?: boolean][] = [
+    ['n1@rival.test', 'Zed', '10'],
+    ['n2@rival.test', 'Zed', '9', true],
+    ['n3@rival.test', 'Zed', '100000'],
+    ['n4@rival.test', 'zed', '2', true],
+    ['zea7@rival.test', '', ''],
+    ['zea12@rival.test', '', ''],
+  ];
+  for (const [email, first_name, last_name, locked] of people) {
+    await rival({ method: 'POST', path: org, body: { email, first_name, last_name } });
+    if (locked) await rival({ method: 'PATCH', path: `${org}${email}/`, body: { locked } });
+  }
+  const all = async (query: string) => {
+    const found: string[] = [];
+    let next: string | undefined = `${org}?limit=2&${query}`;
+    while (next) {
+      const answer = await rival({ path: next });
+      expect(answer.status, answer.text).toBe(200);
+      found.push(...answer.body.map((user: { username: string }) => user.username));
+      next = /<https?:\/\/[^/]+([^>]+)>; rel="next"/.exec(answer.headers.link ?? '')?.[1];
+    }
+    return found.filter(name => /^(n\d|zea)/.test(name));
+  };
+  expect(await all('order=name')).toEqual([
+    'zea7@rival.test',
+    'zea12@rival.test',
+    'n4@rival.test',
+    'n2@rival.test',
+    'n1@rival.test',
+    'n3@rival.test',
+  ]);
+  expect(await all('locked=true')).toEqual(['n4@rival.test', 'n2@rival.test']);
+  expect(await all('locked=false')).toHaveLength(4);
+  expect(await all('search=zed&locked=true')).toHaveLength(2);
+  expectProblem(await rival({ path: `${org}?order=name&limit=2&cursor=${btoa('after [1]')}` }), 400);
+});

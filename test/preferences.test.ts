@@ -92,14 +92,91 @@ test('a change merges: narrow choices stay, null withdraws, the history has it a
     event: 'shop/web/go',
     category: { slug: 'news', name: 'Newsletter', kind: 'promotional' },
     channels: [
-      { type: 'webhook', enabled: false, decided_by: 'preference', preference: expect.objectContaining(all[0]) },
+      {
+        type: 'webhook',
+        enabled: false,
+        offered: false,
+        decided_by: 'preference',
+        preference: expect.objectContaining(all[0]),
+      },
     ],
   });
   const other = await tenant.ask({ path: `${path(tenant, 'b@x.test')}effective/?category=general` });
-  expect(other.body.channels).toEqual([{ type: 'webhook', enabled: true, decided_by: 'default', preference: null }]);
+  expect(other.body.channels).toEqual([
+    { type: 'webhook', enabled: true, offered: false, decided_by: 'default', preference: null },
+  ]);
   const history = await tenant.ask({ path: `${path(tenant)}history/` });
   expect(history.body.map((one: { enabled: boolean | null }) => one.enabled)).toEqual([null, false, true, false]);
   expect(history.body[0]).toMatchObject({ event: 'shop/web/go', source: 'api', changed_by: 'test' });
+});
+
+test('what holds for every category is told at once, and which of it the preference page offers', async () => {
+  const tenant = await world.tenant({
+    ...input(),
+    organization: {
+      categories: [
+        { ...news, channels: ['sms'], channel_defaults: { email: false } },
+        { slug: 'security', name: 'Security', kind: 'required' },
+      ],
+    },
+    channels: ['email', 'sms'].map(type => ({ slug: type, name: type, type, providers: [{ use: 'sandbox' }] })),
+    notifications: [{ channels: ['email'] }],
+  });
+  await choose(tenant, { channel_type: 'sms', enabled: false });
+  const all = async () => (await tenant.ask({ path: `${path(tenant)}effective/categories/` })).body;
+  const told = (await all()).map(
+    ({ category, channels }: { category: { slug: string }; channels: Record<string, unknown>[] }) => [
+      category.slug,
+      ...channels.map(({ type, enabled, offered, decided_by }) => `${type} ${enabled} ${offered} ${decided_by}`),
+    ],
+  );
+  expect(told).toEqual([
+    ['news', 'email false false category', 'sms false true preference'],
+    ['security', 'email true false required', 'sms true false required'],
+  ]);
+  // Once an event names no category, there is the general one too.
+  await tenant.ask({ method: 'PATCH', path: tenant.event, body: { category: null } });
+  expect((await all()).map((one: { category: { slug: string } }) => one.category.slug)).toContain('general');
+});
+
+test('the events of a category are listed with their paths, those without one as general', async () => {
+  const tenant = await world.tenant(input());
+  const add = { slug: 'other', name: 'Other', active: false };
+  await tenant.post(`${tenant.application}e/`, add);
+  const events = async (query: string) => (await tenant.ask({ path: `/api/o/${tenant.slug}/event/${query}` })).body;
+  const go = { path: 'shop/web/go', name: expect.any(String), active: true, category: 'news' };
+  const other = { path: 'shop/web/other', name: 'Other', active: false, category: 'general' };
+  expect(await events('')).toEqual([go, other]);
+  expect(await events('?category=news')).toEqual([go]);
+  expect(await events('?category=general')).toEqual([other]);
+  expect(await events('?category=nope')).toEqual([]);
+  await tenant.post(`/api/o/${tenant.slug}/categories/`, { slug: 'general', name: 'All the rest' });
+  await tenant.ask({ method: 'PATCH', path: tenant.event, body: { category: 'general' } });
+  expect(await events('?category=general')).toEqual([{ ...go, category: 'general' }, other]);
+});
+
+test('the link to the preference page is made for who may, and ends with all others', async () => {
+  const tenant = await world.tenant(input());
+  const made = await tenant.post(`${path(tenant)}link/`);
+  expect(made.status, made.text).toBe(201);
+  const url = new URL(made.body.url);
+  expect(url.origin).toBe(world.service.address);
+  const open = async () => (await fetch(url)).status;
+  expect(await open()).toBe(200);
+  await tenant.ask({ method: 'DELETE', path: `/api/o/${tenant.slug}/u/a@x.test/token/` });
+  expect(await open()).toBe(404);
+});
+
+test('the preference page is shown as it would be with another colour and picture, and nothing is stored', async () => {
+  const tenant = await world.tenant(input());
+  const preview = (body: object) => tenant.post(`/api/o/${tenant.slug}/preference-page/preview/`, body);
+  const { html } = (await preview({ brand_color: '#a1b2c3', logo_url: 'https://x.test/logo.png', locale: 'de' })).body;
+  expect(html).toContain('--brand:#a1b2c3');
+  expect(html).toContain('src="https://x.test/logo.png"');
+  expect(html).toContain('<html lang="de">');
+  expect(html).not.toContain('<link');
+  expect((await preview({})).body.html).not.toContain('#a1b2c3');
+  expectProblem(await preview({ brand_color: 'red' }), 400, 'request.invalid', ['brand_color']);
 });
 
 test('choices made at the same moment are all kept', async () => {

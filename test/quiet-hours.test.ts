@@ -49,9 +49,16 @@ test('what is decided in quiet hours waits until they end, says so, and is sent 
   expect(simulated.body.notifications[0]).toMatchObject({ deliveries: 1, held: { quiet_hours: 1 }, suppressed: {} });
   expect(simulated.body.deliveries[0]).toMatchObject({ reason: 'quiet_hours', due_at: expect.any(String) });
   expect(simulated.body.deliveries[0].message.text).toContain('Hello');
+  const waiting = async () => (await tenant.ask({ path: `${tenant.event}waiting/` })).body;
+  const due = delivery!.next_attempt_at;
+  expect(await waiting()).toEqual({
+    complete: true,
+    waiting: [{ reason: 'quiet_hours', count: 1, first_due_at: due, last_due_at: due }],
+  });
   await preferences(tenant, { quiet_hours: { enabled: false } });
   await morning(tenant);
   expect(await tenant.outcomes(occurrence)).toEqual(['a@x.test sent']);
+  expect(await waiting()).toEqual({ complete: true, waiting: [] });
   expect(tenant.received()).toHaveLength(1);
 });
 

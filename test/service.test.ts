@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEmbedded } from '../src/embedded/embedded.ts';
+import { EventStream } from './support/event-stream.ts';
 import { cleanEnv, killDatabase, postmasterPid, type Running, root, startBelfry, waitFor } from './support/process.ts';
 import { runSql } from './support/sql.ts';
 
@@ -36,9 +37,21 @@ describe('one data folder', () => {
     const line = await waitFor('the curl line', () => /^curl .*$/m.exec(service.output())?.[0]);
     const [, url, body] = /(http\S+).*-d '([^']+)'/.exec(line)!;
     key = demoKey(service);
+    const [, demo] = /^ {2}Inbox demo +(\S+)$/m.exec(service.output())!;
+    const page = await fetch(demo!);
+    expect([page.status, await page.text()]).toEqual([
+      200,
+      expect.stringContaining('<belfry-inbox organization="demo"'),
+    ]);
+    const { token } = (await (await fetch(`${demo}/token`, { method: 'POST' })).json()) as { token: string };
+    const bell = await EventStream.open(service.address, `/api/o/demo/u/ada@demo.test/inbox/stream/?token=${token}`);
+    await bell.until(events => events.length === 1);
     const response = await post(service, key, new URL(url!).pathname, JSON.parse(body!));
     expect(response.status).toBe(201);
     expect(await response.json()).toEqual({ occurrence: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+    // The bell in the open page rings.
+    await bell.until(events => events.length === 2);
+    expect(bell.events[1]).toMatchObject({ event: 'message', data: { title: 'Order A-1 is paid', unread: 1 } });
     expect((await service.end('SIGINT')).code).toBe(0);
   });
 

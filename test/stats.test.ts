@@ -46,8 +46,14 @@ test('triggers, outcomes, channels, events and latency are those of what happene
   expect(found.channels[0].by_status).toMatchObject({ sent: 2, failed: 2, suppressed: 2 });
   expect(found.latency.p50_ms).toBeGreaterThan(0);
   expect(found.latency.p99_ms).toBeLessThan(8_000);
-  expect(found.queue).toEqual({ pending: 0, capped: false, oldest_seconds: null });
-  expect(found.attention).toEqual({ failed: 2, unknown: 0, disabled_addresses: 0, paused: [] });
+  expect(found.queue).toEqual({ pending: 0, due: 0, scheduled: 0, held: 0, capped: false, oldest_seconds: null });
+  expect(found.attention).toEqual({
+    failed: 2,
+    unknown: 0,
+    unresolved: { failed: 2, unknown: 0, capped: false },
+    disabled_addresses: 0,
+    paused: [],
+  });
   const kept = await tenant.sql<{ count: number }>(
     'select sum(count)::int as count from latency_stats where organization_id = $1',
     tenant.id,
@@ -67,9 +73,16 @@ test('what waits and what is paused is told, and what is held for a pause does n
   await tenant.post(`${tenant.event}pause/`);
   await tenant.trigger();
   await tenant.trigger({ delay: '1h' });
-  await eventually(async () => expect((await stats(tenant)).queue.pending).toBe(0));
+  await eventually(async () =>
+    expect((await stats(tenant)).queue).toMatchObject({ pending: 0, due: 0, scheduled: 1, held: 1 }),
+  );
   expect((await stats(tenant)).attention.paused).toEqual([
-    { kind: 'event', path: 'shop/web/go', since: expect.any(String) },
+    {
+      kind: 'event',
+      path: 'shop/web/go',
+      since: expect.any(String),
+      waiting: { messages: 0, occurrences: 1, capped: false },
+    },
   ]);
   const other = await world.tenant({ users: ['a@x.test'] });
   other.answer({ status: 503 });

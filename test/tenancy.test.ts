@@ -5,8 +5,8 @@ import type { Runtime } from '../src/app.ts';
 import { testDatabase } from './support/database.ts';
 import { sources as files, layerOf, textOf } from './support/sources.ts';
 
-/** Everything that is no tenant's: connections, migrations, partitions. */
-const infrastructure = /^db\/(pool|migrate|listen|page|types|partitions)\.ts$/;
+/** Everything that is no tenant's: connections, migrations, partitions, and the databases of applications. */
+const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {
@@ -14,6 +14,15 @@ const acrossTenants: Record<string, string> = {
   addMissingVariablesAcrossTenants: 'one statement notes what anybody’s messages lacked',
   claimDeliveriesAcrossTenants: 'workers serve everybody, by turns',
   claimExpandingAcrossTenants: 'workers serve everybody, by turns',
+  claimStepsAcrossTenants: 'workers serve everybody, by turns',
+  beginStepsAcrossTenants: 'one statement plans the first steps of a batch of anybody’s occurrences',
+  storeStepPagesAcrossTenants: 'the pages of claimed steps, whoever they belong to',
+  releaseStepsAcrossTenants: 'what a dead worker held, whoever it belongs to',
+  storeNewStepsAcrossTenants: 'one statement stores a batch of anybody’s steps',
+  findClaimsAcrossTenants: 'one statement looks up a batch of anybody’s idempotency keys',
+  storeKeyedAcrossTenants: 'one transaction stores a batch of anybody’s triggers',
+  deleteOldDedupKeysAcrossTenants: 'maintenance',
+  deleteOldStepsAcrossTenants: 'maintenance',
   expandAcceptedAcrossTenants: 'workers serve everybody, by turns',
   findDueAcrossTenants: 'where anybody has work waiting',
   findRecipientsByNameAcrossTenants: 'whom a batch of anybody’s occurrences names',
@@ -54,6 +63,7 @@ const acrossTenants: Record<string, string> = {
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
   storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
+  listInboxChangesAcrossTenants: 'one statement reads for streams of anybody’s inboxes',
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
   findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
   touchKeysAcrossTenants: 'one statement notes the use of all keys',
@@ -130,7 +140,8 @@ describe('tenancy', () => {
     const wrong = asking
       .filter(({ name }) => !name.endsWith('AcrossTenants') && name !== 'inTransaction')
       .filter(
-        ({ parameters }) => !/^(db: Db|pool: pg\.Pool|client: pg\.PoolClient), organizationId: number\b/.test(parameters),
+        ({ parameters }) =>
+          !/^(db: Db|pool: pg\.Pool|client: pg\.PoolClient), organizationId: number\b/.test(parameters),
       )
       .map(({ file, name }) => `${file}: ${name} must begin with (db: Db, organizationId: number`);
     expect(wrong).toEqual([]);

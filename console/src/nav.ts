@@ -8,9 +8,11 @@ import {
   IconHistory,
   IconKey,
   IconLayout,
+  IconListSearch,
   IconMailbox,
   IconSend,
   IconSettings,
+  IconTags,
   IconUsers,
   IconUsersGroup,
 } from '@tabler/icons-react';
@@ -45,6 +47,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         path: to.occurrences,
         key: 'c',
       },
+      { label: texts.activity, icon: IconListSearch, permission: 'occurrence:read', path: to.activity, key: 'v' },
     ],
   },
   {
@@ -61,6 +64,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
     entries: [
       { label: texts.people, icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
       { label: texts.lists, icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
+      { label: texts.categories, icon: IconTags, permission: 'category:read', path: to.categories, key: 'r' },
     ],
   },
   {

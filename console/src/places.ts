@@ -11,9 +11,9 @@ export const to = {
   occurrences: (org: string, prj?: string) =>
     at(org, 'occurrences') + (prj ? `?project=${encodeURIComponent(prj)}` : ''),
   occurrence: (org: string, identifier: string) => at(org, 'occurrences', identifier),
-  /** `user` is what finds the delivery among very many. */
-  delivery: (org: string, identifier: string, delivery: number, user: string | null) =>
-    `${at(org, 'occurrences', identifier)}?${new URLSearchParams({ delivery: String(delivery), ...(user && { of: user }) })}`,
+  delivery: (org: string, identifier: string, delivery: number) =>
+    `${at(org, 'occurrences', identifier)}?delivery=${delivery}`,
+  activity: (org: string) => at(org, 'activity'),
   events: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'events') : at(org, 'events')),
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),
   notification: (org: string, prj: string, app: string, evt: string, notification: number | 'new') =>
@@ -25,6 +25,9 @@ export const to = {
     prj ? at(org, 'p', prj, 'channels', channel) : at(org, 'channels', channel),
   channels: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'channels') : at(org, 'channels')),
   newChannel: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'new-channel') : at(org, 'new-channel')),
+  categories: (org: string) => at(org, 'categories'),
+  category: (org: string, category: string) => at(org, 'categories', category),
+  newCategory: (org: string) => at(org, 'new-category'),
   people: (org: string) => at(org, 'people'),
   person: (org: string, username: string) => at(org, 'people', username),
   lists: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'lists') : at(org, 'lists')),

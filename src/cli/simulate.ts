@@ -1,6 +1,7 @@
 import { type Reason, reasons } from '../core/decide.ts';
 import { getEventPlace } from '../services/events.ts';
 import { type Simulated, type Simulation, simulate as simulateEvent } from '../services/simulation.ts';
+import type { SimulatedRun } from '../services/step-simulation.ts';
 import type { Command } from './command.ts';
 import { eventUsage, parseEventArguments } from './event-arguments.ts';
 import { printable } from './format.ts';
@@ -51,13 +52,22 @@ function describe({ complete, notifications, recipients_shown, deliveries }: Sim
 }
 
 function describeNotification(notification: Simulation['notifications'][number]): string[] {
-  const { name, reason, deliveries, suppressed, held = {} } = notification;
+  const { name, reason, deliveries, suppressed, held = {}, steps = null } = notification;
   if (reason !== null) return [`${name}: for nobody, ${inWords(reason)}`];
   return [
-    `${name}: ${deliveries} would be sent`,
+    `${name}: ${deliveries} would be sent${steps ? ' if nobody answers' : ''}`,
+    ...(steps ?? []).map(describeRun),
     ...Object.entries(held).map(([why, count]) => `  ${count} of them would wait: ${inWords(why)}`),
     ...Object.entries(suppressed).map(([why, count]) => `  ${count} would not: ${inWords(why)}`),
   ];
+}
+
+function describeRun(run: SimulatedRun): string {
+  const { at, channels, recipients, unless, deliveries, suppressed, step } = run;
+  const to = recipients === null ? '' : ` to ${recipients}`;
+  const condition = unless === null ? '' : `, unless ${unless}`;
+  const others = Object.entries(suppressed).map(([why, count]) => `; ${count} would not: ${inWords(why)}`);
+  return `  ${at} step ${step}: ${deliveries} by ${channels.join(', ')}${to}${condition}${others.join('')}`;
 }
 
 function describeMessage(simulated: Simulated): string[] {

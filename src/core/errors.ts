@@ -80,6 +80,7 @@ const catalogue = {
   'occurrence.not_found': ['not_found', 'No such occurrence'],
   'delivery.not_found': ['not_found', 'No such delivery'],
   'message.not_found': ['not_found', 'No such message'],
+  'push.not_found': ['not_found', 'Browser push is not set up'],
   'key.not_found': ['not_found', 'No such key'],
   'account.not_found': ['not_found', 'No such account'],
   'invite.not_found': ['not_found', 'No such invite'],
@@ -89,6 +90,10 @@ const catalogue = {
   'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
   'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
 
+  'push.limit': ['rate_limited', 'The person has as many browsers as they may'],
+  'stream.limit': ['rate_limited', 'The person has as many streams open as they may'],
+
+  'message.acted': ['conflict', 'Another action has been taken already'],
   'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
   'resource.exists': ['conflict', 'There is one of that name already'],
   'account.two_factor_missing': ['conflict', 'Set up two-factor authentication first'],
@@ -111,6 +116,8 @@ const catalogue = {
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
   'database.missing': ['not_found', 'There is no database'],
+  'outbox.missing': ['not_found', 'There is no outbox in the database'],
+  'outbox.forbidden': ['forbidden', 'The role may not drain the outbox'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],
   'service.unavailable': ['unavailable', 'Belfry cannot do this right now'],
   'service.internal': ['internal', 'Something went wrong inside Belfry'],

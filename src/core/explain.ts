@@ -28,21 +28,21 @@ export function explainDelivery(delivery: Explained): string {
       return `It is being sent${to}${by} right now.`;
     case 'pending':
       if (delivery.reason && delivery.next_attempt_at) {
-        return `It waits: ${because(delivery.reason)}. It is sent${to}${by} at ${delivery.next_attempt_at.toISOString()}.`;
+        return `It waits: ${explainReason(delivery.reason)}. It is sent${to}${by} at ${delivery.next_attempt_at.toISOString()}.`;
       }
       return delivery.reason
-        ? `It waits: ${because(delivery.reason)}. It is sent${to}${by} as soon as that changes.`
+        ? `It waits: ${explainReason(delivery.reason)}. It is sent${to}${by} as soon as that changes.`
         : `It waits for its turn to be sent${to}${by}.`;
     case 'retrying': {
       const next = delivery.next_attempt_at ? ` and is tried again at ${delivery.next_attempt_at.toISOString()}` : '';
       return `It could not be sent${to}${by} in ${tried}${next}.${said}`;
     }
     case 'failed':
-      return `It could not be sent${to}${by} in ${tried}: ${because(delivery.reason)}.${said}`;
+      return `It could not be sent${to}${by} in ${tried}: ${explainReason(delivery.reason)}.${said}`;
     case 'unknown':
-      return `Whether it arrived${to}${by} is not known: ${because(delivery.reason)}.${said}`;
+      return `Whether it arrived${to}${by} is not known: ${explainReason(delivery.reason)}.${said}`;
     default:
-      return `It was not sent${to}${by}: ${because(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
+      return `It was not sent${to}${by}: ${explainReason(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
   }
 }
 
@@ -52,10 +52,11 @@ export function explainAbsence(reason: Reason, about = ''): string {
     'recipient.not_yet': 'It cannot be told yet',
     'occurrence.waiting': 'It is not sent yet',
   };
-  return `${outlook[reason] ?? 'It was not sent'}: ${because(reason)}${about ? ` (${about})` : ''}.`;
+  return `${outlook[reason] ?? 'It was not sent'}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
 }
 
-function because(reason: string | null): string {
+/** In words, without a full stop. */
+export function explainReason(reason: string | null): string {
   if (reason === null) return 'no reason was given';
   return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : reason;
 }

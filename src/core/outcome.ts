@@ -1,6 +1,4 @@
 /** How an occurrence stands, in one word for people: the same in the API, the console and everywhere else. */
-import type { EndedStatus, OccurrenceStatus } from './statuses.ts';
-
 export const outcomes = [
   'scheduled',
   'held',
@@ -13,32 +11,25 @@ export const outcomes = [
   'suppressed',
   'cancelled',
   'expired',
+  'escalating',
+  'acknowledged',
+  'resolved',
+  'unacknowledged',
 ] as const;
 export type OccurrenceOutcome = (typeof outcomes)[number];
 
 export interface OutcomeFacts {
-  status: OccurrenceStatus;
-  reason: string | null;
+  /** As the row itself tells (migrations/0028_outcomes_listed.sql); null where it is about to be expanded. */
+  outcome: OccurrenceOutcome | null;
   /** When it is to be expanded; null where that waits for a pause to end. */
   due_at: Date | null;
-  /** Whether it waits for something that is paused. */
+  /** Whether what is left of it waits for something that is paused. */
   is_held: boolean;
-  counts: Record<EndedStatus, number>;
 }
 
-export function outcomeOf({ status, reason, due_at, is_held, counts }: OutcomeFacts, now: number): OccurrenceOutcome {
-  if (status !== 'completed') {
-    if (is_held) return 'held';
-    if (status === 'sending') return 'sending';
-    return status === 'accepted' && due_at && due_at.getTime() > now ? 'scheduled' : 'expanding';
-  }
-  // Whether an unknown one arrived is for a person to find out: until then it has not.
-  const failed = counts.failed + counts.unknown;
-  if (failed > 0) return counts.sent > 0 ? 'partly_failed' : 'failed';
-  if (counts.sent > 0) return 'sent';
-  if (counts.cancelled > 0 || reason === 'cancelled') return 'cancelled';
-  if (counts.expired > 0 || reason === 'expired') return 'expired';
-  // It had nobody to go to, or somebody to whom it did not go.
-  const hadNobody = reason === null || reason === 'no_recipients' || reason.startsWith('limit.');
-  return counts.suppressed === 0 && hadNobody ? 'nobody' : 'suppressed';
+/** What has ended stays as it ended; of the rest, the clock and what is paused have a say. */
+export function outcomeOf({ outcome, due_at, is_held }: OutcomeFacts, now: number): OccurrenceOutcome {
+  if ((outcome === 'sending' || outcome === 'escalating') && is_held) return 'held';
+  if (outcome === 'scheduled') return due_at && due_at.getTime() > now ? 'scheduled' : 'expanding';
+  return outcome ?? 'expanding';
 }

@@ -103,6 +103,16 @@ export function describeRuling({ decidedBy, choice }: Ruling, { category }: Topi
   return `${what}${by}, ${choice.source} on ${choice.at.slice(0, 10)}`;
 }
 
+/** A webhook is a program's, and no person sees what it gets. */
+export function isPersonal(channelType: string): boolean {
+  return channelType !== 'webhook';
+}
+
+/** Whether the preference page has this channel type for this category. */
+export function isOffered({ channels }: Category, channelType: string): boolean {
+  return isPersonal(channelType) && (channels === null || channels.includes(channelType));
+}
+
 /** Name and description in the language that suits the recipient best: pt-BR before pt before the category's own. */
 export function localizeCategory({ name, description, locales }: Category, locale: string | null | undefined) {
   const words = locale ? (locales[locale] ?? locales[locale.split('-')[0]!]) : undefined;

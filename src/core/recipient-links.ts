@@ -15,6 +15,11 @@ export interface UnsubscribeLink extends LinkHolder {
   channelType: string;
 }
 
+export interface AcknowledgeLink extends LinkHolder {
+  /** User 0: whoever reads the room. */
+  occurrenceId: string;
+}
+
 export interface RecipientToken extends LinkHolder {
   /** Seconds since 1970. */
   expiresAt: number;
@@ -24,6 +29,7 @@ export const purposes = {
   preferences: 'preferences link',
   unsubscribe: 'unsubscribe link',
   recipient: 'recipient token',
+  acknowledge: 'acknowledge link',
 } as const;
 
 /** Told apart from an API key at first sight. */
@@ -45,6 +51,10 @@ export function writeUnsubscribeToken(link: UnsubscribeLink, sign: Sign): string
   return signed(`${holderText(link)}.${link.category}.${link.channelType}`, purposes.unsubscribe, sign);
 }
 
+export function writeAcknowledgeToken(link: AcknowledgeLink, sign: Sign): string {
+  return signed(`${holderText(link)}.${link.occurrenceId}`, purposes.acknowledge, sign);
+}
+
 export function writeRecipientToken(token: RecipientToken, sign: Sign): string {
   const text = `${holderText(token)}.${token.expiresAt.toString(36)}`;
   return `${recipientTokenPrefix}${signed(text, purposes.recipient, sign)}`;
@@ -64,6 +74,12 @@ export function readUnsubscribeToken(token: string, isSigned: IsSigned): Unsubsc
   const parts = read(token, purposes.unsubscribe, isSigned);
   const holder = parts?.length === 5 && toHolder(parts);
   return holder ? { ...holder, category: parts![3]!, channelType: parts![4]! } : undefined;
+}
+
+export function readAcknowledgeToken(token: string, isSigned: IsSigned): AcknowledgeLink | undefined {
+  const parts = read(token, purposes.acknowledge, isSigned);
+  const holder = parts?.length === 4 && toHolder(parts);
+  return holder ? { ...holder, occurrenceId: parts![3]! } : undefined;
 }
 
 export function readRecipientToken(token: string, isSigned: IsSigned): RecipientToken | undefined {

@@ -18,3 +18,7 @@ export const endedStatuses = ['sent', 'failed', 'suppressed', 'cancelled', 'expi
 export type EndedStatus = (typeof endedStatuses)[number];
 
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** Of a run of a step, as people see it. */
+export const stepStatuses = ['planned', 'running', 'done', 'skipped', 'ended'] as const;
+export type StepStatus = (typeof stepStatuses)[number];

@@ -28,6 +28,16 @@ const TriggerOptions = Type.Object(
       ),
     ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
+    dedup_key: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.key,
+        description: 'Triggers of the same key join the open occurrence: it counts them, and nobody is told twice.',
+      }),
+    ),
+    resolve: Type.Optional(
+      Type.Literal(true, { description: 'Resolves the open occurrence of the dedup_key instead of opening one.' }),
+    ),
     dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, send nothing.' })),
   },
   { additionalProperties: false },
@@ -85,6 +95,13 @@ export function planTrigger(
   const due = options.send_at ? Date.parse(options.send_at) : now + delay;
   if (due > now + furthestDays * 86_400_000) {
     errors[options.send_at ? 'options/send_at' : 'options/delay'] = [`is more than ${furthestDays} days ahead`];
+  }
+
+  if (options.resolve && options.dedup_key === undefined) {
+    errors['options/resolve'] = ['needs dedup_key, which names the occurrence to resolve'];
+  }
+  if (options.dedup_key !== undefined && options.dry_run) {
+    errors['options/dry_run'] = ['give either dedup_key or dry_run, not both: a dry run opens nothing to join'];
   }
 
   const expires = options.expires_at ? Date.parse(options.expires_at) : undefined;

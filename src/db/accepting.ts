@@ -27,6 +27,8 @@ export interface NewOccurrence {
   idempotency?: { key: string; body_hash: string };
 }
 
+type Writer = pg.Pool | pg.PoolClient;
+
 export type StoredOccurrence = { id: string } | { conflict: 'idempotency' };
 
 // One autocommitted statement for the whole batch: claim the idempotency keys, store what was claimed or needs no claim,
@@ -74,7 +76,7 @@ const findClaims = {
 
 /** Stores the batch, whoever its items belong to; the answers stand in the order of the items. */
 export async function storeOccurrencesAcrossTenants(
-  writer: pg.Pool,
+  writer: Writer,
   items: NewOccurrence[],
 ): Promise<StoredOccurrence[]> {
   const { rows } = await writer.query<{ claimed: string[] }>({ ...store, values: [JSON.stringify(items)] });
@@ -82,7 +84,7 @@ export async function storeOccurrencesAcrossTenants(
   const contested = items.filter(item => item.idempotency && !claimed.has(item.id));
   if (contested.length === 0) return items.map(({ id }) => ({ id }));
 
-  const claims = await findClaimsOf(writer, contested);
+  const claims = await findClaimsAcrossTenants(writer, contested);
   return items.map(item => {
     if (!contested.includes(item)) return { id: item.id };
     const claim = claims.get(claimPath(item.organization_id, item.event_id, item.idempotency!.key));
@@ -100,7 +102,7 @@ interface Claim {
   body_hash: string;
 }
 
-async function findClaimsOf(writer: pg.Pool, items: NewOccurrence[]): Promise<Map<string, Claim>> {
+export async function findClaimsAcrossTenants(writer: Writer, items: NewOccurrence[]): Promise<Map<string, Claim>> {
   const { rows } = await writer.query<Claim>({
     ...findClaims,
     values: [
@@ -112,7 +114,7 @@ async function findClaimsOf(writer: pg.Pool, items: NewOccurrence[]): Promise<Ma
   return new Map(rows.map(row => [claimPath(row.organization_id, row.event_id, row.key), row]));
 }
 
-function claimPath(organizationId: number, eventId: number, key: string): string {
+export function claimPath(organizationId: number, eventId: number, key: string): string {
   return `${organizationId}/${eventId}/${key}`;
 }
 

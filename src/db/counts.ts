@@ -14,7 +14,8 @@ export function countText(changed: string): string {
     status => `coalesce(sum(count) filter (where status = '${status}'), 0)::int as ${status}`,
   );
   const totals = endedStatuses.map(status => `${status} = o.${status} + t.${status}`).join(', ');
-  const outstanding = `o.deliveries - ${endedStatuses.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
+  // What escalates has steps to come.
+  const outstanding = `o.escalating + o.deliveries - ${endedStatuses.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
   return `ended as materialized (
       select organization_id, occurrence_id, channel_id, status, event_id, since, count(*) as count from ${changed}
       where status = any('{${endedStatuses.join()}}') group by 1, 2, 3, 4, 5, 6
@@ -25,6 +26,7 @@ export function countText(changed: string): string {
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
       from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
+      returning case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome
     ), stats as (
       insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
       select organization_id, date_trunc('hour', now()), event_id, channel_id, status, sum(count)
@@ -42,6 +44,9 @@ export function countText(changed: string): string {
       on conflict (organization_id, hour, bucket) do update set count = latency_stats.count + excluded.count
     )`;
 }
+
+/** SQL text of one value of the statement that `countText` is in: the outcomes of occurrences that ended with it. */
+export const endedText = 'array(select outcome from counted where outcome is not null)';
 
 export interface SuppressedCount {
   organization_id: number;

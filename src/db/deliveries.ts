@@ -1,8 +1,9 @@
 /** The ledger of messages: decided, claimed, settled. Every change keeps the occurrence's counts and the statistics. */
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 
@@ -23,6 +24,8 @@ export interface NewDelivery {
   user_version: number;
   /** The digest that it gathers in. */
   digest_id: string | null;
+  /** The run of a step; absent: its notification has no steps. */
+  step?: number;
 }
 
 export interface Delivery {
@@ -41,6 +44,8 @@ export interface Delivery {
   user_version: number | null;
   /** The digest that it carries. */
   digest_id: string | null;
+  /** The run of a step that it belongs to; 0: none; -1: it tells that the occurrence is resolved. */
+  step: number;
   created_at: Date;
 }
 
@@ -53,8 +58,8 @@ export const occurrenceInOnce = `nullif(occurrence_id, '00000000-0000-0000-0000-
 export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
-  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version,
-  d.digest_id, d.created_at`;
+  d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
+  d.created_at`;
 
 const claim = {
   name: 'claim_deliveries',
@@ -183,7 +188,7 @@ const settle = {
     with settled as (${settlingText}
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
 /** The parameters of `settlingText`. */
@@ -230,24 +235,35 @@ const settleSent = {
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, $11::bigint as event_id,
         $12::timestamptz as since
     ), ${countText('settled')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
 /** From so many on. */
 const many = 20;
 const widestGap = 20;
 
+export interface Settled {
+  settled: number;
+  /** Outcomes of occurrences that came to their end with it. */
+  ended: OccurrenceOutcome[];
+}
+
 /** One statement after the other: together, they could wait crosswise for the same occurrences and statistics. */
-export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
+export async function settleDeliveriesAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<Settled> {
   const groups = Map.groupBy(settlements, groupOf);
   const alone = groups.get('') ?? [];
   groups.delete('');
-  let settled = 0;
+  const all: Settled = { settled: 0, ended: [] };
+  const add = ({ settled, ended }: Settled) => {
+    all.settled += settled;
+    all.ended.push(...ended);
+  };
   for (const run of [...groups.values()].flatMap(toRuns)) {
     if (run.length < many) alone.push(...run);
-    else settled += await settleRun(pool, run);
+    else add(await settleRun(pool, run));
   }
-  return alone.length > 0 ? settled + (await settleAny(pool, alone)) : settled;
+  if (alone.length > 0) add(await settleAny(pool, alone));
+  return all;
 }
 
 /** In the order of their ids, without wide gaps: what lies between is read along. */
@@ -268,20 +284,20 @@ function groupOf(one: Settlement): string {
   return `${one.organization_id}/${one.occurrence_id}/${one.attempts}/${one.provider}/${one.wording}`;
 }
 
-async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<number> {
-  const { rows } = await pool.query<{ settled: number }>({ ...settle, values: settlingValues(settlements) });
-  return rows[0]!.settled;
+async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<Settled> {
+  const { rows } = await pool.query<Settled>({ ...settle, values: settlingValues(settlements) });
+  return rows[0]!;
 }
 
-async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<number> {
+async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<Settled> {
   const { organization_id, occurrence_id, provider, attempts, wording, event_id, since } = run[0]!;
   const ids = run.map(one => one.id);
   const names = run.some(one => one.provider_message_id) ? run.map(one => one.provider_message_id) : null;
   const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, wording, names];
   const took = plainArray(run.map(one => one.attempt?.ms ?? null));
   const values = [...same, ids[0], ids.at(-1), event_id, since, took];
-  const { rows } = await pool.query<{ settled: number }>({ ...settleSent, values });
-  return rows[0]!.settled;
+  const { rows } = await pool.query<Settled>({ ...settleSent, values });
+  return rows[0]!;
 }
 
 /** SQL text: whatever waits for something that is not paused is due; of everybody, or of one organization. */

@@ -6,7 +6,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { endedStatuses } from '../core/statuses.ts';
 import { addressInOnce, occurrenceInOnce } from './deliveries.ts';
-import { type DeliveryView, deliveryColumns, deliveryNames, places } from './occurrences.ts';
+import { type DeliveryView, deliveryColumns, deliveryNames } from './delivery-list.ts';
+import { places } from './occurrences.ts';
 import type { Db } from './pool.ts';
 
 export interface PastDelivery extends DeliveryView {
@@ -25,7 +26,7 @@ export interface PageBefore {
 }
 
 export async function listFailedDeliveries(db: Db, organizationId: number, page: PageBefore): Promise<PastDelivery[]> {
-  return list(db, organizationId, sql`d.status in ('failed', 'unknown')`, page);
+  return listPast(db, organizationId, sql`d.status in ('failed', 'unknown')`, page);
 }
 
 export async function listSandboxedDeliveries(
@@ -33,39 +34,75 @@ export async function listSandboxedDeliveries(
   organizationId: number,
   page: PageBefore,
 ): Promise<PastDelivery[]> {
-  return list(db, organizationId, sql`d.provider = 'sandbox' and d.status = 'sent'`, page);
+  return listPast(db, organizationId, sql`d.provider = 'sandbox' and d.status = 'sent'`, page);
 }
 
 const ended = sql.raw(endedStatuses.map(status => `'${status}'`).join(', '));
 /** What waits is in no index of users: as many of it are looked through. */
 const mostWaiting = 10_000;
 
-/** What has ended, by the user's index; and of what waits or is being sent, what a look into the queue finds. */
 export async function listUserDeliveries(
   db: Db,
   organizationId: number,
   userId: number,
   page: PageBefore,
-  /** Only those of this occurrence. */
-  occurrenceId?: string,
 ): Promise<PastDelivery[]> {
-  const mine = sql`d.user_id = ${userId} and d.status in (${ended})`;
-  const of = occurrenceId ? sql`and d.occurrence_id = ${occurrenceId}::uuid` : sql``;
-  const done = occurrenceId
-    ? await list(db, organizationId, sql`${mine} ${of} offset 0`, page)
-    : await listByMonths(db, organizationId, mine, page);
-  const waiting = sql`
-    d.user_id = ${userId} ${of} and (d.occurrence_id, d.id) in (
-      select occurrence_id, id from (
-        (select occurrence_id, id, user_id from deliveries
-          where status in ('pending', 'retrying') and priority in (0, 1, 2) and organization_id = ${organizationId}
-          limit ${mostWaiting})
-        union all
-        (select occurrence_id, id, user_id from deliveries
-          where status = 'sending' and owner is not null and organization_id = ${organizationId} limit ${mostWaiting})
-      ) queue where user_id = ${userId})`;
-  const open = await list(db, organizationId, waiting, page);
+  return listOfUser(db, organizationId, userId, page, sql``);
+}
+
+/** Those of one occurrence. */
+export async function listUserDeliveriesOf(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  occurrenceId: string,
+  page: PageBefore,
+): Promise<PastDelivery[]> {
+  const of = sql`and d.occurrence_id = ${occurrenceId}::uuid`;
+  const done = await listPast(db, organizationId, sql`${endedOf(userId)} ${of} offset 0`, page);
+  return withOpen(db, organizationId, userId, page, of, done);
+}
+
+/** What has ended, by the user's index; and of what waits or is being sent, what a look into the queue finds. */
+export async function listOfUser(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageBefore,
+  /** Begins with `and`, or is empty. */
+  condition: RawBuilder<unknown>,
+): Promise<PastDelivery[]> {
+  const done = await listByMonths(db, organizationId, sql`${endedOf(userId)} ${condition}`, page);
+  return withOpen(db, organizationId, userId, page, condition, done);
+}
+
+const endedOf = (userId: number) => sql`d.user_id = ${userId} and d.status in (${ended})`;
+
+async function withOpen(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageBefore,
+  condition: RawBuilder<unknown>,
+  done: PastDelivery[],
+): Promise<PastDelivery[]> {
+  const waiting = sql`d.user_id = ${userId} ${condition} and ${openInQueue(organizationId, userId)}`;
+  const open = await listPast(db, organizationId, waiting, page);
   return [...done, ...open].sort(newestFirst).slice(0, page.limit);
+}
+
+/** A condition on deliveries `d`: they wait or are being sent, and are among the first that the queue has of the organization. */
+export function openInQueue(organizationId: number, userId?: number): RawBuilder<unknown> {
+  const own = userId === undefined ? sql`` : sql`where user_id = ${userId}`;
+  return sql`(d.occurrence_id, d.id) in (
+    select occurrence_id, id from (
+      (select occurrence_id, id, user_id from deliveries
+        where status in ('pending', 'retrying') and priority in (0, 1, 2) and organization_id = ${organizationId}
+        limit ${mostWaiting})
+      union all
+      (select occurrence_id, id, user_id from deliveries
+        where status = 'sending' and owner is not null and organization_id = ${organizationId} limit ${mostWaiting})
+    ) queue ${own})`;
 }
 
 /**
@@ -92,7 +129,7 @@ async function listByMonths(
     const span = sql`d.occurrence_id >= ${lowestUuidAt(from)}::uuid
       ${to === undefined ? sql`` : sql`and d.occurrence_id < ${lowestUuidAt(to)}::uuid`}`;
     const limit = page.limit - found.length;
-    found.push(...(await list(db, organizationId, sql`${condition} and ${span} offset 0`, { ...page, limit })));
+    found.push(...(await listPast(db, organizationId, sql`${condition} and ${span} offset 0`, { ...page, limit })));
     to = from;
   }
   return found;
@@ -121,7 +158,7 @@ export async function findDeliveriesTo(
 }
 
 /** Names are joined to the page alone, whatever the planner thinks of the rest. */
-async function list(
+export async function listPast(
   db: Db,
   organizationId: number,
   condition: RawBuilder<unknown>,

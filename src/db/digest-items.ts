@@ -4,7 +4,7 @@
  */
 import type pg from 'pg';
 import { endedStatuses } from '../core/statuses.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
 import { inTransaction } from './transaction.ts';
 
 /** What is never due by itself: it is carried by another. Not `infinity`, which waits for a pause to end. */
@@ -184,6 +184,7 @@ const listItems = {
   text: `
     select d.id, d.digest_id from deliveries d
     where d.organization_id = $1 and d.occurrence_id = $2 and d.id > $3 and ${hasDigest}
+      and ($4::bigint[] is null or d.id = any($4))
       and d.status ${notEnded} and d.status <> 'sending'
     order by d.id limit ${itemsAtOnce}`,
 };
@@ -209,20 +210,36 @@ const cancelItems = {
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, null::timestamptz as since,
         b.digest_id, b.is_carrier
     ), ${countText('cancelled')}
-    select digest_id, count(*)::int as removed, bool_or(is_carrier) as is_carrier from cancelled group by 1`,
+    select digest_id, count(*)::int as removed, bool_or(is_carrier) as is_carrier, ${endedText} as ended
+    from cancelled group by 1`,
 };
 
-/** The items of an occurrence; returns how many. Few at a time, as a fan-out may have an item in everybody's digest. */
-export async function cancelDigestItems(pool: pg.Pool, organizationId: number, occurrenceId: string): Promise<number> {
+interface Cancelled {
+  stopped: number;
+  /** The outcome of the occurrence, where it came to its end with it. */
+  ended: string[];
+}
+
+/** The items of an occurrence, or some of them. Few at a time, as a fan-out may have an item in everybody's digest. */
+export async function cancelDigestItems(
+  pool: pg.Pool,
+  organizationId: number,
+  occurrenceId: string,
+  only?: number[],
+): Promise<Cancelled> {
   let after = 0;
-  let cancelled = 0;
+  const all: Cancelled = { stopped: 0, ended: [] };
   for (;;) {
     const { rows } = await pool.query<{ id: number; digest_id: string }>({
       ...listItems,
-      values: [organizationId, occurrenceId, after],
+      values: [organizationId, occurrenceId, after, only ?? null],
     });
-    if (rows.length > 0) cancelled += await cancelThese(pool, organizationId, occurrenceId, rows);
-    if (rows.length < itemsAtOnce) return cancelled;
+    if (rows.length > 0) {
+      const { stopped, ended } = await cancelThese(pool, organizationId, occurrenceId, rows);
+      all.stopped += stopped;
+      all.ended.push(...ended);
+    }
+    if (rows.length < itemsAtOnce) return all;
     after = rows.at(-1)!.id;
   }
 }
@@ -232,19 +249,15 @@ async function cancelThese(
   organizationId: number,
   occurrenceId: string,
   items: { id: number; digest_id: string }[],
-): Promise<number> {
+): Promise<Cancelled> {
   return inTransaction(pool, async client => {
     const ids = items.map(one => one.digest_id);
-    await lockDigestsAcrossTenants(
-      client,
-      ids.map(() => organizationId),
-      ids,
-    );
-    const { rows } = await client.query<Removal>({
+    await lockDigestsAcrossTenants(client, [organizationId], ids);
+    const { rows } = await client.query<Removal & { ended: string[] }>({
       ...cancelItems,
       values: [organizationId, occurrenceId, items.map(one => one.id)],
     });
     await passOnDigests(client, organizationId, rows);
-    return rows.reduce((sum, one) => sum + one.removed, 0);
+    return { stopped: rows.reduce((sum, one) => sum + one.removed, 0), ended: rows[0]?.ended ?? [] };
   });
 }

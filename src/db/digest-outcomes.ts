@@ -1,10 +1,18 @@
 /** How a digest ends: with its carrier, whose outcome all items share. One statement, so that none is left behind. */
 import type pg from 'pg';
 import { digestLimits } from '../core/digest.ts';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { endedStatuses } from '../core/statuses.ts';
-import { countText } from './counts.ts';
-import { type Settlement, settlingText, settlingValues } from './deliveries.ts';
-import { dropStaleItemsAcrossTenants, inLockOrder, lockDigestsAcrossTenants, notEnded, passOnDigests, theseDigests } from './digest-items.ts';
+import { countText, endedText } from './counts.ts';
+import { type Settled, type Settlement, settlingText, settlingValues } from './deliveries.ts';
+import {
+  dropStaleItemsAcrossTenants,
+  inLockOrder,
+  lockDigestsAcrossTenants,
+  notEnded,
+  passOnDigests,
+  theseDigests,
+} from './digest-items.ts';
 import { inTransaction } from './transaction.ts';
 
 const ended = `any('{${endedStatuses.join()}}')`;
@@ -50,7 +58,7 @@ const settle = {
     with settled as (${settlingText}
       returning ${carriedColumns}, g.event_id, g.since
     ), ${carryText('settled')}, ${countText('all_changed')}
-    select count(*)::int as settled from settled`,
+    select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
 // It goes on gathering while it waits for the morning, or for the end of a pause.
@@ -73,10 +81,13 @@ function isAlone({ reason }: Settlement): boolean {
   return reason === 'cancelled' || reason === 'expired';
 }
 
-/** Outcomes of deliveries that carry a digest. */
-export async function settleDigestsAcrossTenants(pool: pg.Pool, settlements: Settlement[]): Promise<void> {
-  if (settlements.length === 0) return;
-  await inTransaction(pool, async client => {
+/** Outcomes of deliveries that carry a digest; returns those of occurrences that came to their end with it. */
+export async function settleDigestsAcrossTenants(
+  pool: pg.Pool,
+  settlements: Settlement[],
+): Promise<OccurrenceOutcome[]> {
+  if (settlements.length === 0) return [];
+  return inTransaction(pool, async client => {
     const columns = (some: Settlement[]): [number[], string[]] => [
       some.map(one => one.organization_id),
       some.map(one => one.digest_id!),
@@ -84,21 +95,29 @@ export async function settleDigestsAcrossTenants(pool: pg.Pool, settlements: Set
     await lockDigestsAcrossTenants(client, ...columns(settlements));
     const alone = settlements.filter(isAlone);
     const whole = settlements.filter(one => !isAlone(one));
-    for (const one of alone) await endAlone(client, one);
-    if (whole.length > 0) await client.query({ ...settle, values: settlingValues(whole) });
+    const ended: OccurrenceOutcome[] = [];
+    for (const one of alone) ended.push(...(await endAlone(client, one)));
+    if (whole.length > 0) ended.push(...(await settleThese(client, whole)));
     const held = whole.filter(({ status, reason }) => status === 'pending' && reason !== null);
     if (held.length > 0) await client.query({ ...postpone, values: [...columns(held), held.map(one => one.due_at)] });
+    return ended;
   });
 }
 
-async function endAlone(client: pg.PoolClient, settlement: Settlement): Promise<void> {
+async function settleThese(client: pg.PoolClient, settlements: Settlement[]): Promise<OccurrenceOutcome[]> {
+  const { rows } = await client.query<Settled>({ ...settle, values: settlingValues(settlements) });
+  return rows[0]!.ended;
+}
+
+async function endAlone(client: pg.PoolClient, settlement: Settlement): Promise<OccurrenceOutcome[]> {
   const { organization_id, occurrence_id, id, digest_id, attempts } = settlement;
   const left = await client.query({ ...leave, values: [organization_id, occurrence_id, id, attempts] });
   // Somebody else has settled it.
-  if (left.rowCount === 0) return;
-  await client.query({ ...settle, values: settlingValues([settlement]) });
+  if (left.rowCount === 0) return [];
+  const ended = await settleThese(client, [settlement]);
   await dropStaleItemsAcrossTenants(client, [organization_id], [digest_id!]);
   await passOnDigests(client, organization_id, [{ digest_id: digest_id!, removed: 1, is_carrier: true }]);
+  return ended;
 }
 
 /** Of the deliveries that a worker has claimed, before they are settled in the same transaction. */

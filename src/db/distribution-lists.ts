@@ -152,25 +152,37 @@ export interface ListUse {
 /** The notifications of a project that go to a list, whichever it is. */
 export async function listListUses(db: Db, organizationId: number, projectId: number): Promise<ListUse[]> {
   const { rows } = await sql<ListUse>`
-    select n.id as notification_id, n.recipients ->> 'list' as list,
+    select n.id as notification_id, named.list,
       p.slug || '/' || a.slug || '/' || e.slug || '/' || n.name as path
     from notifications n
     join events e on e.organization_id = n.organization_id and e.id = n.event_id
     join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
-    where n.organization_id = ${organizationId} and a.project_id = ${projectId} and n.recipients ? 'list'
+    cross join lateral (
+      select n.recipients ->> 'list' as list union
+      select step -> 'recipients' ->> 'list' from jsonb_array_elements(coalesce(n.steps, '[]')) step
+    ) named
+    where n.organization_id = ${organizationId} and a.project_id = ${projectId} and named.list is not null
     order by path`.execute(db);
   return rows;
 }
 
-/** Those notifications go to the list of this name from now on. */
+/** Where those notifications name one of these lists, they go to the list of the new name from now on. */
 export async function nameListInNotifications(
   db: Db,
   organizationId: number,
-  notificationIds: number[],
+  uses: ListUse[],
   name: string,
 ): Promise<void> {
+  const notificationIds = uses.map(use => use.notification_id);
+  const names = sql`${uses.map(use => use.list)}::text[]`;
   await sql`
-    update notifications set recipients = jsonb_set(recipients, '{list}', to_jsonb(${name}::text)), updated_at = now()
+    update notifications set updated_at = now(),
+      recipients = case when recipients ->> 'list' = any(${names})
+        then jsonb_set(recipients, '{list}', to_jsonb(${name}::text)) else recipients end,
+      steps = case when steps is not null then (
+        select jsonb_agg(case when step -> 'recipients' ->> 'list' = any(${names})
+          then jsonb_set(step, '{recipients,list}', to_jsonb(${name}::text)) else step end order by n)
+        from jsonb_array_elements(steps) with ordinality as given (step, n)) end
     where organization_id = ${organizationId} and id = any(${notificationIds}::bigint[])`.execute(db);
 }

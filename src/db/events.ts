@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, sql } from 'kysely';
+import { generalSlug } from '../core/preferences.ts';
 import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
@@ -32,6 +33,41 @@ export async function listEvents(
     .orderBy('id')
     .limit(page.limit)
     .execute();
+}
+
+export interface OrganizationEvent {
+  id: number;
+  /** prj/app/evt */
+  path: string;
+  name: string;
+  active: boolean;
+  /** Slug. */
+  category: string;
+}
+
+/** Of every application, in the order in which they were created; of one category where it is given. */
+export async function listOrganizationEvents(
+  db: Db,
+  organizationId: number,
+  category: string | undefined,
+  page: PageRequest,
+): Promise<OrganizationEvent[]> {
+  const ofCategory =
+    category === undefined
+      ? sql`true`
+      : category === generalSlug
+        ? sql`(e.category_id is null or c.slug = ${generalSlug})`
+        : sql`e.category_id = ${categoryId(organizationId, category)}`;
+  const { rows } = await sql<OrganizationEvent>`
+    select e.id, concat_ws('/', p.slug, a.slug, e.slug) as path, e.name, e.active,
+      coalesce(c.slug, ${generalSlug}) as category
+    from events e
+    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    left join categories c on c.organization_id = e.organization_id and c.id = e.category_id
+    where e.organization_id = ${organizationId} and e.id > ${page.after} and ${ofCategory}
+    order by e.id limit ${page.limit}`.execute(db);
+  return rows;
 }
 
 export async function listAllEvents(

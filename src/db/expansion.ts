@@ -9,9 +9,11 @@
  */
 import type pg from 'pg';
 import type { JsonObject } from '../core/json.ts';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
 import { sqlState } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
@@ -32,6 +34,8 @@ export interface ClaimedOccurrence {
   due_at: Date;
   expires_at: Date | null;
   created_at: Date;
+  acknowledged_at: Date | null;
+  resolved_at: Date | null;
 }
 
 /** Where an expansion goes on. By names, not positions: notifications may come and go between two pages. */
@@ -46,7 +50,14 @@ export interface Cursor {
 
 const columns =
   'organization_id, id, project_id, application_id, event_id, priority, context, options, cursor, deliveries, correlation_id, ' +
-  'due_at, expires_at, created_at';
+  'due_at, expires_at, created_at, acknowledged_at, resolved_at';
+
+/** SQL text: what `ClaimedOccurrence` holds, of the table by this name. */
+export const occurrenceColumns = (alias: string) =>
+  columns
+    .split(', ')
+    .map(column => `${alias}.${column}`)
+    .join(', ');
 
 /** What becomes of an occurrence after a page of it has been decided. */
 export interface ExpansionPage<Given extends NewDelivery = NewDelivery> {
@@ -63,6 +74,10 @@ export interface ExpansionPage<Given extends NewDelivery = NewDelivery> {
   again?: Date | 'infinity';
   /** No two to the same address of one notification and channel. */
   deliveries: Given[];
+  /** First runs of notifications that tell people step by step. */
+  steps?: NewStep[];
+  /** Whether somebody is to acknowledge it. */
+  awaitsAcknowledgement?: boolean;
 }
 
 /** A delivery that was stored as already claimed by this worker, and what it was decided from. */
@@ -71,23 +86,34 @@ export interface StoredDelivery<Given> {
   given: Given;
 }
 
+export interface StoredPages<Given> {
+  stored: StoredDelivery<Given>[];
+  /** Outcomes of occurrences that have ended with it, as there was nothing to send. */
+  ended: OccurrenceOutcome[];
+}
+
+interface ExpandedPages<Given extends NewDelivery> extends StoredPages<Given> {
+  claimed: ClaimedOccurrence[];
+  pages: ExpansionPage<Given>[];
+}
+
 const lockAccepted = {
   name: 'lock_accepted',
   text: `with ${pickByTurns('accepted', columns)} select * from picked`,
 };
 
 // Values come as an array for each column: half the time of rows of JSON.
-const insertText = `
+export const insertDeliveriesText = `
   insert into deliveries as d (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
-    address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at)
+    address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, step)
   select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
     g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
     (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
-    coalesce(g.due_at, now())
+    coalesce(g.due_at, now()), coalesce(g.step, 0)
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::uuid[])
+    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::smallint[], $16::uuid[])
     as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id, address, status, reason,
-    user_version, detail, due_at, digest_id)`;
+    user_version, detail, due_at, step, digest_id)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -95,16 +121,17 @@ const insertText = `
 const storeFirst = {
   name: 'store_first_pages',
   text: `
-    with stored as (${insertText} returning d.id), advanced as (
+    with stored as (${insertDeliveriesText} returning d.id), advanced as (
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end
-      from unnest($16::bigint[], $17::uuid[], $18::text[], $19::integer[], $20::integer[], $21::smallint[],
-        $22::jsonb[], $23::text[], $24::timestamptz[]) as p (
+      from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
+        $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
+      returning case when o.status = 'completed' then o.outcome end as outcome
     )
-    select now() as stored_at, array(select id from stored) as ids`,
+    select now() as stored_at, array(select id from stored) as ids, array(select outcome from advanced) as outcomes`,
 };
 
 /**
@@ -115,14 +142,14 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
   pool: pg.Pool,
   turn: Turn,
   decide: (claimed: ClaimedOccurrence[], client: pg.PoolClient) => Promise<ExpansionPage<Given>[]>,
-): Promise<{ claimed: ClaimedOccurrence[]; pages: ExpansionPage<Given>[]; stored: StoredDelivery<Given>[] }> {
+): Promise<ExpandedPages<Given>> {
   let claimed: ClaimedOccurrence[] = [];
   try {
     return await inTransaction(pool, async client => {
       ({ rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) }));
       const pages = claimed.length > 0 ? await decide(claimed, client) : [];
-      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : [];
-      return { claimed, pages, stored };
+      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : nothing;
+      return { claimed, pages, ...stored };
     });
   } catch (error) {
     if (sqlState(error) !== uniqueViolation) throw error;
@@ -132,11 +159,12 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
        where organization_id = any($1::bigint[]) and id = any($2::uuid[]) and status = 'accepted'`,
       [claimed.map(one => one.organization_id), claimed.map(one => one.id), JSON.stringify(start)],
     );
-    return { claimed, pages: [], stored: [] };
+    return { claimed, pages: [], ...nothing };
   }
 }
 
 const uniqueViolation = '23505';
+const nothing = { stored: [], ended: [] };
 /** Before all notifications. */
 const start: Cursor = { notification: 0, source: '', after: 0 };
 
@@ -144,12 +172,14 @@ async function storeFirstPages<Given extends NewDelivery>(
   client: pg.PoolClient,
   owner: number,
   pages: ExpansionPage<Given>[],
-): Promise<StoredDelivery<Given>[]> {
+): Promise<StoredPages<Given>> {
   const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
   const heads = [
     plainArray(pages.map(page => page.organization_id)),
     plainArray(pages.map(page => page.id)),
-    plainArray(pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]!))),
+    plainArray(
+      pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]! + (page.steps?.length ?? 0))),
+    ),
     plainArray(pages.map(page => page.deliveries.length)),
     plainArray(suppressed),
     plainArray(pages.map(page => page.priority)),
@@ -157,19 +187,21 @@ async function storeFirstPages<Given extends NewDelivery>(
     pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
     pages.map(page => page.again ?? null),
   ];
-  const { rows } = await client.query<{ stored_at: Date; ids: string[] }>({
+  const { rows } = await client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
     ...storeFirst,
-    values: [...toArrays(owner, pages), ...heads],
+    values: [...deliveryArrays(owner, pages), ...heads],
   });
+  await beginStepsAcrossTenants(client, pages);
   await addSuppressedAcrossTenants(client, suppressedCounts(pages));
-  const { stored_at, ids } = rows[0]!;
+  const { stored_at, ids, outcomes } = rows[0]!;
   let i = 0;
-  return pages.flatMap(page =>
+  const stored = pages.flatMap(page =>
     page.deliveries.flatMap(given => {
       const id = Number(ids[i++]);
       return given.status === 'sending' ? [{ delivery: toDelivery(page, given, id, stored_at), given }] : [];
     }),
   );
+  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
 }
 
 function statusAfter({ cursor, again }: ExpansionPage, outstanding: number): string {
@@ -203,10 +235,7 @@ const claimExpanding = {
     update occurrences o set owner = $8
     from picked p, hurry
     where o.organization_id = p.organization_id and o.id = p.id
-    returning ${columns
-      .split(', ')
-      .map(column => `o.${column}`)
-      .join(', ')}`,
+    returning ${occurrenceColumns('o')}`,
 };
 
 /** Occurrences whose first page is stored and that have more; theirs until the next page is stored. */
@@ -222,9 +251,9 @@ const insertPage = {
   name: 'store_page',
   text: `
     with stored as (
-      ${insertText}
+      ${insertDeliveriesText}
       on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id, (${addressInOnce}),
-        occurrence_id) do nothing
+        step, occurrence_id) do nothing
       returning d.id, d.notification_id, d.channel_id, d.user_id, d.address, d.status
     ), suppressed as (
       select channel_id, count(*) as count from stored where status = 'suppressed' group by 1
@@ -272,7 +301,8 @@ export async function markStored(
   for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
 }
 
-const outstanding = '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown)';
+const outstanding =
+  '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown + o.escalating)';
 
 // The occurrence is changed last: locked first, it kept the outcomes of earlier pages waiting for 70 ms at a time.
 const advancePage = {
@@ -286,7 +316,7 @@ const advancePage = {
         when ${outstanding} = 0 then 'completed' else 'sending' end,
       completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
     where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
-    returning o.id`,
+    returning case when o.status = 'completed' then o.outcome end as outcome`,
 };
 
 /**
@@ -299,16 +329,17 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
   page: ExpansionPage<Given>,
   /** What is still to be decided in the transaction itself. */
   decide: (client: pg.PoolClient) => Promise<void> = async () => {},
-): Promise<StoredDelivery<Given>[]> {
+): Promise<StoredPages<Given>> {
   const { organization_id, id, event_id, priority, reason, again, deliveries } = page;
   // A page that is put off changes nothing but its due time.
   const cursor = page.cursor && JSON.stringify(page.cursor);
-  return inTransaction(pool, async (client, rollback) => {
+  return inTransaction<StoredPages<Given>>(pool, async (client, rollback) => {
     await decide(client);
-    const { rows } = await client.query<StoredPage>({ ...insertPage, values: toArrays(owner, [page]) });
+    const { rows } = await client.query<StoredPage>({ ...insertPage, values: deliveryArrays(owner, [page]) });
+    await beginStepsAcrossTenants(client, [page]);
     const stored = rows[0]!;
     const suppressed = Object.entries(stored.suppressed);
-    const advanced = await client.query({
+    const advanced = await client.query<{ outcome: OccurrenceOutcome | null }>({
       ...advancePage,
       values: [
         organization_id,
@@ -322,7 +353,8 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
         again ?? null,
       ],
     });
-    if (advanced.rowCount === 0) return rollback([]);
+    const [after] = advanced.rows;
+    if (!after) return rollback(nothing);
     await addSuppressedAcrossTenants(
       client,
       suppressed.map(([channel, count]) => ({ organization_id, event_id, channel_id: Number(channel), count })),
@@ -330,14 +362,15 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
     const nameOf = (notification: number, channel: number, user: number, address: string | null) =>
       `${notification} ${channel} ${user} ${address}`;
     const ids = new Map(stored.claimed.map(([id, ...parts]) => [nameOf(...parts), id]));
-    return deliveries.flatMap(given => {
+    const claimed = deliveries.flatMap(given => {
       const id = ids.get(nameOf(given.notification_id, given.channel_id, given.user_id, given.address));
       return id === undefined ? [] : [{ delivery: toDelivery(page, given, id, stored.stored_at), given }];
     });
+    return { stored: claimed, ended: after.outcome ? [after.outcome] : [] };
   });
 }
 
-function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
+export function deliveryArrays(owner: number, pages: ExpansionPage[]): unknown[] {
   const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
   const plain = (value: (delivery: NewDelivery) => string | number | null) =>
     plainArray(rows.map(({ delivery }) => value(delivery)));
@@ -357,11 +390,17 @@ function toArrays(owner: number, pages: ExpansionPage[]): unknown[] {
     // Most have none: an array that is absent is filled up with nulls.
     rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
     rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
+    rows.some(({ delivery }) => delivery.step) ? plain(one => one.step ?? 0) : null,
     rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
   ];
 }
 
-function toDelivery(page: ExpansionPage, given: NewDelivery, id: number, created_at: Date): Delivery {
+export function toDelivery(
+  page: Pick<ExpansionPage, 'organization_id' | 'id'>,
+  given: NewDelivery,
+  id: number,
+  created_at: Date,
+): Delivery {
   return {
     organization_id: page.organization_id,
     occurrence_id: page.id,
@@ -377,6 +416,7 @@ function toDelivery(page: ExpansionPage, given: NewDelivery, id: number, created
     priority: given.priority,
     user_version: given.user_version,
     digest_id: null,
+    step: given.step ?? 0,
     created_at,
   };
 }

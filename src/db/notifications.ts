@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
 import { type Priority, priorities } from '../core/trigger.ts';
 import type { Within } from './organizations.ts';
@@ -12,6 +13,9 @@ export interface NotificationFields {
   recipients: Json;
   /** Slugs or types. */
   channels: string[];
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
@@ -29,7 +33,7 @@ export async function listAllNotifications(
   const rows = await db
     .selectFrom('notifications')
     .select(['id', 'event_id', 'name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context'])
-    .select(['priority', 'throttle', 'digest'])
+    .select(['priority', 'throttle', 'digest', 'steps', 'give_up_after', 'notify_resolved'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('event_id', '=', within?.event ?? 0))
     .orderBy('id')
@@ -40,6 +44,7 @@ export async function listAllNotifications(
     priority: row.priority === null ? null : priorities[row.priority]!,
     throttle: row.throttle as Throttle | null,
     digest: row.digest as Digest | null,
+    steps: row.steps as Step[] | null,
   }));
 }
 
@@ -130,7 +135,7 @@ export async function deleteNotification(db: Db, organizationId: number, id: num
   await db.deleteFrom('notifications').where('organization_id', '=', organizationId).where('id', '=', id).execute();
 }
 
-function toRow({ recipients, extra_context, priority, throttle, digest, ...fields }: NotificationFields) {
+function toRow({ recipients, extra_context, priority, throttle, digest, steps, ...fields }: NotificationFields) {
   return {
     ...fields,
     recipients: JSON.stringify(recipients),
@@ -138,5 +143,6 @@ function toRow({ recipients, extra_context, priority, throttle, digest, ...field
     priority: priority === null ? null : priorities.indexOf(priority),
     throttle: throttle && JSON.stringify(throttle),
     digest: digest && JSON.stringify(digest),
+    steps: steps && JSON.stringify(steps),
   };
 }

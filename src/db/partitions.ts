@@ -90,13 +90,23 @@ async function createPartition(trx: Db, table: string, { name, from, to }: Month
   const rest = sql.table(`${table}_rest`);
   const key = sql.ref(table === 'occurrences' ? 'id' : 'occurrence_id');
   const [lowest, end] = [lowestUuidAt(from), lowestUuidAt(to)];
+  const columns = sql.join((await listWrittenColumns(trx, table)).map(column => sql.ref(column)));
   await sql`create table ${partition} (like ${sql.table(table)} including all)`.execute(trx);
   await sql`
     with moved as (delete from ${rest} where ${key} >= ${lowest}::uuid and ${key} < ${end}::uuid returning *)
-    insert into ${partition} select * from moved`.execute(trx);
+    insert into ${partition} (${columns}) select ${columns} from moved`.execute(trx);
   await sql`
     alter table ${sql.table(table)} attach partition ${partition}
     for values from (${sql.lit(lowest)}) to (${sql.lit(end)})`.execute(trx);
+}
+
+/** Without those that PostgreSQL works out by itself. */
+async function listWrittenColumns(db: Db, table: string): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`
+    select attname as name from pg_attribute
+    where attrelid = to_regclass(${table}) and attnum > 0 and not attisdropped and attgenerated = ''
+    order by attnum`.execute(db);
+  return rows.map(({ name }) => name);
 }
 
 /**

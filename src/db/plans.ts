@@ -4,6 +4,7 @@ import type { Digest } from '../core/digest.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import { type Category, generalSlug } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
+import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
 import type { Db } from './pool.ts';
 
@@ -40,6 +41,9 @@ export interface NotificationRow {
   priority: number | null;
   throttle: Throttle | null;
   digest: Digest | null;
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   version: number;
 }
 

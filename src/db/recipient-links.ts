@@ -33,6 +33,17 @@ export async function findLinkedUser(db: Db, organizationId: number, userId: num
   return rows[0];
 }
 
+/** How the pages of an organization look. */
+export async function findPageOrganization(
+  db: Db,
+  organizationId: number,
+): Promise<LinkedUser['organization'] | undefined> {
+  const { rows } = await sql<LinkedUser['organization']>`
+    select slug, name, brand_color, logo_url, timezone, quiet_hours from organizations
+    where id = ${organizationId}`.execute(db);
+  return rows[0];
+}
+
 export async function raiseLinkGeneration(db: Db, organizationId: number, userId: number): Promise<void> {
   await sql`
     update users set link_generation = link_generation + 1

@@ -62,8 +62,25 @@ export async function deleteOldWriting(db: Db, organizationId: number, before: D
   await deleteAll(db, 'wordings', sql`organization_id = ${organizationId} and used_at < ${before}`);
 }
 
+/** As whoever changes messages does, it locks their inboxes first. */
 export async function deleteOldInbox(db: Db, organizationId: number, before: Date): Promise<void> {
-  await deleteAll(db, 'inbox', sql`organization_id = ${organizationId} and created_at < ${before}`);
+  for (let batch = 0; batch < mostBatches; batch++) {
+    const found = await db.transaction().execute(async trx => {
+      const { rows } = await sql<{ user_id: number; id: number }>`
+        select user_id, id from inbox where organization_id = ${organizationId} and created_at < ${before}
+        order by created_at limit ${rowsAtOnce}`.execute(trx);
+      const users = [...new Set(rows.map(row => row.user_id))];
+      await sql`
+        select from inboxes where organization_id = ${organizationId} and user_id = any(${users}::bigint[])
+        order by user_id for no key update`.execute(trx);
+      await sql`
+        delete from inbox i using unnest(${rows.map(row => row.user_id)}::bigint[], ${rows.map(row => row.id)}::bigint[])
+          as old (user_id, id)
+        where i.organization_id = ${organizationId} and i.user_id = old.user_id and i.id = old.id`.execute(trx);
+      return rows.length;
+    });
+    if (found < rowsAtOnce) return;
+  }
 }
 
 /**

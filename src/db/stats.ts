@@ -153,6 +153,9 @@ export async function listChannelNames(db: Db, organizationId: number): Promise<
 export interface Queue {
   /** Messages that wait, for whatever time, and triggers that are due; counted no further than `most`. */
   pending: number;
+  /** Of messages and triggers, those whose time has come, and those whose time is still to come; each no further than `most`. */
+  due: number;
+  scheduled: number;
   /** When the first of those that are due was due. */
   oldest: Date | null;
 }
@@ -161,6 +164,7 @@ export interface Queue {
 export async function describeQueue(db: Db, organizationId: number, most: number): Promise<Queue> {
   const waits = sql`${sql.raw(queues.deliveries.waiting)} and organization_id = ${organizationId}`;
   const due = sql`organization_id = ${organizationId} and due_at <= now()`;
+  const later = sql`due_at > now() and due_at < 'infinity'`;
   const accepted = sql`${sql.raw(queues.accepted.waiting)} and ${due}`;
   const expanding = sql`${sql.raw(queues.expanding.waiting)} and ${due}`;
   const { rows } = await sql<Queue>`
@@ -174,6 +178,21 @@ export async function describeQueue(db: Db, organizationId: number, most: number
           union all
           (select from occurrences where ${expanding} and priority = c.priority limit ${most})
         ) each limit ${most}) counted) as pending,
+      (select count(*)::int from (
+        select from classes c, lateral (
+          (select from deliveries where ${waits} and priority = c.priority and due_at <= now() limit ${most})
+          union all
+          (select from occurrences where ${accepted} and priority = c.priority limit ${most})
+          union all
+          (select from occurrences where ${expanding} and priority = c.priority limit ${most})
+        ) each limit ${most}) counted) as due,
+      (select count(*)::int from (
+        select from classes c, lateral (
+          (select from deliveries where ${waits} and priority = c.priority and ${later} limit ${most})
+          union all
+          (select from occurrences where ${sql.raw(queues.accepted.waiting)} and organization_id = ${organizationId}
+            and priority = c.priority and ${later} limit ${most})
+        ) each limit ${most}) counted) as scheduled,
       (select min(first.due_at) from classes c, lateral (
         (select due_at from deliveries where ${waits} and priority = c.priority and due_at <= now()
           order by due_at limit 1)
@@ -185,6 +204,22 @@ export async function describeQueue(db: Db, organizationId: number, most: number
   return rows[0]!;
 }
 
+/** Deliveries that failed or whose outcome is unknown and that nobody has sent again since; no further than `most` of both. */
+export async function countUnresolved(
+  db: Db,
+  organizationId: number,
+  most: number,
+): Promise<{ failed: number; unknown: number }> {
+  const { rows } = await sql<{ failed: number; unknown: number }>`
+    select count(*) filter (where status = 'failed')::int as failed,
+      count(*) filter (where status = 'unknown')::int as unknown
+    from (
+      select status from deliveries where organization_id = ${organizationId} and status in ('failed', 'unknown')
+      limit ${most}
+    ) counted`.execute(db);
+  return rows[0]!;
+}
+
 /** No further than `most`. */
 export async function countDisabledAddresses(db: Db, organizationId: number, most: number): Promise<number> {
   const { rows } = await sql<{ disabled: number }>`
@@ -192,29 +227,4 @@ export async function countDisabledAddresses(db: Db, organizationId: number, mos
       select from addresses where organization_id = ${organizationId} and disabled_at is not null limit ${most}
     ) counted`.execute(db);
   return rows[0]!.disabled;
-}
-
-export interface Paused {
-  kind: 'channel' | 'application' | 'event';
-  path: string;
-  since: Date;
-}
-
-/** The longest paused first. */
-export async function listPaused(db: Db, organizationId: number): Promise<Paused[]> {
-  const { rows } = await sql<Paused>`
-    select 'channel' as kind, concat_ws('/', p.slug, c.slug) as path, c.paused_at as since from channels c
-    left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
-    where c.organization_id = ${organizationId} and c.paused_at is not null
-    union all
-    select 'application', p.slug || '/' || a.slug, a.paused_at from applications a
-    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
-    where a.organization_id = ${organizationId} and a.paused_at is not null
-    union all
-    select 'event', p.slug || '/' || a.slug || '/' || e.slug, e.paused_at from events e
-    join applications a on a.organization_id = e.organization_id and a.id = e.application_id
-    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
-    where e.organization_id = ${organizationId} and e.paused_at is not null
-    order by since, path`.execute(db);
-  return rows;
 }

@@ -1,4 +1,4 @@
-/** Transactions on a connection of `pg`, for whoever needs several statements of the ledger to be one. */
+/** A transaction on a connection of its own, for statements that change the ledger. */
 import type pg from 'pg';
 
 /** Closing the connection rolls back, whatever state it is in. */

@@ -29,6 +29,8 @@ export const queues = {
   accepted: { table: 'occurrences', waiting: "status = 'accepted'" },
   /** Occurrences with more pages of recipients to come, which no worker has at the moment. */
   expanding: { table: 'occurrences', waiting: "status = 'expanding' and owner is null" },
+  /** Runs of steps. */
+  steps: { table: 'steps', waiting: "status = 'waiting' and owner is null" },
   deliveries: { table: 'deliveries', waiting: "status in ('pending', 'retrying')" },
 } as const;
 

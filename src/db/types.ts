@@ -113,6 +113,14 @@ export interface Channels {
   concurrency: number | null;
 }
 
+export interface DedupKeys {
+  organization_id: number;
+  event_id: number;
+  key: string;
+  occurrence_id: string;
+  closes_at: Date;
+}
+
 export interface Deliveries {
   organization_id: number;
   occurrence_id: string;
@@ -141,6 +149,7 @@ export interface Deliveries {
   attempt_ms: number | null;
   failed_attempts: NullableJson;
   digest_id: string | null;
+  step: Generated<number>;
 }
 
 export interface DeliveryStats {
@@ -237,6 +246,22 @@ export interface Inbox {
   created_at: Generated<Date>;
   read_at: Date | null;
   archived_at: Date | null;
+  seen_at: Date | null;
+  acted_at: Date | null;
+  action: string | null;
+  category: string | null;
+  avatar: string | null;
+  actions: NullableJson;
+  sequence: Generated<number>;
+  created_sequence: Generated<number>;
+}
+
+export interface Inboxes {
+  organization_id: number;
+  user_id: number;
+  sequence: Generated<number>;
+  unread: Generated<number>;
+  unseen: Generated<number>;
 }
 
 export interface Invites {
@@ -351,6 +376,9 @@ export interface Notifications {
   priority: number | null;
   throttle: NullableJson;
   digest: NullableJson;
+  steps: NullableJson;
+  give_up_after: string | null;
+  notify_resolved: Generated<boolean>;
 }
 
 export interface Occurrences {
@@ -381,6 +409,15 @@ export interface Occurrences {
   expired: Generated<number>;
   unknown: Generated<number>;
   crashes: Generated<number>;
+  escalating: Generated<number>;
+  awaits_acknowledgement: Generated<boolean>;
+  triggers: Generated<number>;
+  dedup_key: string | null;
+  acknowledged_at: Date | null;
+  acknowledged_by: string | null;
+  resolved_at: Date | null;
+  resolved_by: string | null;
+  outcome: Generated<string | null>;
 }
 
 export interface Organizations {
@@ -485,6 +522,25 @@ export interface SignInLimits {
   locked_until: Date | null;
 }
 
+export interface Steps {
+  organization_id: number;
+  occurrence_id: string;
+  notification_id: number;
+  number: number;
+  step: number;
+  status: Generated<string>;
+  reason: string | null;
+  priority: number;
+  due_at: Date;
+  began_at: Date;
+  owner: number | null;
+  cursor: NullableJson;
+  told: Generated<number>;
+  suppressed: Generated<number>;
+  crashes: Generated<number>;
+  ended_at: Date | null;
+}
+
 export interface SummedStats {
   organization_id: number;
   until: Date;
@@ -569,6 +625,7 @@ export interface Tables {
   channel_day_stats: ChannelDayStats;
   channel_rates: ChannelRates;
   channels: Channels;
+  dedup_keys: DedupKeys;
   deliveries: Deliveries;
   delivery_stats: DeliveryStats;
   digests: Digests;
@@ -578,6 +635,7 @@ export interface Tables {
   hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
+  inboxes: Inboxes;
   invites: Invites;
   keys: Keys;
   latency_day_stats: LatencyDayStats;
@@ -600,6 +658,7 @@ export interface Tables {
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
   sign_in_limits: SignInLimits;
+  steps: Steps;
   summed_stats: SummedStats;
   throttle_uses: ThrottleUses;
   trigger_stats: TriggerStats;

@@ -40,13 +40,42 @@ export async function searchUsers(
   organizationId: number,
   ways: readonly Beginnings[],
   page: SearchPage,
+  /** Only those who are, or who are not. */
+  locked?: boolean,
 ): Promise<FoundUser[]> {
   const users = {
     select: sql`u.id, u.email, u.username, u.first_name, u.last_name, u.locked`,
     from: sql`users u`,
     id: sql`u.id`,
+    also: isLocked(locked),
   };
   return search(db, organizationId, ways, users, page);
+}
+
+/** Where somebody stands among all, by name. */
+export interface NamePlace {
+  key: string;
+  id: number;
+}
+
+const naturalKey = sql`natural_key(u.first_key, u.last_key, u.username)`;
+// Written out, so that the index of those who are locked is used.
+const isLocked = (locked: boolean | undefined) =>
+  locked === undefined ? sql`true` : locked ? sql`u.locked` : sql`not u.locked`;
+
+/** As people sort names: Ann 2 before Ann 10. */
+export async function listUsersByName(
+  db: Db,
+  organizationId: number,
+  locked: boolean | undefined,
+  { after, limit }: { after: NamePlace | undefined; limit: number },
+): Promise<(User & { place: NamePlace })[]> {
+  const further = after ? sql`and (${naturalKey}, u.id) > (${after.key}, ${after.id}::bigint)` : sql``;
+  const { rows } = await sql<User & { key: string }>`
+    select u.id, u.email, u.username, u.first_name, u.last_name, u.locked, ${naturalKey} as key from users u
+    where u.organization_id = ${organizationId} and ${isLocked(locked)} ${further}
+    order by ${naturalKey}, u.id limit ${limit}`.execute(db);
+  return rows.map(({ key, ...row }) => ({ ...row, place: { key, id: row.id } }));
 }
 
 export interface FoundMember {
@@ -73,6 +102,7 @@ export async function searchMembers(
       join addresses a on a.organization_id = u.organization_id and a.user_id = u.id
       join members m on m.organization_id = a.organization_id and m.address_id = a.id and m.list_id = ${listId}`,
     id: sql`m.id`,
+    also: sql`true`,
   };
   return search(db, organizationId, ways, members, page);
 }
@@ -81,7 +111,7 @@ async function search<Row extends { id: number; place: SearchPlace }>(
   db: Db,
   organizationId: number,
   ways: readonly Beginnings[],
-  { select, from, id }: Record<'select' | 'from' | 'id', RawBuilder<unknown>>,
+  { select, from, id, also }: Record<'select' | 'from' | 'id' | 'also', RawBuilder<unknown>>,
   { after, limit }: SearchPage,
 ): Promise<Row[]> {
   const found: Row[] = [];
@@ -90,6 +120,7 @@ async function search<Row extends { id: number; place: SearchPlace }>(
     const conditions = [
       sql`u.organization_id = ${organizationId}`,
       condition,
+      also,
       // The first of the two is what the index of users can begin at, also where the id is that of a member.
       ...(after?.way === way
         ? [

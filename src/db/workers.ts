@@ -5,7 +5,8 @@
 import { sql } from 'kysely';
 import pg from 'pg';
 import { mostAttempts } from '../core/retry.ts';
-import { countText } from './counts.ts';
+import { countText, endedText } from './counts.ts';
+import type { Settled } from './deliveries.ts';
 import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digest-outcomes.ts';
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';
@@ -47,6 +48,8 @@ export async function inheritAcrossTenants(pool: pg.Pool, former: number[], owne
   await pool.query(
     `with occurrences_kept as (
       update occurrences set owner = $2 where status = 'expanding' and owner = any($1::bigint[])
+    ), steps_kept as (
+      update steps set owner = $2 where status = 'waiting' and owner = any($1::bigint[])
     )
     update deliveries set owner = $2 where status = 'sending' and owner = any($1::bigint[])`,
     [former, owner],
@@ -98,6 +101,8 @@ const listDead = {
       select owner from owners where owner is not null
       union
       select owner from occurrences where status = 'expanding' and owner is not null
+      union
+      select owner from steps where status = 'waiting' and owner is not null
     ) busy
     where not exists (
       select from pg_locks
@@ -128,11 +133,11 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
  * sent again under the same identity; else they are kept as `unknown` for a person to decide. So is what has been tried
  * as often as anything is: a message that ends every worker must not go on for ever.
  */
-export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<number> {
+export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<Settled> {
   return inTransaction(pool, async client => {
     await lockDigestsOfAcrossTenants(client, owner);
-    const { rows } = await client.query<{ settled: number }>(settleUnknownText, [owner, dedupe, mostAttempts]);
-    return rows[0]!.settled;
+    const { rows } = await client.query<Settled>(settleUnknownText, [owner, dedupe, mostAttempts]);
+    return rows[0]!;
   });
 }
 
@@ -148,7 +153,7 @@ const settleUnknownText = `
       where d.owner = $1 and d.status = 'sending' and o.organization_id = d.organization_id and o.id = d.occurrence_id
       returning ${carriedColumns}, o.event_id, o.due_at as since
     ), ${carryText('settled')}, ${countText('all_changed')}
-    select count(*)::int as settled from settled`;
+    select count(*)::int as settled, ${endedText} as ended from settled`;
 
 /** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */
 export async function countOccurrenceCrash(
@@ -157,7 +162,8 @@ export async function countOccurrenceCrash(
   id: string,
   most: number,
 ): Promise<boolean> {
-  const outstanding = 'o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
+  const outstanding =
+    'o.escalating + o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
   const { rows } = await pool.query<{ isSetAside: boolean }>(
     `update occurrences o set crashes = o.crashes + 1, owner = null,
        status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,

@@ -2,11 +2,10 @@
  * Sending: what is claimed (status `sending`, committed) is looked at once more as the world is now, written, sent, and
  * settled. A delivery ends as sent, failed, suppressed, cancelled, expired or unknown, or goes back to wait as retrying.
  */
-import { findQuietWait, type Reason, refuseUnwanted } from '../core/decide.ts';
 import { digestLimits } from '../core/digest.ts';
 import { AppError } from '../core/errors.ts';
+import { recheck, type Verdict } from '../core/recheck.ts';
 import { mostAttempts, retryDelaySeconds } from '../core/retry.ts';
-import { priorities } from '../core/trigger.ts';
 import { disableAddress } from '../db/addresses.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/deliveries.ts';
 import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
@@ -15,11 +14,11 @@ import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { nextTurn, type Shares } from '../db/turns.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type MessageContext, writeMessage } from '../services/messages.ts';
-import type { EventPlan, PlannedChannel } from '../services/plans.ts';
+import type { PlannedChannel } from '../services/plans.ts';
+import { findAnswer } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 
-const urgent = priorities.indexOf('urgent');
 const longestWords = 2_000;
 /** Messages that are written before others have their turn: about 2 ms. */
 const inOneGo = 50;
@@ -51,6 +50,8 @@ export interface ClaimedDelivery {
 interface SendContext extends MessageContext {
   delivery: Delivery;
   occurrence: OccurrenceFacts;
+  /** When the occurrence was found open. */
+  readAt: number;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -107,9 +108,9 @@ async function deliver(
   if (channel) engine.meters.seen(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
   const now = Date.now();
-  const refused = recheck(delivery, occurrence, person, channel, plan, now);
-  if (refused) return refused;
-  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan! };
+  const verdict = recheck({ delivery, occurrence, person, channel, plan }, now);
+  if (verdict) return settleVerdict(delivery, verdict);
+  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
@@ -127,6 +128,8 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
   const { delivery, channel } = context;
   const leave = await engine.senders.enter(channel, delivery.provider_index, delivery.priority);
   try {
+    const reason = await findAnswer(engine, delivery, context.readAt);
+    if (reason) return settlementOf(delivery, { status: 'cancelled', reason, tried: false });
     return await writeAndSend(engine, context);
   } finally {
     leave();
@@ -156,9 +159,7 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
   const beganAt = Date.now();
-  const outcome = await (inApp
-    ? storeInApp(engine, delivery, outgoing)
-    : engine.senders.send(channel, index, outgoing));
+  const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
@@ -176,9 +177,14 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
  * Storing an in-app message is sending it. Its id is the delivery's, so that after a crash, or an answer that was lost, it
  * is stored once more and is there once. A database that is away is `whenBroken`'s matter and costs no attempt.
  */
-async function storeInApp(engine: Engine, delivery: Delivery, { id, content }: Outgoing): Promise<Outcome> {
+async function storeInApp(engine: Engine, context: SendContext, { id, content }: Outgoing): Promise<Outcome> {
+  const { delivery, plan } = context;
   const { organization_id, user_id, occurrence_id } = delivery;
-  const words = { title: content.title, body: content.text };
+  const { title, text: body, avatar } = content;
+  const actions = content.actions?.map(({ event, ...action }) =>
+    event === undefined ? action : { ...action, event: `${plan.project.slug}/${plan.application.slug}/${event}` },
+  );
+  const words = { title, body, category: plan.topic.category.slug, avatar, actions };
   try {
     await engine.inbox.add({ organization_id, user_id, id: delivery.id, occurrence_id, ...words });
     return { ok: true, id };
@@ -199,43 +205,15 @@ function whenBroken(delivery: Delivery, error: unknown): Settlement {
   return again(delivery, { reason: 'provider.failed', detail }, Date.now());
 }
 
-/** What has changed since it was decided: a lock, a choice of the recipient, quiet hours, a cancellation, an expiry, a pause, a channel switched off. */
-function recheck(
-  delivery: Delivery,
-  occurrence: OccurrenceFacts | undefined,
-  person: Person | undefined,
-  channel: PlannedChannel | undefined,
-  plan: EventPlan | undefined,
-  now: number,
-): Settlement | undefined {
-  const end = (status: Settlement['status'], reason: Reason) =>
-    settlementOf(delivery, { status, reason, tried: false });
-  if (!occurrence || occurrence.cancelled_at) return end('cancelled', 'cancelled');
-  if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
-  if (!plan) return end('cancelled', 'event.missing');
-  if (!person) return end('suppressed', 'user.missing');
-  if (person.locked) return end('suppressed', 'user.locked');
-  if (!channel) return end('suppressed', 'channel.missing');
-  const unwanted = refuseUnwanted(channel, person, plan.topic);
-  if (unwanted) return { ...end('suppressed', unwanted.reason), detail: unwanted.detail ?? null };
-  if (!channel.enabled) return end('suppressed', 'channel.disabled');
-  if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
-  const address = person.addresses.filter(({ value }) => value === delivery.address);
-  if (channel.reach === 'address' && address.length > 0 && address.every(one => one.disabled)) {
-    return end('suppressed', 'address.disabled');
+/** How it goes on where it is not sent: see core/recheck.ts. Nothing was tried. */
+function settleVerdict(delivery: Delivery, verdict: Verdict): Settlement {
+  const { status, reason } = verdict;
+  if (status === 'held') return settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
+  if (status === 'quiet') {
+    const waits = delivery.attempts > 1 ? 'retrying' : 'pending';
+    return settlementOf(delivery, { status: waits, reason, tried: false, due_at: verdict.dueAt });
   }
-  const hold = (reason: Reason) =>
-    settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
-  if (channel.paused) return hold('channel.paused');
-  if (plan.paused) return hold('event.paused');
-  const { topic, organization } = plan;
-  const circumstances = { topic, usual: organization, isUrgent: delivery.priority === urgent, now };
-  const due_at = findQuietWait(channel, person, circumstances);
-  if (due_at) {
-    const status = delivery.attempts > 1 ? 'retrying' : 'pending';
-    return settlementOf(delivery, { status, reason: 'quiet_hours', tried: false, due_at });
-  }
-  return undefined;
+  return settlementOf(delivery, { status, reason, detail: verdict.detail, tried: false });
 }
 
 async function write(engine: Engine, given: SendContext): Promise<[Outgoing, wording: string]> {

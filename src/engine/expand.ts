@@ -32,6 +32,7 @@ import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
 import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
 import { type Gathering, gather, planGathering } from '../services/gathering.ts';
 import { RecipientReader } from '../services/recipients.ts';
+import { firstRuns } from '../services/steps.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
 
@@ -53,7 +54,7 @@ export interface Room {
   page(priority: number): number;
 }
 
-interface Given extends NewDelivery {
+export interface Given extends NewDelivery {
   /** Whether its channel has limits. */
   isLimited: boolean;
   /** Of its channel. */
@@ -78,6 +79,8 @@ export interface Expanded {
   queued: Set<number>;
   /** The classes of the next pages. */
   next: Set<number>;
+  /** The classes of the first steps. */
+  steps: Set<number>;
   /** Nothing else was due. */
   isAll: boolean;
 }
@@ -91,7 +94,7 @@ export async function expandAccepted(
 ): Promise<Expanded | undefined> {
   const shares = room.shares(priority);
   const turn = { priority, after: afterOf(engine, 'accepted', priority), most: occurrencesAtOnce, owner, shares };
-  const { claimed, pages, stored } = await expandAcceptedAcrossTenants<Given>(
+  const { claimed, pages, stored, ended } = await expandAcceptedAcrossTenants<Given>(
     engine.claims,
     turn,
     async (occurrences, client) => {
@@ -109,6 +112,7 @@ export async function expandAccepted(
   engine.turns.accepted[priority] = after;
   engine.meters.batch('expand', pages.length);
   engine.meters.expanded(pages);
+  engine.meters.ended(ended);
   if (claimed.length === 0 && turn.after === 0) return undefined;
   return toExpanded(pages, stored, isAll && pages.length === claimed.length);
 }
@@ -128,18 +132,19 @@ export async function expandNextPage(
   if (!occurrence) return turn.after === 0 ? undefined : toExpanded([], [], false);
   const page = await decideSafely(
     engine,
-    new RecipientReader(readers(engine), engine.usage),
+    new RecipientReader(readersOf(engine), engine.usage),
     occurrence,
     room.page(priority),
   );
   deferOverflow([page], room);
-  const stored = await storePageAcrossTenants(engine.hot, owner, page, async client => {
+  const { stored, ended } = await storePageAcrossTenants(engine.hot, owner, page, async client => {
     const { organization_id, id, deliveries } = page;
     if (deliveries.some(one => one.reason === 'digest')) await markStored(client, organization_id, id, deliveries);
     await gather(client, [page.gathering], Date.now());
   });
   engine.meters.batch('expand', 1);
   engine.meters.expanded([page]);
+  engine.meters.ended(ended);
   return toExpanded([page], stored, false);
 }
 
@@ -148,14 +153,16 @@ function afterOf({ turns }: Engine, queue: Queue, priority: number): number {
 }
 
 /** By the prepared statements of the hot connections; users are created by any. */
-function readers({ db, hot }: Engine) {
+export function readersOf({ db, hot }: Engine) {
   return { db, pool: hot };
 }
 
-function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>[], isAll: boolean): Expanded {
+export function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>[], isAll: boolean): Expanded {
   const queued = new Set<number>();
   const next = new Set<number>();
-  for (const { deliveries, cursor, again, priority } of pages) {
+  const steps = new Set<number>();
+  for (const { deliveries, cursor, again, priority, steps: own = [] } of pages) {
+    for (const one of own) steps.add(one.priority);
     for (const one of deliveries) if (one.status === 'pending' && !one.due_at) queued.add(one.priority);
     if (cursor && !again) next.add(priority);
   }
@@ -165,7 +172,7 @@ function toExpanded(pages: ExpansionPage<Given>[], stored: StoredDelivery<Given>
     occurrence: Object.assign(occurrence, { cancelled_at: null }),
     person,
   }));
-  return { claimed, queued, next, isAll };
+  return { claimed, queued, next, steps, isAll };
 }
 
 /** As many of them as have about a page of recipients together: more would fill the memory and make the urgent wait. */
@@ -174,7 +181,7 @@ async function decideMany(
   occurrences: ClaimedOccurrence[],
   limit: number,
 ): Promise<DecidedExpansion[]> {
-  const recipients = new RecipientReader(readers(engine), engine.usage);
+  const recipients = new RecipientReader(readersOf(engine), engine.usage);
   const pages: DecidedExpansion[] = [];
   let decided = 0;
   let size = firstGroup;
@@ -196,7 +203,7 @@ async function decideMany(
  * What there is no room for goes through the queue, where turns are taken. So does most of what goes to a channel with
  * limits, which takes its messages from there as it can: of many, the others would only have to go back.
  */
-function deferOverflow(pages: ExpansionPage<Given>[], room: Room): void {
+export function deferOverflow(pages: ExpansionPage<Given>[], room: Room): void {
   const left = new Map<string, number>();
   const take = (share: string, free: () => number): boolean => {
     const now = left.get(share) ?? free();
@@ -252,6 +259,7 @@ async function decideOne(
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
+  if (options.resolve) return { ...page, reason: 'occurrence.not_open' };
   const { plans } = engine;
   const mark = () => engine.marker.set(organization_id, id);
   const decided = await decidePage({ plans, recipients }, plan, {
@@ -271,11 +279,14 @@ async function decideOne(
   const decisions = isOver ? wanted.slice(0, room) : wanted;
   const cursor = isOver ? null : decided.cursor;
   const fansOut = from !== null || decided.cursor !== null;
+  const isAnswered = occurrence.acknowledged_at !== null || occurrence.resolved_at !== null;
+  // A dry run begins no steps, and neither does what somebody has answered already.
+  const stepped = isAnswered || options.dry_run ? [] : decided.stepped;
   const next = cursor && plan.notifications.find(one => one.id === cursor.notification);
   const planned = decisions.map(decision => ({
     ...decision,
     delivery: {
-      ...toDelivery(decision),
+      ...toGiven(decision),
       priority: priorityOf(options, decision.notification.priority, fansOut),
       occurrence,
     },
@@ -284,7 +295,11 @@ async function decideOne(
     ...page,
     priority: next ? priorityOf(options, next.priority, fansOut) : priority,
     cursor,
-    reason: limitOf(isOver, decided.isOverUserLimit) ?? whyNobody(decided),
+    reason:
+      limitOf(isOver, decided.isOverUserLimit) ??
+      (stepped.length > 0 ? null : isAnswered ? 'acknowledged' : whyNobody(decided)),
+    steps: firstRuns(stepped, occurrence, options, Date.now()),
+    awaitsAcknowledgement: stepped.some(one => one.steps!.asksForAcknowledgement),
     deliveries: planned.map(({ delivery }) => delivery),
     gathering: planGathering(plan, context, planned, gatheringHandlers),
   };
@@ -301,17 +316,18 @@ const gatheringHandlers = {
 };
 
 /** Counts where nothing comes of it: somebody whom the trigger left out, a notification that was for nobody, or no one at all. */
-function whyNobody({ decisions, refused }: DecidedPage): Reason {
+export function whyNobody({ decisions, refused, stepped }: DecidedPage): Reason {
+  if (stepped.length > 0) return 'dry_run';
   return decisions.find(({ reason }) => isLeftOutByTrigger(reason))?.reason ?? refused[0]?.reason ?? 'no_recipients';
 }
 
 /** Which limit of the organization left somebody out: kept with the occurrence, also where others were told. */
-function limitOf(isOverFanOut: boolean, isOverUsers: boolean): Reason | undefined {
+export function limitOf(isOverFanOut: boolean, isOverUsers: boolean): Reason | undefined {
   if (isOverFanOut) return 'limit.fan_out';
   return isOverUsers ? 'limit.users' : undefined;
 }
 
-function toDelivery(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
+export function toGiven(decided: Decided): Omit<Given, 'priority' | 'occurrence'> {
   const { notification, channel, person, address, reason, detail, dueAt } = decided;
   return {
     notification_id: notification.id,

@@ -43,6 +43,7 @@ export class Meters {
     'type',
     'provider',
   ]);
+  readonly #ended = new Tally('belfry_occurrences_total', 'Occurrences that have ended, by outcome.', ['outcome']);
   readonly #attempts = new Tally('belfry_attempts_total', 'Calls of providers by what came of them.', [
     'type',
     'provider',
@@ -106,6 +107,7 @@ export class Meters {
   async read(): Promise<MetricValues> {
     const counted = [
       this.#outcomes,
+      this.#ended,
       this.#attempts,
       this.#retries,
       this.#firstAttempt,
@@ -149,6 +151,11 @@ export class Meters {
         if (status === 'suppressed') this.#outcomes.add(1, status, type, 'none');
       }
     }
+  }
+
+  /** Occurrences that have come to their end. */
+  ended(outcomes: readonly string[]): void {
+    for (const outcome of outcomes) this.#ended.add(1, outcome);
   }
 
   batch(operation: 'claim' | 'expand' | 'settle', size: number): void {

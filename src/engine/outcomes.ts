@@ -12,15 +12,20 @@ import { retryWhileUnavailable } from './retry-while-unavailable.ts';
 export class Outcomes {
   readonly #batcher: Batcher<Settlement, undefined>;
 
-  constructor(pool: pg.Pool, log: Log, onBatch: (size: number) => void = () => {}) {
+  constructor(
+    pool: pg.Pool,
+    log: Log,
+    /** How many were written together, and the outcomes of occurrences that ended with them. */
+    onBatch: (size: number, ended: readonly string[]) => void = () => {},
+  ) {
     this.#batcher = new Batcher(
       async settlements => {
-        onBatch(settlements.length);
-        await retryWhileUnavailable(log, 'writing outcomes', async () => {
+        const ended = await retryWhileUnavailable(log, 'writing outcomes', async () => {
           const { alone = [], digests = [] } = Object.groupBy(settlements, toWay);
-          if (alone.length > 0) await settleDeliveriesAcrossTenants(pool, alone);
-          await settleDigestsAcrossTenants(pool, digests);
+          const settled = await settleDeliveriesAcrossTenants(pool, alone);
+          return [...settled.ended, ...(await settleDigestsAcrossTenants(pool, digests))];
         });
+        onBatch(settlements.length, ended);
         return settlements.map(() => undefined);
       },
       {

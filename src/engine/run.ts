@@ -12,7 +12,7 @@ import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
 import { createDigestCloser } from '../services/digests.ts';
 import { createInboxWriter } from '../services/inbox.ts';
-import { createLinks } from '../services/message-links.ts';
+import { createAcknowledgeLinks, createLinks } from '../services/message-links.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
 import { RenderSnapshots } from '../services/render-snapshots.ts';
@@ -62,7 +62,10 @@ const meters: Meters = new Meters({
   circuits: now => senders.circuits(now),
   pools: { plain: plain.pool, claims: claims.pool, hot: hot.pool },
 });
-const outcomes = new Outcomes(hot.pool, log, size => meters.batch('settle', size));
+const outcomes = new Outcomes(hot.pool, log, (size, ended) => {
+  meters.batch('settle', size);
+  meters.ended(ended);
+});
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
   log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
@@ -73,14 +76,16 @@ const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
 const keyring = await openKeyring(settings.keys);
 const cipher = createCipher(keyring);
-const linksFor = createLinks(createSigner(keyring), settings.baseUrl);
+const signer = createSigner(keyring);
+const linksFor = createLinks(signer, settings.baseUrl);
+const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.baseUrl);
 const worker: Worker = new Worker(
   {
     db,
     pool,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor }),
+    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor, acknowledgeUrlFor }),
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
@@ -92,7 +97,7 @@ const worker: Worker = new Worker(
     marker,
     meters,
     log,
-    turns: { accepted: [], expanding: [], deliveries: [] },
+    turns: { accepted: [], expanding: [], steps: [], deliveries: [] },
   },
   settings.url,
   Object.values(providers)

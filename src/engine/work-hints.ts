@@ -8,7 +8,7 @@ import type { Queue } from '../db/turns.ts';
 
 /** Nothing that is due waits longer than this. */
 const lookEveryMs = 1_000;
-const all: Queue[] = ['accepted', 'expanding', 'deliveries'];
+const all: Queue[] = ['accepted', 'expanding', 'steps', 'deliveries'];
 
 export class WorkHints {
   readonly #hints = new Set<string>();

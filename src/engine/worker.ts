@@ -13,6 +13,7 @@ import {
   listClaimedAcrossTenants,
   releasePausedAcrossTenants,
 } from '../db/deliveries.ts';
+import { releaseStepsAcrossTenants } from '../db/steps.ts';
 import { findDueAcrossTenants, type Queue } from '../db/turns.ts';
 import {
   acquireLease,
@@ -26,6 +27,7 @@ import { type ClaimedDelivery, claimSome, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { type Expanded, expandAccepted, expandNextPage } from './expand.ts';
 import { InFlight } from './in-flight.ts';
+import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
 const claimAtOnce = 250;
@@ -34,6 +36,9 @@ const recoverEveryMs = 2_000;
 const reclaimEveryMs = 5_000;
 /** A worker whose lock is gone is given this long to take up its own work under a new one. */
 const graceMs = 5_000;
+
+/** How what waits in each of these queues becomes deliveries. */
+const expansions = { accepted: expandAccepted, expanding: expandNextPage, steps: runSteps } as const;
 
 export class Worker {
   /** Called after each round that did not fail, with the worker's present identity. */
@@ -145,7 +150,8 @@ export class Worker {
       await inheritAcrossTenants(pool, former, owner);
       this.#former.splice(0, former.length);
     }
-    const occurrences = await releaseOccurrencesAcrossTenants(hot, owner);
+    const occurrences =
+      (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
     this.#reclaimAt = Date.now() + reclaimEveryMs;
     if (occurrences + deliveries.length === 0) return;
@@ -168,21 +174,21 @@ export class Worker {
     for (const priority of priorities.keys()) {
       const expanded = await this.#expand('accepted', owner, priority);
       const continued = await this.#expand('expanding', owner, priority);
+      const escalated = await this.#expand('steps', owner, priority);
       const claimed = await this.#claim(owner, priority);
-      if (expanded || continued || claimed) return true;
+      if (expanded || continued || escalated || claimed) return true;
     }
     return false;
   }
 
-  async #expand(queue: 'accepted' | 'expanding', owner: number, priority: number): Promise<boolean> {
+  async #expand(queue: keyof typeof expansions, owner: number, priority: number): Promise<boolean> {
     if (!this.#hasRoom(queue, priority)) return false;
     if (this.#inFlight.shouldWaitForRoom(priority, Date.now())) {
       this.#hints.add(queue, priority);
       this.#isShortOfRoom = true;
       return false;
     }
-    const expand = queue === 'accepted' ? expandAccepted : expandNextPage;
-    const expanded = await expand(this.#engine, owner, priority, this.#inFlight);
+    const expanded = await expansions[queue](this.#engine, owner, priority, this.#inFlight);
     if (expanded) {
       this.#noteExpanded(queue, priority, expanded);
       return true;
@@ -193,9 +199,10 @@ export class Worker {
   }
 
   /** Looks next where there is more; what has come since is announced. */
-  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, isAll }: Expanded): void {
+  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, steps, isAll }: Expanded): void {
     if (!isAll) this.#hints.add(queue, priority);
     for (const one of next) this.#hints.expectMore(one, Date.now());
+    for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
     this.#send(claimed);
   }
@@ -265,8 +272,10 @@ export class Worker {
       const since = this.#suspects.get(owner) ?? now;
       this.#suspects.set(owner, since);
       if (now - since < graceMs) continue;
-      const occurrences = await releaseOccurrencesAcrossTenants(hot, owner);
-      const deliveries = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      const occurrences =
+        (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
+      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      this.#engine.meters.ended(ended);
       log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
       this.wake('');
     }

@@ -43,13 +43,14 @@ export function createAdmission(deps: Deps, baseUrl: string | undefined) {
     }
     const now = Date.now();
     const params = request.params as Params;
-    if (permission === 'account' || isPerson(request)) {
+    const token = route.takesTokenInQuery ? tokenInQuery(request) : undefined;
+    if (permission === 'account' || (token === undefined && isPerson(request))) {
       const session = await requireSession(deps, request, now);
       refuseForeign(request, baseUrl);
       requireCsrfToken(deps, request, session);
       return admitPerson(deps, session, permission, params);
     }
-    const text = presentedKey(request);
+    const text = token ?? presentedKey(request);
     if (text.startsWith(recipientTokenPrefix)) return admitRecipient(deps, text, permission, params, now);
     const authenticated = authenticate(deps, text, request.ip, now);
     const key = authenticated instanceof Promise ? await authenticated : authenticated;
@@ -125,9 +126,20 @@ async function admitRecipient(
   }
   const scope = { organization_id: person.organization_id, project_id: null, application_id: null };
   if (fold(params.username) !== person.username) throw notFound('user.not_found', 'user', params.username);
-  const { id, username: name } = person;
-  const caller: Caller = { kind: 'recipient', id: String(id), name, permissions: ofRecipients, scope };
+  const { id, username: name, expiresAt } = person;
+  const caller: Caller = { kind: 'recipient', id: String(id), name, permissions: ofRecipients, scope, expiresAt };
   return { caller, resources: await resolve(deps, scope, params) };
+}
+
+/** A header goes before it. An API key does not belong into an address, which is logged on the way. */
+function tokenInQuery(request: FastifyRequest): string | undefined {
+  const { token } = request.query as { token?: unknown };
+  if (token === undefined || request.headers.authorization) return undefined;
+  if (typeof token === 'string' && token.startsWith(recipientTokenPrefix)) return token;
+  throw new AppError(
+    'token.invalid',
+    "token: must be a recipient's token; send an API key in the Authorization header",
+  );
 }
 
 function presentedKey(request: FastifyRequest): string {

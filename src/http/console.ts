@@ -26,7 +26,7 @@ const encodings = [
 ];
 
 /** What the console never answers for, so that a mistyped address of the API is an error and no page. */
-const notItsOwn = /^\/(api|docs|pages|assets|healthz|readyz|metrics|openapi\.json)(\/|\?|$)/;
+const notItsOwn = /^\/(inbox-demo|api|docs|pages|assets|healthz|readyz|metrics|openapi\.json)(\/|\?|$)/;
 
 interface Built {
   files: Set<string>;
@@ -146,7 +146,7 @@ async function sendFile(request: FastifyRequest, reply: FastifyReply) {
 }
 
 /** `br;q=0` means "anything but that". */
-function acceptedEncodings(header = ''): Set<string> {
+export function acceptedEncodings(header = ''): Set<string> {
   const choices = header.split(',').map(choice =>
     choice
       .trim()

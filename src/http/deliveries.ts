@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
 import { isUuid } from '../core/ids.ts';
 import * as deliveries from '../services/deliveries.ts';
+import { previewReplay } from '../services/replays.ts';
 import { badCursor, ordered, type Page, plain } from './route.ts';
 import { maybeMoment, maybeText, moment } from './schemas.ts';
-import { Delivery, PastDelivery } from './schemas-occurrences.ts';
+import { Delivery, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
 
 const tag = 'Occurrences';
 
@@ -43,16 +44,42 @@ export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
 }
 
 /** Where the page before ended: an identifier and the id of a delivery. */
-function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
+export function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
   if (after === '') return { before: undefined, limit };
   const [occurrence = '', id = '', ...more] = after.split('.');
   if (!isUuid(occurrence) || !/^\d{1,15}$/.test(id) || more.length > 0) throw badCursor();
   return { before: { occurrence, id: Number(id) }, limit };
 }
 
-function showPast(row: deliveries.PastDelivery) {
-  return { ...showDelivery(row), cursor: `${row.occurrence}.${row.id}` };
+/** What `pageBefore` reads. */
+export function cursorOf({ occurrence, id }: { occurrence: string; id: number }): string {
+  return `${occurrence}.${id}`;
 }
+
+export function showPast(row: deliveries.PastDelivery) {
+  return { ...showDelivery(row), cursor: cursorOf(row) };
+}
+
+export const retrieveDelivery = plain(['org', 'identifier', 'delivery'], {
+  id: 'retrieveDelivery',
+  summary: 'Retrieve delivery',
+  tag,
+  status: 200,
+  answer: Delivery,
+  handle: async ({ deps, organization, occurrence, delivery }) =>
+    showDelivery(await deliveries.getDelivery(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const previewRetry = plain(['org', 'identifier', 'delivery'], {
+  id: 'previewRetry',
+  summary: 'Preview retry',
+  description: 'What a retry of this delivery would do if it were asked for now. Nothing is sent.',
+  tag,
+  status: 200,
+  answer: Type.Omit(ReplayPreview, []),
+  handle: ({ deps, organization, occurrence, delivery }) =>
+    previewReplay(deps, organization.id, occurrence.identifier, delivery.id),
+});
 
 export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
   id: 'retryDelivery',

@@ -3,6 +3,7 @@ import { EventEntry } from '../core/configuration/document.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
+import { limits } from '../core/text.ts';
 import { TriggerBody } from '../core/trigger.ts';
 import * as events from '../services/events.ts';
 import { simulate } from '../services/simulation.ts';
@@ -15,6 +16,7 @@ import {
   Deleted,
   deletionOf,
   Event,
+  moment,
   Paused,
   Resumed,
   Triggered,
@@ -54,6 +56,17 @@ const EventDetails = Type.Object(
 
 const maybeText = Type.Union([Type.String(), Type.Null()]);
 
+const SimulatedRun = Type.Object({
+  number: Type.Integer({ description: 'Of the run, from 1 on.' }),
+  step: Type.Integer({ description: 'Of the step: one that is repeated has several runs.' }),
+  at: Type.String({ format: 'date-time', description: 'At the earliest, where it is triggered now.' }),
+  channels: Type.Array(Type.String()),
+  recipients: Type.Union([Type.String(), Type.Null()], { description: 'A list of its own.' }),
+  unless: maybeText,
+  deliveries: Type.Integer({ description: 'Messages that would be sent.' }),
+  suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
+});
+
 const Simulation = Type.Object(
   {
     complete: Type.Boolean({ description: 'Whether everybody was looked at.' }),
@@ -65,6 +78,9 @@ const Simulation = Type.Object(
         suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Reason to how many would get none.' }),
         held: Type.Record(Type.String(), Type.Integer(), {
           description: 'Reason to how many of them would wait before they are sent.',
+        }),
+        steps: Type.Union([Type.Array(SimulatedRun), Type.Null()], {
+          description: 'What would happen step by step if nobody answered. Null: it has no steps.',
         }),
       }),
     ),
@@ -84,6 +100,7 @@ const Simulation = Type.Object(
         due_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
           description: 'When it would be sent, where it would wait.',
         }),
+        step: Type.Union([Type.Integer(), Type.Null()], { description: 'The run of a step. Null: it has no steps.' }),
         message: Type.Union([Type.Object(messageFields), Type.Null()]),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be written.' }),
       }),
@@ -99,6 +116,56 @@ export const listEvents = list(['org', 'prj', 'app'], {
   tag: 'Events',
   item: Event,
   list: ({ deps, organization, application }, page) => events.listEvents(deps, organization.id, application.id, page),
+});
+
+export const listOrganizationEvents = list(['org'], {
+  id: 'listOrganizationEvents',
+  summary: 'List events of the organization',
+  description: 'Those of every application, each with its path and its category.',
+  tag: 'Events',
+  query: Type.Object({
+    category: Type.Optional(
+      Type.String({ maxLength: limits.slug, description: 'Slug. `general` has those that name none.' }),
+    ),
+  }),
+  item: Type.Object(
+    {
+      path: Type.String({ description: 'project/application/event' }),
+      name: Type.String(),
+      active: Type.Boolean(),
+      category: Type.String({ description: 'Slug.' }),
+    },
+    { $id: 'OrganizationEvent' },
+  ),
+  list: ({ deps, organization, query }, page) =>
+    events.listOrganizationEvents(deps, organization.id, query.category, page),
+});
+
+const Waiting = Type.Object(
+  {
+    complete: Type.Boolean({ description: 'False: so much waits in the organization that only a part was counted.' }),
+    waiting: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'A stable code, such as `quiet_hours`.' }),
+        count: Type.Integer(),
+        first_due_at: moment,
+        last_due_at: moment,
+      }),
+    ),
+  },
+  { $id: 'Waiting' },
+);
+
+export const retrieveWaiting = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'retrieveWaiting',
+  summary: 'Count messages that wait',
+  description:
+    'Messages of the event that are decided and wait for a known time, by reason, and from when until when they will be ' +
+    'sent. What a pause holds is not among them.',
+  tag: 'Events',
+  status: 200,
+  answer: Waiting,
+  handle: ({ deps, organization, event }) => events.getWaiting(deps, organization.id, event.id),
 });
 
 export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {

@@ -52,9 +52,10 @@ export async function readStretch(
 ): Promise<Stretch> {
   const written = await route.written?.(call, { after, limit });
   if (written) return { text: written.text, next: written.more ? String(written.last) : undefined };
-  const rows = await route.list(call, { after, limit: limit + 1 });
+  const found = await route.list(call, { after, limit: limit + 1 });
+  const { rows, next } = Array.isArray(found) ? { rows: found, next: undefined } : found;
   const wanted = rows.slice(0, limit);
-  return { text: wanted.map(serialize).join(), next: rows.length > limit ? placeOf(wanted.at(-1)!) : undefined };
+  return { text: wanted.map(serialize).join(), next: rows.length > limit ? placeOf(wanted.at(-1)!) : next };
 }
 
 async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {
@@ -65,16 +66,17 @@ async function* arrayText(first: Stretch, fetchStretch: FetchStretch) {
     // The next rows are on their way while these are written.
     const coming = next === undefined ? undefined : fetchStretch({ after: next, limit: rowsAtOnce });
     coming?.catch(() => {}); // thrown below, where it is awaited
-    // Rows that were seen to come next may have gone since. The comma goes apart: before the text it would copy it.
+    // Rows that were seen to come next may have gone since, and a look may find none. The comma goes apart: before the text
+    // it would copy it.
     if (text !== '') {
       yield opening;
       yield text;
+      opening = ',';
     }
-    opening = ',';
     if (!coming) break;
     stretch = await coming;
   }
-  yield ']';
+  yield opening === '[' ? '[]' : ']';
 }
 
 function nextPage(request: FastifyRequest, link: (path: string) => string, next: string): string {

@@ -19,10 +19,14 @@ import {
 } from 'prom-client';
 import { AppError } from '../core/errors.ts';
 import type { Deps } from '../services/deps.ts';
+import type { OutboxDrains } from '../services/outbox-drains.ts';
 import { registerBacklog } from './metrics-backlog.ts';
+import { registerOutboxes } from './metrics-outboxes.ts';
 
 export interface MetricsSources {
   deps: Deps;
+  /** Absent: this process drains none. */
+  outboxes?: OutboxDrains;
   /** What the engine of this process has told. */
   engineCounts: { missingVariables: number };
   /** What the engine's thread counts about itself; undefined when it does not answer. Absent: this process has none. */
@@ -39,7 +43,7 @@ export interface Metrics {
 
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsSources): Metrics {
+export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }: MetricsSources): Metrics {
   const registry = new Registry();
   // From the first time on that somebody reads them: it takes a clock that wakes the process, which should sleep when idle.
   let startDefaults = () => {
@@ -80,6 +84,15 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
     },
   });
 
+  new Gauge({
+    name: 'belfry_inbox_streams',
+    help: 'Streams of inboxes that are open.',
+    registers: [registry],
+    collect() {
+      this.set(deps.inboxStreams.count);
+    },
+  });
+
   new Counter({
     name: 'belfry_missing_variables_total',
     help: 'Messages that were written although the context lacked variables of theirs.',
@@ -90,7 +103,30 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
     },
   });
 
+  new Histogram({
+    name: 'belfry_acknowledge_seconds',
+    help: 'Time from a trigger to its acknowledgement.',
+    buckets: [10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400],
+    registers: [registry],
+    collect() {
+      for (const ms of deps.acknowledgementTimes.take()) this.observe(ms / 1_000);
+    },
+  });
+
   registerBacklog(registry, deps);
+  if (outboxes) registerOutboxes(registry, outboxes);
+  // The engine counts under the same name.
+  const alike = new Registry();
+  new Counter({
+    name: 'belfry_occurrences_total',
+    help: 'Occurrences that have ended, by outcome.',
+    labelNames: ['outcome'],
+    registers: [alike],
+    collect() {
+      this.reset();
+      for (const [outcome, count] of deps.ended) this.inc({ outcome }, count);
+    },
+  });
   const engineUp =
     readEngine &&
     new Gauge({
@@ -110,7 +146,8 @@ export function createMetrics({ deps, engineCounts, readEngine, pool }: MetricsS
       const engine = await readEngine?.();
       engineUp?.set(engine ? 1 : 0);
       const parts = [await registry.metrics()];
-      if (engine) parts.push(await AggregatorRegistry.aggregate([engine]).metrics());
+      const own = await alike.getMetricsAsJSON();
+      parts.push(await AggregatorRegistry.aggregate(engine ? [engine, own] : [own]).metrics());
       return { type: registry.contentType, text: parts.join('\n') };
     },
   };

@@ -4,6 +4,7 @@ import { Digest } from '../core/digest.ts';
 import { changesOf, fieldsOf } from '../core/entries.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
+import { Step } from '../core/steps.ts';
 import { limits } from '../core/text.ts';
 import { Throttle } from '../core/throttle.ts';
 import * as notifications from '../services/notifications.ts';
@@ -15,15 +16,14 @@ import { list, placeOf, plain, slugsOf } from './route.ts';
 import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 
 const tag = 'Notifications';
-const own = ['name', 'active', 'recipients', 'channels', 'filter', 'environs', 'extra_context', 'priority'];
-const rules = ['throttle', 'digest'];
+const own = [
+  ...['name', 'active', 'recipients', 'channels', 'steps', 'give_up_after', 'notify_resolved', 'filter', 'environs'],
+  ...['extra_context', 'priority', 'throttle', 'digest'],
+];
 const words = ['message', 'overrides'];
 
-const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...rules, ...words]);
-const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, [
-  ...own,
-  ...rules,
-]);
+const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
+const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
 const NewMessage = fieldsOf<notifications.Words>('NewMessage', NotificationEntry, words);
 
 const wordFields = {
@@ -37,7 +37,10 @@ const Notification = Type.Object(
     name: Type.String(),
     active: Type.Boolean(),
     recipients: NotificationEntry.properties.recipients,
-    channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
+    channels: Type.Array(Type.String(), { description: 'Slugs or types; of all steps, where it has some.' }),
+    steps: Type.Union([Type.Array(Step), Type.Null()], { description: 'Null: it tells everybody at once.' }),
+    give_up_after: Type.Union([Type.String(), Type.Null()], { description: 'Of steps; null: 24h.' }),
+    notify_resolved: Type.Boolean({ description: 'Whether those who were told hear that it is resolved.' }),
     filter: Type.Union([Type.String(), Type.Null()], { description: 'JMESPath over the context.' }),
     environs: Type.Union([Type.Array(Type.String()), Type.Null()]),
     extra_context: Type.Unsafe<Record<string, unknown>>({

@@ -53,7 +53,7 @@ export function registerPages(app: FastifyInstance): void {
 }
 
 /** Kept by the browser, but asked for each time: a new version shows at once, the same one travels once. */
-function send(request: FastifyRequest, reply: FastifyReply, document: Document, rules: Record<string, string>) {
+export function send(request: FastifyRequest, reply: FastifyReply, document: Document, rules: Record<string, string>) {
   reply.headers({
     'content-security-policy': Object.entries(rules)
       .map(rule => rule.join(' '))
@@ -67,7 +67,7 @@ function send(request: FastifyRequest, reply: FastifyReply, document: Document, 
   return reply.type(document.type).send(document.body);
 }
 
-function page(name: string, values: Record<string, string> = {}): Document {
+export function page(name: string, values: Record<string, string> = {}): Document {
   const text = readFileSync(new URL(`pages/${name}`, import.meta.url), 'utf8');
   const filled = text.replaceAll(/\{\{(\w+)\}\}/g, (_, key: string) => values[key] ?? '');
   return toDocument(name.split('.').at(-1) as Extension, Buffer.from(filled));

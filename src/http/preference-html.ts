@@ -1,4 +1,5 @@
 /** The pages that recipients see, as HTML that needs no script. Every value is escaped where it is put in. */
+import { readFileSync } from 'node:fs';
 import { canonicalJson } from '../core/json.ts';
 import { listTimezones, type QuietHours, weekdays } from '../core/quiet-hours.ts';
 import { escapeHtml } from '../core/render/markdown-html.ts';
@@ -13,7 +14,7 @@ class Html {
   }
 }
 
-function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[] | undefined)[]): Html {
+export function html(strings: TemplateStringsArray, ...values: (string | number | Html | Html[] | undefined)[]): Html {
   const written = values.map(value => {
     if (value === undefined) return '';
     if (value instanceof Html) return value.text;
@@ -32,7 +33,11 @@ export interface Frame {
   nonce: string;
   /** Undefined where nobody knows whose page it is. */
   organization: Organization | undefined;
+  /** With its styles inside, for where no other file may be asked for. */
+  isEmbedded?: boolean;
 }
+
+const styles = new Html(readFileSync(new URL('pages/preferences.css', import.meta.url), 'utf8'));
 
 /** Black or white, whichever is easier to read: one of them always has a contrast of 4.5 at least. */
 function textOn(color: string): string {
@@ -44,7 +49,7 @@ function textOn(color: string): string {
 
 const usualColor = '#1f5fbf';
 
-function page({ language, nonce, organization }: Frame, title: string, body: Html): string {
+export function page({ language, nonce, organization, isEmbedded }: Frame, title: string, body: Html): string {
   const color = organization?.brand_color ?? usualColor;
   const name = organization?.name ?? '';
   const logo = organization?.logo_url
@@ -58,7 +63,7 @@ function page({ language, nonce, organization }: Frame, title: string, body: Htm
 <meta name="robots" content="noindex, nofollow" />
 <meta name="color-scheme" content="light dark" />
 <title>${title}${name ? ` · ${name}` : ''}</title>
-<link rel="stylesheet" href="/pages/preferences.css" />
+${isEmbedded ? html`<style>${styles}</style>` : html`<link rel="stylesheet" href="/pages/preferences.css" />`}
 <style nonce="${nonce}">:root{--brand:${color};--on-brand:${textOn(color)}}</style>
 </head>
 <body>
@@ -205,8 +210,8 @@ function typeName(words: PageWords, type: string): string {
 }
 
 /** Says the same whatever is wrong with the link. */
-export function brokenPage(frame: Frame, isSample: boolean): string {
+export function brokenPage(frame: Frame, isSample: boolean, sampleHint = frame.words.sampleHint): string {
   const { words } = frame;
-  const [title, hint] = isSample ? [words.sample, words.sampleHint] : [words.broken, words.brokenHint];
+  const [title, hint] = isSample ? [words.sample, sampleHint] : [words.broken, words.brokenHint];
   return page(frame, title, html`<p>${hint}</p>`);
 }

@@ -35,6 +35,7 @@ import { chooseLanguage, wordsIn } from './preference-words.ts';
 /** A hundred categories by a dozen channel types, each with what it was. */
 const bodyLimit = 256 * 1024;
 
+type Tokened = FastifyRequest<{ Params: { token: string } }>;
 type Linked = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string; wrong?: string } }>;
 
 export async function registerPreferencePage(app: FastifyInstance, deps: Deps): Promise<void> {
@@ -49,7 +50,7 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const frame = frameOf(request, person);
       const state = { saved: request.query.saved === '1', wrong: request.query.wrong === '1' };
       const shown = await readPage(deps, person, person.locale ?? frame.language);
-      return send(reply, frame, preferencePage(frame, person, shown, state));
+      return sendPage(reply, frame, preferencePage(frame, person, shown, state));
     });
     scope.post('/preferences/:token', hidden, async (request: Linked, reply) => {
       const person = await findLinkHolder(deps, request.params.token);
@@ -76,8 +77,8 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const frame = frameOf(request, link.person);
       const { name, isRequired } = await nameCategory(deps, link, link.person.locale ?? frame.language);
       const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person) };
-      if (isRequired) return send(reply, frame, unsubscribedPage(frame, { ...about, done: false }));
-      return send(reply, frame, unsubscribePage(frame, about));
+      if (isRequired) return sendPage(reply, frame, unsubscribedPage(frame, { ...about, done: false }));
+      return sendPage(reply, frame, unsubscribePage(frame, about));
     });
     scope.post('/unsubscribe/:token', hidden, async (request: Linked, reply) => {
       const link = await findUnsubscribing(deps, request.params.token);
@@ -86,34 +87,37 @@ export async function registerPreferencePage(app: FastifyInstance, deps: Deps): 
       const frame = frameOf(request, link.person);
       const { name } = await nameCategory(deps, link, link.person.locale ?? frame.language);
       const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person), done };
-      return send(reply, frame, unsubscribedPage(frame, about));
+      return sendPage(reply, frame, unsubscribedPage(frame, about));
     });
   });
 }
 
 /** In the audit log it is the recipient's own doing, from where the request came. */
-function forVisitor(deps: Deps, request: FastifyRequest): Deps {
+export function forVisitor(deps: Deps, request: FastifyRequest): Deps {
   return { ...deps, actor: { ...anonymous, origin: request.ip, requestId: request.id } };
 }
 
 function frameOf(request: FastifyRequest, person: LinkedUser | undefined): Frame {
-  const language = chooseLanguage(person?.locale, request.headers['accept-language']);
-  return {
-    language,
-    words: wordsIn(language),
-    nonce: randomBytes(16).toString('base64'),
-    organization: person?.organization,
-  };
+  return frameFor(request, person?.locale, person?.organization);
 }
 
-function sendBroken(request: Linked, reply: FastifyReply) {
+export function frameFor(
+  request: FastifyRequest,
+  locale: string | null | undefined,
+  organization: Frame['organization'],
+): Frame {
+  const language = chooseLanguage(locale, request.headers['accept-language']);
+  return { language, words: wordsIn(language), nonce: randomBytes(16).toString('base64'), organization };
+}
+
+export function sendBroken(request: Tokened, reply: FastifyReply, sampleHint?: string) {
   const frame = frameOf(request, undefined);
   const isSample = request.params.token === sampleToken;
-  return send(reply.code(isSample ? 200 : 404), frame, brokenPage(frame, isSample));
+  return sendPage(reply.code(isSample ? 200 : 404), frame, brokenPage(frame, isSample, sampleHint));
 }
 
 /** Kept nowhere, told to nobody: the address of the page is what opens it. */
-function send(reply: FastifyReply, { nonce, organization }: Frame, page: string) {
+export function sendPage(reply: FastifyReply, { nonce, organization }: Frame, page: string) {
   const logo = organization?.logo_url ? ` ${new URL(organization.logo_url).origin}` : '';
   const policy = [
     "default-src 'none'",

@@ -50,6 +50,7 @@ const EffectivePreferences = Type.Object(
       Type.Object({
         type: Type.String(),
         enabled: Type.Boolean(),
+        offered: Type.Boolean({ description: 'Whether the preference page lets the person choose it.' }),
         decided_by: Type.Enum(['required', 'preference', 'category', 'default'], {
           description:
             'The category is required, a choice of the person, the default of the category, or nothing said otherwise.',
@@ -119,6 +120,16 @@ export const retrieveEffectivePreferences = plain(['org', 'username'], {
   }),
   answer: EffectivePreferences,
   handle: ({ deps, organization, user, query }) => preferences.getEffective(deps, organization.id, user.id, query),
+});
+
+export const listEffectivePreferences = plain(['org', 'username'], {
+  id: 'listEffectivePreferences',
+  summary: 'List effective preferences',
+  description: 'What holds for each category that recipients choose by: everything that the preference page shows.',
+  tag,
+  status: 200,
+  answer: Type.Array(EffectivePreferences),
+  handle: ({ deps, organization, user }) => preferences.listEffective(deps, organization.id, user.id),
 });
 
 export const listPreferenceHistory = list(['org', 'username'], {

@@ -3,7 +3,7 @@ import { durationPattern, parseDuration } from '../core/durations.ts';
 import { invalid } from '../core/errors.ts';
 import * as links from '../services/recipient-links.ts';
 import { plain } from './route.ts';
-import { moment } from './schemas.ts';
+import { moment, url } from './schemas.ts';
 
 const tag = 'Preferences';
 const usualLife = '1h';
@@ -35,6 +35,20 @@ export const createRecipientToken = plain(['org', 'username'], {
     if (lifeMs > longestMs) throw invalid({ expires_in: ['must be 30d at most'] });
     return links.createRecipientToken(deps, organization.id, user, lifeMs, Date.now());
   },
+});
+
+export const createPreferenceLink = plain(['org', 'username'], {
+  id: 'createPreferenceLink',
+  summary: 'Create link to the preference page',
+  description:
+    'The page of that person, as `{{ preferences_url }}` in messages. Whoever has the link can change what they get; it ' +
+    'holds until it is revoked. It is signed and not kept.',
+  tag,
+  status: 201,
+  answer: Type.Object({ url: url('Of the page.') }, { $id: 'PreferenceLink' }),
+  handle: async ({ deps, organization, user, link }) => ({
+    url: link(await links.getPreferencesPath(deps, organization.id, user.id)),
+  }),
 });
 
 export const revokeRecipientTokens = plain(['org', 'username'], {

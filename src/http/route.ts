@@ -24,6 +24,8 @@ export interface Caller {
   permissions: readonly string[];
   /** Null for a person where the path names no organization. */
   scope: Scope | null;
+  /** When the token of a recipient ends, in milliseconds. */
+  expiresAt?: number;
 }
 
 /** The slugs that a path is made of. */
@@ -77,10 +79,12 @@ interface EndpointBase<Name extends PathParameterName> {
   /** The media type of the body, where it is not JSON: it comes as text. */
   consumes?: 'text/csv';
   /** The media type of the answer, where it is not JSON. */
-  produces?: 'text/csv' | 'application/x-ndjson';
+  produces?: 'text/csv' | 'application/x-ndjson' | 'text/event-stream';
   bodyLimit?: number;
   /** Statuses of failure beyond those that follow from its method, path and body. */
-  problems?: readonly (400 | 404 | 409)[];
+  problems?: readonly (400 | 404 | 409 | 429 | 503)[];
+  /** Whether a recipient's token may come as `?token=`, for what a browser opens without headers. */
+  takesTokenInQuery?: boolean;
   query?: TSchema;
   headers?: TSchema;
 }
@@ -96,9 +100,15 @@ export interface ListEndpoint<Name extends PathParameterName = PathParameterName
   item: TSchema;
   /** What people are in it, where reading all of them at once belongs into the audit log. */
   personal?: 'account' | 'user' | 'list';
-  list: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<ListRow[]>;
+  list: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<ListRow[] | ListLook>;
   /** The same written by the database, for a list that may be very long; undefined where this one cannot be. */
   written?: (call: Call & Resources & { query: never }, page: Page<string>) => Promise<WrittenPage> | undefined;
+}
+
+/** What one look found, and where the next one goes on although this one was not filled. */
+export interface ListLook<Row = ListRow> {
+  rows: Row[];
+  next: string | undefined;
 }
 
 /** What the next page comes after: the cursor, else the id. */
@@ -185,7 +195,10 @@ export function history<const Name extends PathParameterName, Item extends TSche
 export function ordered<const Name extends PathParameterName, Item extends TSchema, Query extends TSchema = TSchema>(
   params: readonly Name[],
   endpoint: ListDefinition<Item, Query> & {
-    list: (call: ListCall<Name, Query>, page: Page<string>) => Promise<({ cursor: string } & Static<Item>)[]>;
+    list: (
+      call: ListCall<Name, Query>,
+      page: Page<string>,
+    ) => Promise<({ cursor: string } & Static<Item>)[] | ListLook<{ cursor: string } & Static<Item>>>;
     written?: (call: ListCall<Name, Query>, page: Page<string>) => Promise<WrittenPage> | undefined;
   },
 ): ListEndpoint<Name> {

@@ -4,6 +4,7 @@
  * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
  */
 import * as accounts from './accounts.ts';
+import * as activity from './activity.ts';
 import * as applications from './applications.ts';
 import * as audit from './audit.ts';
 import * as categories from './categories.ts';
@@ -14,6 +15,8 @@ import * as digests from './digests.ts';
 import * as distributionLists from './distribution-lists.ts';
 import * as events from './events.ts';
 import * as inbox from './inbox.ts';
+import * as inboxPush from './inbox-push.ts';
+import * as inboxStream from './inbox-stream.ts';
 import * as invites from './invites.ts';
 import * as keys from './keys.ts';
 import * as layouts from './layouts.ts';
@@ -25,7 +28,9 @@ import * as occurrences from './occurrences.ts';
 import * as oidc from './oidc.ts';
 import * as organizations from './organizations.ts';
 import * as passwordResets from './password-resets.ts';
+import * as pauses from './pauses.ts';
 import * as ping from './ping.ts';
+import * as preferencePreview from './preference-preview.ts';
 import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
@@ -70,6 +75,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
   patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
+  post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
@@ -92,6 +98,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/digests/', 'occurrence:read', digests.listDigests),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/simulate/', 'event:trigger', events.simulateEvent),
+  get('/api/o/:org/p/:prj/a/:app/e/:evt/waiting/', 'occurrence:read', events.retrieveWaiting),
+  get('/api/o/:org/event/', 'event:list', events.listOrganizationEvents),
 
   // Categories
   get('/api/o/:org/categories/', 'category:read', categories.listCategories),
@@ -159,16 +167,25 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
   patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
+  get('/api/o/:org/u/:username/preferences/effective/categories/', 'preference:read', preferences.listEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
+  post('/api/o/:org/u/:username/preferences/link/', 'token:write', recipientTokens.createPreferenceLink),
   post('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.createRecipientToken),
   del('/api/o/:org/u/:username/token/', 'token:write', recipientTokens.revokeRecipientTokens),
 
   // Inbox
   get('/api/o/:org/u/:username/inbox/', 'inbox:read', inbox.listInbox),
   post('/api/o/:org/u/:username/inbox/read/', 'inbox:write', inbox.readInbox),
+  post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
+  get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  get('/api/o/:org/u/:username/inbox/push/', 'inbox:read', inboxPush.retrievePushKey),
+  post('/api/o/:org/u/:username/inbox/push/', 'inbox:write', inboxPush.registerPush),
+  get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),
+  post('/api/o/:org/u/:username/inbox/:message/act/', 'inbox:write', inbox.actOnMessage),
   post('/api/o/:org/u/:username/inbox/:message/archive/', 'inbox:write', inbox.archiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/read/', 'inbox:write', inbox.readMessage),
+  post('/api/o/:org/u/:username/inbox/:message/seen/', 'inbox:write', inbox.seeMessage),
   post('/api/o/:org/u/:username/inbox/:message/unarchive/', 'inbox:write', inbox.unarchiveMessage),
   post('/api/o/:org/u/:username/inbox/:message/unread/', 'inbox:write', inbox.unreadMessage),
 
@@ -183,16 +200,29 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
 
   // Occurrences and deliveries
+  get('/api/o/:org/activity/', 'occurrence:read', activity.listActivity),
+  post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
+  post('/api/o/:org/activity/retry/', 'occurrence:write', activity.retryDeliveries),
+  post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
+  post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),
   post('/api/o/:org/occurrence/:identifier/cancel/', 'occurrence:write', occurrences.cancelOccurrence),
   get('/api/o/:org/occurrence/:identifier/deliveries/', 'occurrence:read', occurrences.listDeliveries),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
+  get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),
+  get('/api/o/:org/occurrence/:identifier/pauses/', 'occurrence:read', pauses.listOccurrencePauses),
+  get('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:read', occurrences.previewReplay),
   post('/api/o/:org/occurrence/:identifier/replay/', 'occurrence:write', occurrences.replayOccurrence),
+  post('/api/o/:org/occurrence/:identifier/resolve/', 'occurrence:write', occurrences.resolveOccurrence),
+  get('/api/o/:org/occurrence/:identifier/steps/', 'occurrence:read', occurrences.listSteps),
   get('/api/o/:org/occurrence/:identifier/why/', 'occurrence:read', why.explainOccurrence),
+  get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
 

@@ -31,6 +31,16 @@ export function parsePlace(text: string, ways: Beginnings[]): SearchPlace | unde
   throw badCursor();
 }
 
+/** Undefined for the beginning. */
+export function parseNamePlace(text: string): { id: number; key: string } | undefined {
+  if (text === '') return undefined;
+  try {
+    const [id, key] = JSON.parse(text) as [number, string];
+    if (Number.isSafeInteger(id) && isStorable(key)) return { id, key };
+  } catch {}
+  throw badCursor();
+}
+
 function isStorable(text: unknown): boolean {
   return typeof text === 'string' && text.isWellFormed() && !text.includes('\0');
 }

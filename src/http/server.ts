@@ -15,10 +15,12 @@ import { AppError, invalid } from '../core/errors.ts';
 import { recordRead } from '../services/audit.ts';
 import type { Deps } from '../services/deps.ts';
 import type { WorkerRounds } from '../services/queue.ts';
+import { registerAcknowledgePage } from './acknowledge-page.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
 import { sendError } from './errors.ts';
 import { registerHealth } from './health.ts';
+import { registerInboxDemo, registerInboxFiles } from './inbox-files.ts';
 import { readStretch, sendList } from './lists.ts';
 import { refuseOtherMethods } from './methods.ts';
 import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
@@ -48,6 +50,8 @@ export interface ServerOptions {
   baseUrl: string | undefined;
   trustProxy: readonly string[];
   corsOrigins: readonly string[];
+  /** Whether the demo may be shown to whoever looks: on a database that Belfry started itself. */
+  withDemo?: boolean;
   metrics: Metrics;
   metricsAccess: MetricsAccess;
   /** Of the worker of this process, if it has one. */
@@ -138,6 +142,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     registerOpenApi(app);
     registerPages(app);
     await registerPreferencePage(app, deps);
+    await registerAcknowledgePage(app, deps);
+    registerInboxFiles(app);
+    if (options.withDemo) registerInboxDemo(app, deps);
     const admit = createAdmission(deps, baseUrl);
     const linkFor = (request: FastifyRequest) => {
       const origin = baseUrl ?? `${request.protocol}://${request.host}`;

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { endedStatuses } from '../core/statuses.ts';
-import { describeOrganization, mostDisabled, mostPending } from '../services/stats.ts';
+import { describeOrganization, mostDisabled, mostPending, mostUnresolved } from '../services/stats.ts';
+import { pauseFields, showPause } from './pauses.ts';
 import { plain } from './route.ts';
-import { moment } from './schemas.ts';
 
 const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
   description: 'Deliveries that ended in these hours.',
@@ -43,7 +43,10 @@ const Statistics = Type.Object(
       pending: Type.Integer({
         description: `Messages that wait to be sent, and triggers that are due; counted up to ${mostPending}.`,
       }),
-      capped: Type.Boolean({ description: 'Whether there may be more.' }),
+      due: Type.Integer({ description: 'Messages and triggers whose time has come.' }),
+      scheduled: Type.Integer({ description: 'Messages and triggers whose time is still to come.' }),
+      held: Type.Integer({ description: 'Messages and triggers that wait for a pause to end.' }),
+      capped: Type.Boolean({ description: 'Whether there may be more of one of them.' }),
       oldest_seconds: Type.Union([Type.Integer(), Type.Null()], {
         description: 'How long the first of them has been due; null when nothing is.',
       }),
@@ -52,13 +55,15 @@ const Statistics = Type.Object(
       failed: Type.Integer({ description: 'In these hours.' }),
       unknown: Type.Integer({ description: 'In these hours.' }),
       disabled_addresses: Type.Integer({ description: `Counted up to ${mostDisabled}.` }),
-      paused: Type.Array(
-        Type.Object({
-          kind: Type.Enum(['channel', 'application', 'event']),
-          path: Type.String({ description: 'Slugs: shop/web/order-paid.' }),
-          since: moment,
-        }),
+      unresolved: Type.Object(
+        { failed: Type.Integer(), unknown: Type.Integer(), capped: Type.Boolean() },
+        {
+          description:
+            'Deliveries that *List failures* has now, whenever they failed; counted up to ' +
+            `${mostUnresolved}, and then \`capped\`.`,
+        },
       ),
+      paused: Type.Array(Type.Object(pauseFields)),
     }),
   },
   { $id: 'Statistics' },
@@ -83,7 +88,7 @@ export const retrieveStatistics = plain(['org'], {
       hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
       attention: {
         ...attention,
-        paused: attention.paused.map(one => ({ ...one, since: one.since.toISOString() })),
+        paused: attention.paused.map(showPause),
       },
     };
   },

@@ -20,7 +20,7 @@ import {
   UserUpdate,
   WholeAddress,
 } from './schemas.ts';
-import { parsePlace, placeText, Search } from './search.ts';
+import { parseNamePlace, parsePlace, placeText, Search } from './search.ts';
 
 export function showProfile({ created_at, updated_at, ...profile }: users.Profile) {
   return { ...profile, created_at: created_at.toISOString(), updated_at: updated_at.toISOString() };
@@ -59,23 +59,38 @@ const update = (id: string) =>
     },
   });
 
+const UserFilter = Type.Object({
+  ...Search.properties,
+  order: Type.Optional(Type.Enum(['id', 'name'], { description: '`id`, unless told; `locked` makes it `name`.' })),
+  locked: Type.Optional(Type.Boolean({ description: 'Only those who are locked, or only those who are not.' })),
+});
+
 export const listUsers = ordered(['org'], {
   id: 'listUsers',
   summary: 'List users',
-  description: 'With `search`, those whose first name, last name or email begins with it, in this order.',
+  description:
+    'With `search`, those whose first name, last name or email begins with it, in this order. With `order=name` as people ' +
+    'sort names: Ann 2 before Ann 10, and who has no name by the username.',
   tag: 'Users',
-  query: Search,
+  query: UserFilter,
   item: User,
   personal: 'user',
   written: ({ deps, organization, query }, { after, limit }) => {
-    if (readSearch(query.search ?? '').length > 0) return undefined;
+    if (readSearch(query.search ?? '').length > 0 || query.order === 'name' || query.locked !== undefined)
+      return undefined;
     if (!/^\d{0,15}$/.test(after)) throw badCursor();
     return users.writeUsers(deps, organization.id, { after: Number(after), limit });
   },
   list: async ({ deps, organization, query }, page) => {
+    const { limit } = page;
     const ways = readSearch(query.search ?? '');
+    if (ways.length === 0) {
+      const named = { after: parseNamePlace(page.after), limit };
+      const rows = await users.listUsersByName(deps, organization.id, query.locked, named);
+      return rows.map(({ place, ...row }) => ({ ...row, cursor: JSON.stringify([place.id, place.key]) }));
+    }
     const after = parsePlace(page.after, ways);
-    const rows = await users.searchUsers(deps, organization.id, ways, { after, limit: page.limit });
+    const rows = await users.searchUsers(deps, organization.id, ways, { after, limit }, query.locked);
     return rows.map(({ place, ...row }) => ({ ...row, cursor: placeText(place) }));
   },
 });

@@ -24,6 +24,8 @@ export interface Provider<Settings extends TObject = TObject> {
   dedupes: boolean;
   /** All of a message (also when absent), or nothing that would have to be set into a layout. */
   reads?: 'all' | 'text';
+  /** What is made where the public field is left out, and kept from then on: keys, of which one half is a secret. */
+  generates?: { publicField: string; make: () => Record<string, string> };
   /** Called once with settings that have the right form; the sender is then used for many messages at a time. */
   open(settings: Static<Settings>, tools: Tools): Sender;
   /**
@@ -91,13 +93,42 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
   ];
 }
 
+/** With what Belfry makes itself: what is stored for the only entry of that provider, else new. */
+export function withGenerated(
+  providers: Providers,
+  entry: ProviderState,
+  stored: readonly ProviderState[],
+): ProviderState {
+  const provider = findProvider(providers, entry.use);
+  const generates = provider?.generates;
+  if (!provider || !generates || entry.settings[generates.publicField] !== undefined) return entry;
+  const made = generates.make();
+  const given = Object.keys(made).some(field => (entry.secrets[field] ?? null) !== null);
+  if (given) return entry;
+  const same = stored.filter(({ use }) => use === entry.use);
+  const known = same.length === 1 ? { ...same[0]!.settings, ...same[0]!.secrets } : {};
+  const whole: ProviderState = { ...entry, settings: { ...entry.settings }, secrets: { ...entry.secrets } };
+  for (const field of Object.keys(made)) {
+    const side = isSecret(provider, field) ? whole.secrets : whole.settings;
+    side[field] = known[generates.publicField] === undefined ? made[field]! : known[field]!;
+  }
+  return whole;
+}
+
 /** What a provider still needs once stored secrets have taken the place of those left out. */
 export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
   const provider = findProvider(providers, use);
   if (!provider) return [];
   return shapeErrors(provider.settings, { ...settings, ...secrets })
     .filter(error => error.missing && isSecret(provider, error.field))
-    .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }));
+    .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }))
+    .concat(findHalf(provider, settings));
+}
+
+/** A secret half was given, and what belongs to it was not. */
+function findHalf({ generates }: Provider, settings: JsonObject): FieldMistake[] {
+  if (!generates || settings[generates.publicField] !== undefined) return [];
+  return [{ field: generates.publicField, message: 'is required with its secret: give both, or neither' }];
 }
 
 /** An entry without mistakes, its secrets apart; null for one that is to be removed. */

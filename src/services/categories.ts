@@ -3,7 +3,7 @@ import type { CategoryEntry } from '../core/configuration/document.ts';
 import { toCategoryEntry } from '../core/configuration/export.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
-import type { Category } from '../core/preferences.ts';
+import { type Category, generalCategory, generalSlug } from '../core/preferences.ts';
 import * as rows from '../db/categories.ts';
 import type { Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
@@ -14,6 +14,13 @@ import { type Check, change, createdBy, putEntry, requirePlace } from './entries
 
 export async function listCategories({ db }: Deps, organizationId: number, page: PageRequest) {
   return rows.listCategories(db, organizationId, page);
+}
+
+/** What recipients choose by: those of the organization, and the general one where an event belongs to it. */
+export async function listShownCategories({ db }: Pick<Deps, 'db'>, organizationId: number): Promise<Category[]> {
+  const categories = (await rows.listAllCategories(db, organizationId)).map(show);
+  if (categories.some(({ slug }) => slug === generalSlug)) return categories;
+  return (await rows.hasUncategorizedEvents(db, organizationId)) ? [...categories, generalCategory] : categories;
 }
 
 /** Undefined when there is none of that slug. */

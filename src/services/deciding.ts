@@ -29,6 +29,8 @@ export interface DecidedPage {
   cursor: Cursor | null;
   /** Notifications that are for nobody this time, and why. */
   refused: { notification: PlannedNotification; reason: Reason }[];
+  /** Notifications with steps: those tell people one step after the other, each when it is due. */
+  stepped: PlannedNotification[];
   /** Whether somebody whom the trigger names was left out: the organization may have no more users. */
   isOverUserLimit: boolean;
 }
@@ -40,6 +42,8 @@ export interface Question {
   now: number;
   /** How many recipients at the most. */
   limit: number;
+  /** Only this one, such as one step of a notification. */
+  only?: PlannedNotification;
   /** Called before each stretch of work on what the tenant wrote. */
   mark?: () => void;
 }
@@ -52,21 +56,28 @@ export interface Question {
 export async function decidePage(
   { plans, recipients }: { plans: Plans; recipients: RecipientReader },
   plan: EventPlan,
-  { context, options, cursor: from, limit, now, mark = () => {} }: Question,
+  { context, options, cursor: from, limit, now, only, mark = () => {} }: Question,
 ): Promise<DecidedPage> {
   const usable = await plans.listUsable(plan.organization.id, plan.project.id);
   const decisions = new Map<string, Decided>();
   const refused: DecidedPage['refused'] = [];
-  const pageTo = (cursor: Cursor | null) => ({ decisions: [...decisions.values()], cursor, refused, isOverUserLimit });
+  const stepped: PlannedNotification[] = [];
+  const pageTo = (cursor: Cursor | null): DecidedPage => {
+    return { decisions: [...decisions.values()], cursor, refused, stepped, isOverUserLimit };
+  };
   let isOverUserLimit = false;
   let room = limit;
-  for (const notification of plan.notifications) {
+  for (const notification of only ? [only] : plan.notifications) {
     const { id } = notification;
     if (from && id < from.notification) continue;
     mark();
     const reason = refuse(notification, usable, context, options);
     if (reason) {
       refused.push({ notification, reason });
+      continue;
+    }
+    if (notification.steps) {
+      stepped.push(notification);
       continue;
     }
     const channels = selectChannels(notification.channels, usable);

@@ -24,7 +24,14 @@ import {
 } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { findUsernames } from '../db/users.ts';
-import { checkEntry, destinationsOf, findMissing, readEntry, withoutSecrets } from '../providers/provider.ts';
+import {
+  checkEntry,
+  destinationsOf,
+  findMissing,
+  readEntry,
+  withGenerated,
+  withoutSecrets,
+} from '../providers/provider.ts';
 import { recordAll } from './audit.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
@@ -204,6 +211,8 @@ function withStoredSecrets(
       for (const { message } of found.filter(({ field }) => field === 'use')) addError(errors, `${at}/type`, message);
       continue;
     }
+    const before = stored?.providers ?? [];
+    channel.providers = channel.providers.map(entry => withGenerated(providers, entry, before));
     const kept = keepSecrets(channel.providers, stored?.providers ?? [], use => destinationsOf(providers, use));
     for (const { index, field } of kept.unclear) {
       const several = `it cannot be told which ${channel.providers[index]!.use} this was, as the settings of several changed`;

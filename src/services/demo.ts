@@ -6,13 +6,18 @@ import { createAccount } from './accounts.ts';
 import { applyConfiguration } from './declarative.ts';
 import type { Deps } from './deps.ts';
 import { createKey } from './keys.ts';
+import { createRecipientToken } from './recipient-links.ts';
+import { findUser } from './users.ts';
 
 const demo: Document = {
   organizations: [
     {
       slug: 'demo',
       name: 'Demo',
-      channels: [{ slug: 'mail', name: 'Sandbox mail', type: 'email', providers: [{ use: 'sandbox' }] }],
+      channels: [
+        { slug: 'mail', name: 'Sandbox mail', type: 'email', providers: [{ use: 'sandbox' }] },
+        { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] },
+      ],
       users: [
         { email: 'ada@demo.test', first_name: 'Ada', last_name: 'Lovelace', custom_fields: { tier: 'gold' } },
         { email: 'alan@demo.test', first_name: 'Alan', last_name: 'Turing' },
@@ -35,10 +40,11 @@ const demo: Document = {
                     {
                       name: 'receipt',
                       recipients: { list: 'Customers' },
-                      channels: ['mail'],
+                      channels: ['mail', 'app'],
                       message: {
                         subject: 'Order {{ order }} is paid',
                         body: 'Hello {{ user.first_name }},\n\nwe got **{{ amount }}** for order {{ order }}. Thank you!',
+                        actions: [{ name: 'view', label: 'View order', url: '/inbox-demo#{{ order }}' }],
                       },
                     },
                   ],
@@ -52,6 +58,10 @@ const demo: Document = {
   ],
 };
 
+/** Of the person whose inbox the demo shows. */
+const demoUser = 'ada@demo.test';
+const tokenLifeMs = 15 * 60_000;
+
 export interface Demo {
   key: string;
   /** For the console. */
@@ -59,6 +69,16 @@ export interface Demo {
   triggerPath: string;
   /** JSON without a quote that a shell would take for its own. */
   body: string;
+}
+
+/** For the browser of somebody who looks at the demo; undefined where it is not, or no longer. */
+export async function createDemoToken(
+  deps: Deps,
+  now: number,
+): Promise<{ token: string; expires_at: string } | undefined> {
+  const place = await deps.tenantCache.findPlace({ org: 'demo' });
+  const user = place && (await findUser(deps, place.organization.id, demoUser));
+  return user && createRecipientToken(deps, place.organization.id, user, tokenLifeMs, now);
 }
 
 /** Undefined when the database holds something already. */

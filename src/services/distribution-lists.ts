@@ -120,9 +120,9 @@ export async function renameDistributionList(
         fields: { name: ['is taken by another list of this project'] },
       });
     }
-    const ids = uses.map(use => use.notification_id);
-    if (ids.length > 0) await lists.nameListInNotifications(trx, organizationId, ids, name);
-    const changes = { before: { name: current.name }, after: { name, notifications: uses.map(use => use.path) } };
+    if (uses.length > 0) await lists.nameListInNotifications(trx, organizationId, uses, name);
+    const notifications = [...new Set(uses.map(use => use.path))];
+    const changes = { before: { name: current.name }, after: { name, notifications } };
     const path = `${project.slug}/${current.name}`;
     await record(deps, trx, organizationId, { action: 'update', noun: 'list', path, ...changes });
     return { id, name };
@@ -144,7 +144,7 @@ export async function deleteDistributionList(
     check(current);
     const uses = await usesOf(trx, organizationId, project, current.name_key);
     if (uses.length > 0) {
-      const notifications = uses.slice(0, mostNamed).map(use => use.path);
+      const notifications = [...new Set(uses.map(use => use.path))].slice(0, mostNamed);
       throw new AppError('resource.in_use', 'notifications go to this list: change them first', {
         uses: { notifications },
       });

@@ -1,14 +1,28 @@
 /** A thorough look at everything that can be wrong, with what to do about it. */
+import type { OutboxSource } from '../core/outbox.ts';
 import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
 import { type Check, check, checkMigrations } from './health.ts';
+import { Outbox } from './outbox.ts';
 import { examineQueue } from './queue.ts';
 
 const clockToleranceMs = 5_000;
 
-export async function examine(deps: Deps, now: number, baseUrl?: string): Promise<Check[]> {
+/** Older than this, and what waits in an outbox is not being taken. */
+const mostLagMs = 60_000;
+
+export interface Surroundings {
+  baseUrl?: string | undefined;
+  outboxes?: readonly OutboxSource[];
+}
+
+export async function examine(
+  deps: Deps,
+  now: number,
+  { baseUrl, outboxes = [] }: Surroundings = {},
+): Promise<Check[]> {
   const { db } = deps;
   const server = await describeServerAcrossTenants(db);
   return [
@@ -17,6 +31,7 @@ export async function examine(deps: Deps, now: number, baseUrl?: string): Promis
     await check('queue', () => examineQueue(db)),
     ...(await checkChannels(deps).catch(unreadable)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
+    ...(await Promise.all(outboxes.map(checkOutbox))),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;
       if (Math.abs(offMs) > clockToleranceMs) {
@@ -42,4 +57,24 @@ async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Prom
 /** A database whose migrations are behind has been named as such; the other checks still run. */
 function unreadable(error: Error): Check[] {
   return [{ name: 'channels', ok: false, detail: error.message }];
+}
+
+async function checkOutbox(source: OutboxSource): Promise<Check> {
+  const outbox = new Outbox(source);
+  try {
+    return await check(`outbox ${source.name}`, async () => {
+      const { pending, failed, lagMs } = await outbox.readState();
+      const waiting = `${pending} waiting, the oldest for ${Math.round(lagMs / 1_000)} s`;
+      if (lagMs > mostLagMs) throw new Error(`${waiting}: is a worker running with BELFRY_OUTBOX_URLS?`);
+      if (failed > 0) {
+        throw new Error(
+          `${failed} refused: select seq, event, error from belfry.outbox where failed_at is not null; after mending ` +
+            'the cause, select belfry.retry(); or delete them',
+        );
+      }
+      return waiting;
+    });
+  } finally {
+    await outbox.close();
+  }
 }

@@ -5,13 +5,17 @@ import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import { generalSlug } from '../core/preferences.ts';
+import { giveUpMs } from '../core/steps.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { NewOccurrence } from '../db/accepting.ts';
+import { findKeyedOccurrence } from '../db/dedup.ts';
 import * as events from '../db/events.ts';
 import { listEventNotifications } from '../db/notifications.ts';
 import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
+import { summarizeWaiting, type Waiting } from '../db/waiting.ts';
+import { resolve } from './acknowledgements.ts';
 import type { Application } from './applications.ts';
 import type { Deps } from './deps.ts';
 import {
@@ -35,6 +39,8 @@ export interface Event extends Application {
 }
 
 export interface Trigger {
+  /** Of the occurrence, where it was given out already: to store it again does nothing. */
+  id?: string;
   context?: JsonObject;
   options?: TriggerOptions;
   correlationId?: string;
@@ -60,11 +66,8 @@ export async function getEventPlace({ tenantCache }: Deps, slugs: Required<Slugs
  * Returns the identifier of the occurrence once it is stored for good. The hot path: nothing here asks the database but
  * the one batched statement that stores.
  */
-export async function triggerEvent(
-  { tenantCache, occurrences, usage }: Deps,
-  place: Required<Place>,
-  trigger: Trigger,
-): Promise<string> {
+export async function triggerEvent(deps: Deps, place: Required<Place>, trigger: Trigger): Promise<string> {
+  const { tenantCache, occurrences, usage } = deps;
   const { organization, project, application, event } = place;
   const { context = {}, options = {} } = trigger;
   if (!event.active) {
@@ -75,9 +78,14 @@ export async function triggerEvent(
   const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
   const timing = planTrigger(options, channels, now, event.priority);
 
-  const stored = await occurrences.add({
+  const { dedup_key, resolve: isResolution } = options;
+  if (isResolution) {
+    const open = await findKeyedOccurrence(deps.db, organization.id, event.id, dedup_key!);
+    if (open && (await resolve(deps, organization.id, open).catch(unlessGone))) return open;
+  }
+  const occurrence: NewOccurrence = {
     organization_id: organization.id,
-    id: uuidv7(now),
+    id: trigger.id ?? uuidv7(now),
     project_id: project.id,
     application_id: application.id,
     event_id: event.id,
@@ -90,7 +98,11 @@ export async function triggerEvent(
     expires_at: timing.expiresAt ?? undefined,
     created_at: new Date(now),
     idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
-  });
+  };
+  const stored =
+    dedup_key === undefined || isResolution
+      ? await occurrences.add(occurrence)
+      : await deps.keyedOccurrences.add({ ...occurrence, dedup_key, closes_at: await closesAt(deps, place, now) });
   if ('conflict' in stored) {
     throw new AppError(
       'idempotency.conflict',
@@ -98,6 +110,18 @@ export async function triggerEvent(
     );
   }
   return stored.id;
+}
+
+/** Retention may have taken it. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof AppError) || error.code !== 'occurrence.not_found') throw error;
+}
+
+/** An occurrence stays open for as long as its steps may go on: after that, another trigger is news. */
+async function closesAt({ plans }: Deps, { organization, event }: Required<Place>, now: number): Promise<Date> {
+  const plan = await plans.findEvent(organization.id, event.id);
+  const own = plan?.notifications.flatMap(({ steps }) => (steps ? [steps.giveUpMs] : [])) ?? [];
+  return new Date(now + (own.length > 0 ? Math.max(...own) : giveUpMs(null)));
 }
 
 function idempotencyOf(
@@ -115,6 +139,19 @@ function idempotencyOf(
 
 export async function listEvents({ db }: Deps, organizationId: number, applicationId: number, page: PageRequest) {
   return events.listEvents(db, organizationId, applicationId, page);
+}
+
+export async function listOrganizationEvents(
+  { db }: Deps,
+  organizationId: number,
+  category: string | undefined,
+  page: PageRequest,
+) {
+  return events.listOrganizationEvents(db, organizationId, category, page);
+}
+
+export async function getWaiting({ db }: Deps, organizationId: number, eventId: number): Promise<Waiting> {
+  return summarizeWaiting(db, organizationId, eventId);
 }
 
 export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {

@@ -2,6 +2,7 @@
 import { timeOfUuid } from '../core/ids.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
+import { deleteOldDedupKeysAcrossTenants } from '../db/dedup.ts';
 import { deleteOldDigestsAcrossTenants } from '../db/digests.ts';
 import { deleteOldInvitesAcrossTenants } from '../db/invites.ts';
 import { createPartitions, dropOldPartitions, longestRetentionDays } from '../db/partitions.ts';
@@ -17,6 +18,7 @@ import {
 } from '../db/retention.ts';
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
+import { deleteOldStepsAcrossTenants } from '../db/steps.ts';
 import { deleteOldThrottleUsesAcrossTenants } from '../db/throttle.ts';
 import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
 import { deleteOldRoundsAcrossTenants } from '../db/workers.ts';
@@ -45,6 +47,8 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   await deleteOldResetsAcrossTenants(db, new Date(now));
   await deleteOldChallengesAcrossTenants(db, new Date(now));
   await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
+  await deleteOldDedupKeysAcrossTenants(db, new Date(now));
+  while ((await deleteOldStepsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   while ((await deleteOldThrottleUsesAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   while ((await deleteOldDigestsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   const auditEnd = new Date(now - auditDays * dayMs);

@@ -14,16 +14,12 @@ import {
   type RenderOptions,
 } from '../core/render/render.ts';
 import type { Delivery } from '../db/deliveries.ts';
+import { type DeliveryParts, findCarrier, findDelivery } from '../db/delivery-list.ts';
 import { findGathered, type GatheredItems } from '../db/digests.ts';
-import {
-  type DeliveryParts,
-  findCarrier,
-  findDelivery,
-  findOccurrencesAcrossTenants,
-  type OccurrenceFacts,
-} from '../db/occurrences.ts';
+import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurrences.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { findRenderSnapshot } from '../db/render-snapshots.ts';
+import { resolutionRun } from '../db/steps.ts';
 import { findUserAsOf } from '../db/users.ts';
 import type { Deps } from './deps.ts';
 import type { EventPlan, PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
@@ -31,7 +27,7 @@ import { describeUser, type UserFacts } from './recipients.ts';
 import { type RenderContext, renderContextOf } from './render-snapshots.ts';
 
 export interface MessageContext {
-  delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'>;
+  delivery: Pick<Delivery, 'address' | 'notification_id' | 'version'> & { step?: number };
   occurrence: Trigger;
   person: Person;
   channel: PlannedChannel;
@@ -60,11 +56,14 @@ export interface Written {
 export async function writeMessage(plans: Plans, context: MessageContext, html = true): Promise<Written> {
   const { delivery, occurrence, person, channel, plan } = context;
   const { notification_id, version, address } = delivery;
-  const message = await plans.findMessage(plan.organization.id, notification_id, version);
+  const { step = 0 } = delivery;
+  const message = await plans.findMessage(plan.organization.id, notification_id, version, step === resolutionRun);
   if (!message) throw new AppError('template.failed', 'the message of this notification has been deleted');
   const renderContext = renderContextOf(plan, channel, notification_id);
   const links = plans.linksFor(person, plan.topic.category, channel.type);
-  const options = optionsFor(renderContext, occurrence, person, address, links, context.gathered);
+  const acknowledge_url = step > 0 ? plans.acknowledgeUrlFor(person, occurrence.id, channel.reach) : '';
+  const { gathered } = context;
+  const options = optionsFor(renderContext, occurrence, person, address, links, { acknowledge_url, step, gathered });
   const sources = () => ({
     content: contentOf(message.source as unknown as StoredMessage),
     layout: message.layoutSource,
@@ -110,7 +109,11 @@ export async function viewMessage(
   const links = category && deps.plans.linksFor(nobody, category, channel.type);
   const gathered = await readGathered(deps, organizationId, delivery, renderContext.most_items);
   return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
-    ...optionsFor(renderContext, occurrence, person, delivery.address, links, gathered),
+    ...optionsFor(renderContext, occurrence, person, delivery.address, links, {
+      acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(nobody, occurrenceId, 'address') : '',
+      step: delivery.step,
+      gathered,
+    }),
     layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
   });
 }
@@ -164,7 +167,7 @@ export function optionsFor(
   person: UserFacts,
   address: string | null,
   links: RenderedLinks | undefined,
-  gathered?: GatheredItems,
+  { acknowledge_url, step, gathered }: { acknowledge_url: string; step: number; gathered?: GatheredItems | undefined },
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
@@ -177,6 +180,7 @@ export function optionsFor(
       ...occurrence.context,
       // Empty, so that a template may ask; a context that has its own keeps it.
       ...(links ?? { unsubscribe_url: '', preferences_url: '', ...ownLinks(occurrence.context) }),
+      ...(acknowledge_url || occurrence.context.acknowledge_url === undefined ? { acknowledge_url } : {}),
       ...(renderContext.most_items !== undefined && toScope(gathered ?? { items: [occurrence], count: 1 })),
       context: occurrence.context,
       user: describeUser(person),
@@ -184,7 +188,13 @@ export function optionsFor(
       application,
       project,
       organization,
-      occurrence: { identifier: occurrence.id, created_at: createdAt, correlation_id: occurrence.correlation_id },
+      occurrence: {
+        identifier: occurrence.id,
+        created_at: createdAt,
+        correlation_id: occurrence.correlation_id,
+        step: Math.max(0, step),
+        resolved: step === resolutionRun,
+      },
       channel,
       address,
       now: createdAt,

@@ -6,6 +6,7 @@ import type { Digest } from '../core/digest.ts';
 import { mergeEntry } from '../core/entries.ts';
 import { AppError } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { Step } from '../core/steps.ts';
 import type { Throttle } from '../core/throttle.ts';
 import type { Priority } from '../core/trigger.ts';
 import { findMessageVersion, listMessageVersions } from '../db/messages.ts';
@@ -35,7 +36,11 @@ export interface Notification {
   name: string;
   active: boolean;
   recipients: NotificationEntry['recipients'];
+  /** Of all steps, where it has some. */
   channels: string[];
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
@@ -136,7 +141,9 @@ export async function updateNotification(
     if (changes.name !== undefined && changes.name !== current.name) {
       await rename(deps, trx, place, current, changes.name);
     }
-    await putEntry(deps, trx, slugs, 'notifications', mergeEntry(toEntry(current), changes) as NotificationEntry);
+    const kept = mergeEntry({}, withoutOther(toEntry(current), changes));
+    const entry = mergeEntry(kept, changes) as NotificationEntry;
+    await putEntry(deps, trx, slugs, 'notifications', entry);
   });
 }
 
@@ -239,7 +246,10 @@ async function readAll(db: Db, organizationId: number, eventId: number): Promise
         name: entry.name,
         active: state.active,
         recipients: entry.recipients,
-        channels: entry.channels,
+        channels: state.channels,
+        steps: entry.steps ?? null,
+        give_up_after: entry.give_up_after ?? null,
+        notify_resolved: entry.notify_resolved ?? false,
         filter: entry.filter ?? null,
         environs: entry.environs ?? null,
         extra_context: (entry.extra_context ?? {}) as JsonObject,
@@ -255,6 +265,15 @@ async function readAll(db: Db, organizationId: number, eventId: number): Promise
   });
 }
 
-function toEntry({ id: _, version: _v, updated_at: _u, ...entry }: Notification): NotificationEntry {
-  return mergeEntry({}, entry) as NotificationEntry;
+function toEntry(notification: Notification): NotificationEntry {
+  const { id: _, version: _v, updated_at: _u, channels, notify_resolved, ...entry } = notification;
+  const own = entry.steps === null ? { channels } : { notify_resolved };
+  return mergeEntry({}, { ...entry, ...own }) as NotificationEntry;
+}
+
+/** Whoever gives steps takes the channels away, and the other way round. */
+function withoutOther(entry: NotificationEntry, { channels, steps }: NotificationChanges): NotificationEntry {
+  if (steps && channels === undefined) return { ...entry, channels: undefined };
+  if (channels && !steps) return { ...entry, steps: undefined, give_up_after: undefined, notify_resolved: undefined };
+  return entry;
 }

@@ -1,16 +1,20 @@
 /** What became of triggers: asking for it, and changing it. */
-import type pg from 'pg';
 import { AppError } from '../core/errors.ts';
-import { type NewOccurrence, type StoredOccurrence, storeOccurrencesAcrossTenants } from '../db/accepting.ts';
+import type { NewOccurrence, StoredOccurrence } from '../db/accepting.ts';
+import * as lists from '../db/delivery-list.ts';
+import { cancelOccurrence } from '../db/occurrence-ends.ts';
 import * as rows from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
+import * as replays from '../db/replays.ts';
 import { Batcher } from '../lib/batcher.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
 
-export function createOccurrenceBatcher(writer: pg.Pool): Batcher<NewOccurrence, StoredOccurrence> {
-  return new Batcher(items => storeOccurrencesAcrossTenants(writer, items), {
+export function createOccurrenceBatcher<Item extends NewOccurrence>(
+  store: (items: Item[]) => Promise<StoredOccurrence[]>,
+): Batcher<Item, StoredOccurrence> {
+  return new Batcher(store, {
     mostPerBatch: 500,
     mostWaiting: 20_000,
     full: () =>
@@ -32,10 +36,28 @@ export async function listDeliveries(
   { db }: Deps,
   organizationId: number,
   identifier: string,
-  filter: rows.DeliveryFilter,
+  filter: lists.DeliveryFilter,
   page: PageRequest,
 ) {
-  return rows.listDeliveries(db, organizationId, identifier, filter, page);
+  return lists.listDeliveries(db, organizationId, identifier, filter, page);
+}
+
+export async function listDeliveriesByAttention(
+  { db }: Deps,
+  organizationId: number,
+  identifier: string,
+  after: { group: number; id: number },
+  limit: number,
+) {
+  return lists.listDeliveriesByAttention(db, organizationId, identifier, after, limit);
+}
+
+/** Further than this nobody counts. */
+export const mostSuppressed = 10_000;
+
+export async function listSuppressedReasons({ db }: Deps, organizationId: number, identifier: string) {
+  const found = await lists.listSuppressedReasons(db, organizationId, identifier, mostSuppressed);
+  return found.map(one => ({ ...one, capped: one.count >= mostSuppressed }));
 }
 
 export async function hasOccurrence({ db }: Deps, organizationId: number, identifier: string): Promise<boolean> {
@@ -48,7 +70,7 @@ export async function hasDelivery(
   identifier: string,
   id: number,
 ): Promise<boolean> {
-  return (await rows.findDelivery(db, organizationId, identifier, id)) !== undefined;
+  return (await lists.findDelivery(db, organizationId, identifier, id)) !== undefined;
 }
 
 export async function getOccurrence({ db }: Deps, organizationId: number, identifier: string) {
@@ -59,30 +81,37 @@ export async function getOccurrence({ db }: Deps, organizationId: number, identi
 
 /** What is sent already stays sent. */
 export async function cancel(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const cancelled = await rows.cancelOccurrence(deps.pool, organizationId, identifier);
-  if (cancelled === undefined) {
+  const result = await cancelOccurrence(deps.pool, organizationId, identifier);
+  if (!result) {
     throw new AppError(
       'occurrence.ended',
       'there is nothing left to cancel: the occurrence has ended or was cancelled',
     );
   }
+  const { stopped: cancelled, ended } = result;
+  countEnded(deps, ended);
   await note(deps, organizationId, { action: 'cancel', noun: 'occurrence', path: identifier, after: { cancelled } });
   return cancelled;
 }
 
 export async function replay(deps: Deps, organizationId: number, identifier: string): Promise<number> {
-  const replayed = await rows.replayOccurrence(deps.pool, organizationId, identifier);
+  const replayed = await replays.replayOccurrence(deps.pool, organizationId, identifier);
   await note(deps, organizationId, { action: 'replay', noun: 'occurrence', path: identifier, after: { replayed } });
   return replayed;
 }
 
 /** One delivery again; what is not failed or unknown stays as it is. */
 export async function retryDelivery(deps: Deps, organizationId: number, identifier: string, id: number) {
-  const retried = await rows.replayOccurrence(deps.pool, organizationId, identifier, id);
+  const retried = await replays.replayOccurrence(deps.pool, organizationId, identifier, [id]);
   if (retried === 0) {
     throw new AppError('delivery.not_failed', 'only what failed, or whose outcome is unknown, can be sent again');
   }
   await note(deps, organizationId, { action: 'retry', noun: 'delivery', path: `${identifier}/${id}` });
+}
+
+/** For the metrics. */
+export function countEnded({ ended: sum }: Deps, ended: string[]): void {
+  for (const outcome of ended) sum.set(outcome, (sum.get(outcome) ?? 0) + 1);
 }
 
 /** After the fact: the statements above commit by themselves, and a worker may see their effect at once. */

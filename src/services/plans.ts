@@ -18,6 +18,8 @@ import {
   compileMessage,
   type MessageContent,
 } from '../core/render/render.ts';
+import { tellResolved } from '../core/render/resolved.ts';
+import { asksForAcknowledgement, giveUpMs, isUnlessWord, listRuns, type Step, type StepRun } from '../core/steps.ts';
 import { fold } from '../core/text.ts';
 import type { Throttle } from '../core/throttle.ts';
 import { listAllLayouts } from '../db/layouts.ts';
@@ -33,7 +35,7 @@ import type { Db } from '../db/pool.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Provider, Providers } from '../providers/provider.ts';
 import { openSecrets } from './channel-secrets.ts';
-import type { LinksFor } from './message-links.ts';
+import type { AcknowledgeUrlFor, LinksFor } from './message-links.ts';
 import type { Rendering } from './rendering.ts';
 import type { Entries, TenantCache } from './tenant-cache.ts';
 
@@ -50,7 +52,28 @@ export interface PlannedNotification extends DecidingNotification {
   digest: PlannedDigest | undefined;
   /** How many items its digests have in their message; undefined where nothing of it gathers. */
   mostItems: number | undefined;
+  /** Undefined: everybody is told at once. */
+  steps: PlannedSteps | undefined;
+  /** Whether these are one step's recipients, to whom nobody is added whom the trigger names. */
+  hasOwnRecipients?: boolean;
   version: number;
+}
+
+export interface PlannedSteps {
+  steps: PlannedStep[];
+  runs: StepRun[];
+  giveUpMs: number;
+  asksForAcknowledgement: boolean;
+  notifyResolved: boolean;
+}
+
+export interface PlannedStep {
+  /** The notification as this step sends it. */
+  notification: PlannedNotification;
+  /** A word, or the expression. */
+  unless: string | undefined;
+  /** Whether an expression says that it is left out; undefined where it is a word, or absent. */
+  isLeftOut: ((facts: unknown) => boolean) | undefined;
 }
 
 export interface PlannedThrottle {
@@ -127,16 +150,19 @@ export class Plans {
   readonly rendering: Rendering;
   /** Where they lead their recipients to. */
   readonly linksFor: LinksFor;
+  /** Where they can be acknowledged; empty where nobody knows the public address. */
+  readonly acknowledgeUrlFor: AcknowledgeUrlFor;
   readonly #deps: PlanDeps;
   readonly #events: Entries<EventPlan> = new Map();
   readonly #channels: Entries<PlannedChannel[]> = new Map();
   readonly #messages: Entries<PlannedMessage> = new Map();
   readonly #layouts: Entries<PlannedLayout[]> = new Map();
 
-  constructor(deps: PlanDeps & { rendering: Rendering; linksFor?: LinksFor }) {
+  constructor(deps: PlanDeps & { rendering: Rendering; linksFor?: LinksFor; acknowledgeUrlFor?: AcknowledgeUrlFor }) {
     this.#deps = deps;
     this.rendering = deps.rendering;
     this.linksFor = deps.linksFor ?? (() => undefined);
+    this.acknowledgeUrlFor = deps.acknowledgeUrlFor ?? (() => '');
   }
 
   /** Undefined when the event has been deleted. */
@@ -178,21 +204,26 @@ export class Plans {
     organizationId: number,
     notificationId: number,
     version: number,
+    /** Whether it is to say that the occurrence is resolved. */
+    isResolution = false,
   ): Promise<PlannedMessage | undefined> {
     const { db, tenantCache } = this.#deps;
     return tenantCache.getOrRead(
       this.#messages,
-      `${organizationId}/${notificationId}/${version}`,
+      `${organizationId}/${notificationId}/${version}${isResolution ? '/resolved' : ''}`,
       async () => {
         const row = await findMessage(db, organizationId, notificationId, version);
         if (row === undefined) return undefined;
-        const { message, overrides } = row.content as unknown as StoredMessage;
+        const stored = row.content as unknown as StoredMessage;
+        const { overrides = {}, ...message } = isResolution
+          ? tellResolved({ ...stored.message, overrides: stored.overrides })
+          : { ...stored.message, overrides: stored.overrides };
         const layouts = await this.#listLayouts(organizationId);
         const layout = chooseLayout(layouts, row.project_id, message.layout);
         return {
           ...compileMessage({ ...message, overrides }, 'checked'),
           compiledLayout: layout?.compiled(),
-          source: row.content,
+          source: { message, overrides } as unknown as Json,
           layoutSource: layout?.body ?? defaultLayout,
         };
       },
@@ -303,7 +334,37 @@ function mostItemsOf({ digest, throttle }: NotificationRow): number | undefined 
   return digest?.most ?? digestLimits.usualMost;
 }
 
+function planSteps(
+  steps: readonly Step[],
+  { give_up_after, notify_resolved }: NotificationRow,
+  whole: PlannedNotification,
+): PlannedSteps {
+  return {
+    steps: steps.map(({ channels, recipients, unless }) => ({
+      notification: {
+        ...whole,
+        channels,
+        ...(recipients && { recipients, picks: undefined, hasOwnRecipients: true }),
+      },
+      unless,
+      isLeftOut:
+        unless === undefined || isUnlessWord(unless)
+          ? undefined
+          : compilePredicate(unless, expressionLimits.stepsForUser),
+    })),
+    runs: listRuns(steps),
+    giveUpMs: giveUpMs(give_up_after),
+    asksForAcknowledgement: asksForAcknowledgement(steps),
+    notifyResolved: notify_resolved,
+  };
+}
+
 function planNotification(row: NotificationRow): PlannedNotification {
+  const whole = planWhole(row);
+  return row.steps ? { ...whole, steps: planSteps(row.steps, row, whole) } : whole;
+}
+
+function planWhole(row: NotificationRow): PlannedNotification {
   return {
     id: row.id,
     name: row.name,
@@ -321,6 +382,7 @@ function planNotification(row: NotificationRow): PlannedNotification {
     throttle: row.throttle ? planThrottle(row.throttle) : undefined,
     digest: row.digest ? planDigest(row.digest) : undefined,
     mostItems: mostItemsOf(row),
+    steps: undefined,
     version: row.version,
   };
 }

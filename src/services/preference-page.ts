@@ -1,21 +1,25 @@
 /** What the hosted page shows a recipient of their own, and what it lets them change. */
-import type { PreferenceSource } from '../core/preferences.ts';
 import {
+  type Category,
+  type Choices,
   categoryScope,
   everything,
   generalCategory,
   generalSlug,
+  isOffered,
+  isPersonal,
   localizeCategory,
+  type PreferenceSource,
   ruleOn,
 } from '../core/preferences.ts';
 import type { QuietHours } from '../core/quiet-hours.ts';
 import { maskAddress } from '../core/recipient-links.ts';
 import { addressKind } from '../core/text.ts';
 import { listWholeAddresses } from '../db/addresses.ts';
-import { type CategoryRow, findCategory, hasUncategorizedEvents, listAllCategories } from '../db/categories.ts';
-import type { Db } from '../db/pool.ts';
+import { findCategory } from '../db/categories.ts';
 import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../db/preferences.ts';
 import type { LinkedUser } from '../db/recipient-links.ts';
+import { listShownCategories } from './categories.ts';
 import type { Deps } from './deps.ts';
 import { listChannelTypes, toChoices, writeChoices, writeQuiet } from './preferences.ts';
 
@@ -45,20 +49,46 @@ const mostAddresses = 50;
 export async function readPage(deps: Deps, person: LinkedUser, locale: string): Promise<PreferencePage> {
   const { db } = deps;
   const organizationId = person.organization_id;
-  const [categories, preferences, channelTypes, addresses, [last]] = await Promise.all([
-    listShownCategories(db, organizationId),
+  const [offer, preferences, addresses, [last]] = await Promise.all([
+    readOffer(deps, organizationId),
     listPreferences(db, organizationId, person.id),
-    listChannelTypes(deps, organizationId),
     listWholeAddresses(db, organizationId, person.id, { after: 0, limit: mostAddresses }),
     listPreferenceHistory(db, organizationId, person.id, { after: 0, limit: 1 }),
   ]);
-  // A webhook is a program's, and no person sees what it gets.
-  const types = channelTypes.filter(type => type !== 'webhook');
-  const choices = toChoices(preferences);
+  return {
+    ...showOffer(offer, toChoices(preferences), locale),
+    addresses: addresses
+      .filter(({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush'].includes(addressKind(name)))
+      .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
+    lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
+  };
+}
+
+/** What somebody sees who has not chosen anything yet: for those who make the page. */
+export async function readSamplePage(deps: Deps, organizationId: number, locale: string): Promise<PreferencePage> {
+  const offer = await readOffer(deps, organizationId);
+  const addresses = [{ type: 'email', value: maskAddress('ada@example.com') }];
+  return { ...showOffer(offer, {}, locale), addresses, lastChange: undefined };
+}
+
+interface Offer {
+  types: string[];
+  categories: Category[];
+}
+
+async function readOffer(deps: Deps, organizationId: number): Promise<Offer> {
+  const [categories, types] = await Promise.all([
+    listShownCategories(deps, organizationId),
+    listChannelTypes(deps, organizationId),
+  ]);
+  return { categories, types: types.filter(isPersonal) };
+}
+
+function showOffer({ types, categories }: Offer, choices: Choices, locale: string) {
   return {
     types,
     categories: categories.map(category => {
-      const offered = types.filter(type => category.channels === null || category.channels.includes(type));
+      const offered = types.filter(type => isOffered(category, type));
       const topic = { category, event: undefined };
       return {
         slug: category.slug,
@@ -67,17 +97,7 @@ export async function readPage(deps: Deps, person: LinkedUser, locale: string): 
         channels: Object.fromEntries(offered.map(type => [type, ruleOn(topic, type, choices).enabled])),
       };
     }),
-    addresses: addresses
-      .filter(({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush'].includes(addressKind(name)))
-      .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
-    lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
   };
-}
-
-async function listShownCategories(db: Db, organizationId: number) {
-  const categories: (CategoryRow | typeof generalCategory)[] = await listAllCategories(db, organizationId);
-  if (categories.some(({ slug }) => slug === generalSlug)) return categories;
-  return (await hasUncategorizedEvents(db, organizationId)) ? [...categories, generalCategory] : categories;
 }
 
 /** What the recipient sees, and what they made of it: only what differs was chosen. */

@@ -10,6 +10,7 @@ import {
   everything,
   generalCategory,
   generalSlug,
+  isOffered,
   type PreferenceChange,
   type PreferenceSource,
   ruleOn,
@@ -21,6 +22,7 @@ import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import * as rows from '../db/preferences.ts';
 import { differences, record } from './audit.ts';
+import { listShownCategories } from './categories.ts';
 import type { Deps } from './deps.ts';
 import { readTimezone } from './users.ts';
 
@@ -183,6 +185,8 @@ export interface Effective {
   channels: {
     type: string;
     enabled: boolean;
+    /** Whether the preference page lets the person choose it. */
+    offered: boolean;
     decided_by: 'required' | 'preference' | 'category' | 'default';
     preference: Preference | null;
   }[];
@@ -197,11 +201,26 @@ export async function getEffective(
 ): Promise<Effective> {
   const topic = await getTopic(deps, organizationId, about);
   const choices = toChoices(await rows.listPreferences(deps.db, organizationId, userId));
+  return effectiveOn(topic, await listChannelTypes(deps, organizationId), choices);
+}
+
+/** The same for every category that recipients choose by. */
+export async function listEffective(deps: Deps, organizationId: number, userId: number): Promise<Effective[]> {
+  const [categories, types, preferences] = await Promise.all([
+    listShownCategories(deps, organizationId),
+    listChannelTypes(deps, organizationId),
+    rows.listPreferences(deps.db, organizationId, userId),
+  ]);
+  const choices = toChoices(preferences);
+  return categories.map(category => effectiveOn({ category, event: undefined }, types, choices));
+}
+
+function effectiveOn(topic: Topic, types: string[], choices: Choices): Effective {
   const { category, event = null } = topic;
   return {
     category: { slug: category.slug, name: category.name, kind: category.kind },
     event,
-    channels: (await listChannelTypes(deps, organizationId)).map(type => {
+    channels: types.map(type => {
       const { enabled, decidedBy, choice } = ruleOn(topic, type, choices);
       const preference = choice && {
         ...readScope(choice.scope),
@@ -210,7 +229,8 @@ export async function getEffective(
         source: choice.source,
         changed_at: choice.at,
       };
-      return { type, enabled, decided_by: decidedBy, preference: preference ?? null };
+      const offered = category.kind !== 'required' && isOffered(category, type);
+      return { type, enabled, offered, decided_by: decidedBy, preference: preference ?? null };
     }),
   };
 }

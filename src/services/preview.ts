@@ -197,7 +197,11 @@ async function write(
     const words = { ...draft.message, overrides: Object.fromEntries(overrides) };
     const sources = () => ({ content: words, layout });
     const content = await rendering.render(plan.organization.id, compileMessage(words, 'checked'), sources, {
-      ...optionsFor(renderContext, occurrence, person, address, links, gathered),
+      ...optionsFor(renderContext, occurrence, person, address, links, {
+        acknowledge_url: plans.acknowledgeUrlFor(person, occurrence.id, 'address'),
+        step: 1,
+        gathered,
+      }),
       layout: compiledLayout,
     });
     return { ...preview, content, missing: content.missing };

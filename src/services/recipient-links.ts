@@ -9,6 +9,7 @@ import {
   writePreferencesToken,
   writeRecipientToken,
 } from '../core/recipient-links.ts';
+import { announceRevokedTokens } from '../db/inbox-changes.ts';
 import { findLinkedUser, type LinkedUser, raiseLinkGeneration } from '../db/recipient-links.ts';
 import { record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -30,12 +31,16 @@ export async function findUnsubscribing(
 }
 
 /** Throws `token.invalid` or `token.expired`. */
-export async function authenticateRecipient({ db, signer }: Reading, token: string, now: number): Promise<LinkedUser> {
+export async function authenticateRecipient(
+  { db, signer }: Reading,
+  token: string,
+  now: number,
+): Promise<LinkedUser & { expiresAt: number }> {
   const given = readRecipientToken(token, signer.isSigned);
   if (given && given.expiresAt * 1_000 <= now) throw new AppError('token.expired', 'ask your server for a new token');
   const person = await findCurrent({ db }, given);
   if (!person) throw new AppError('token.invalid', 'the token was not given out here, or has been revoked');
-  return person;
+  return { ...person, expiresAt: given!.expiresAt * 1_000 };
 }
 
 async function findCurrent({ db }: Pick<Deps, 'db'>, holder: LinkHolder | undefined): Promise<LinkedUser | undefined> {
@@ -48,6 +53,13 @@ async function findCurrent({ db }: Pick<Deps, 'db'>, holder: LinkHolder | undefi
 export function preferencesPath({ signer }: Pick<Deps, 'signer'>, person: LinkedUser): string {
   const holder = { organizationId: person.organization_id, userId: person.id, generation: person.link_generation };
   return `/preferences/${writePreferencesToken(holder, (text, purpose) => signer.sign(text, purpose))}`;
+}
+
+/** To be handed to the person; throws where there is none. */
+export async function getPreferencesPath(deps: Deps, organizationId: number, userId: number): Promise<string> {
+  const person = await findLinkedUser(deps.db, organizationId, userId);
+  if (!person) throw new AppError('user.not_found', 'the user has been deleted meanwhile');
+  return preferencesPath(deps, person);
 }
 
 /** For the browser of a person: it may use their own preferences and inbox, and nothing else. */
@@ -74,6 +86,7 @@ export async function revokeLinks(
 ): Promise<void> {
   await deps.db.transaction().execute(async trx => {
     await raiseLinkGeneration(trx, organizationId, user.id);
+    await announceRevokedTokens(trx, organizationId, user.id);
     await record(deps, trx, organizationId, { action: 'revoke', noun: 'token', path: user.username });
   });
 }

@@ -26,7 +26,7 @@ export type Source = { key: string } & ({ list: string } | { picks: (user: unkno
 export function sourcesOf(notification: PlannedNotification, plan: EventPlan, options: TriggerOptions): Source[] {
   const { list, trigger, users } = notification.recipients;
   const anyAsks = plan.notifications.some(one => one.recipients.trigger);
-  const named = trigger || !anyAsks ? (options.recipients ?? []) : [];
+  const named = !notification.hasOwnRecipients && (trigger || !anyAsks) ? (options.recipients ?? []) : [];
   return [
     ...(list === undefined ? [] : [{ key: `list ${fold(list)}`, list }]),
     ...(notification.picks ? [{ key: `users ${users}`, picks: notification.picks }] : []),

@@ -9,8 +9,9 @@ import { type Decided, decidePage } from './deciding.ts';
 import type { Deps } from './deps.ts';
 import { planGathering, simulateGathering } from './gathering.ts';
 import { writeMessage } from './messages.ts';
-import type { EventPlan } from './plans.ts';
+import type { EventPlan, PlannedNotification } from './plans.ts';
 import { RecipientReader } from './recipients.ts';
+import { type SimulatedRun, type SteppedDecision, simulateSteps } from './step-simulation.ts';
 
 export interface Simulated {
   notification: string;
@@ -22,6 +23,8 @@ export interface Simulated {
   detail: string | null;
   /** When it would be sent, where it would wait. */
   due_at: string | null;
+  /** The run of a step; null: its notification has no steps. */
+  step: number | null;
   message: Content | null;
   /** Why the message cannot be written. */
   problem: string | null;
@@ -36,6 +39,8 @@ export interface Simulation {
     deliveries: number;
     suppressed: Record<string, number>;
     held: Record<string, number>;
+    /** What would happen step by step if nobody answered; null where it has no steps. */
+    steps: SimulatedRun[] | null;
   }[];
   /** Whether the caller may know who the recipients are; else `deliveries` is empty. */
   recipients_shown: boolean;
@@ -65,8 +70,10 @@ export async function simulate(
     deliveries: 0,
     suppressed: {} as Record<string, number>,
     held: {} as Record<string, number>,
+    steps: null as SimulatedRun[] | null,
   }));
-  const shown: Decided[] = [];
+  const shown: SteppedDecision[] = [];
+  const stepped = new Set<PlannedNotification>();
   const recipients = new RecipientReader(deps);
   let cursor: Cursor | null = null;
   let looked = 0;
@@ -79,6 +86,7 @@ export async function simulate(
       now,
     });
     await simulateGathering(deps.pool, planGathering(plan, context, page.decisions, gatheringHandlers), now);
+    for (const notification of page.stepped) stepped.add(notification);
     for (const { notification, reason } of page.refused) {
       found[plan.notifications.indexOf(notification)]!.reason = reason;
     }
@@ -95,9 +103,19 @@ export async function simulate(
     looked += recipientsAtOnce;
   } while (cursor && looked < mostRecipients);
 
+  let complete = cursor === null;
+  const question = { context, options: { ...options, dry_run: false }, now, limit: recipientsAtOnce };
+  for (const notification of stepped) {
+    const { runs, decisions, ...seen } = await simulateSteps({ plans, recipients }, plan, notification, question);
+    const deliveries = runs.reduce((sum, run) => sum + run.deliveries, 0);
+    Object.assign(found[plan.notifications.indexOf(notification)]!, { steps: runs, deliveries });
+    complete &&= seen.complete;
+    if (mayReadUsers) keepFirst(shown, decisions);
+  }
+
   const occurrence = sampleOccurrence(context, now);
   const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
-  return { complete: cursor === null, notifications: found, recipients_shown: mayReadUsers, deliveries };
+  return { complete, notifications: found, recipients_shown: mayReadUsers, deliveries };
 }
 
 const gatheringHandlers = {
@@ -110,7 +128,7 @@ const gatheringHandlers = {
 };
 
 /** What would be sent is more telling than what would not. */
-function keepFirst(shown: Decided[], decisions: Decided[]): void {
+function keepFirst(shown: SteppedDecision[], decisions: SteppedDecision[]): void {
   for (const decision of decisions) shown.push(decision);
   shown.sort((a, b) => Number(isRefused(a)) - Number(isRefused(b)));
   shown.splice(mostShown);
@@ -130,7 +148,8 @@ export function sampleOccurrence(context: JsonObject, now: number) {
 
 type Imagined = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
 
-async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision: Decided): Promise<Simulated> {
+async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision: SteppedDecision): Promise<Simulated> {
+  const { step = null } = decision;
   const { notification, channel, person, address, reason, detail, dueAt } = decision;
   const shown: Simulated = {
     notification: notification.name,
@@ -140,12 +159,18 @@ async function show(deps: Deps, plan: EventPlan, occurrence: Imagined, decision:
     reason: reason ?? null,
     detail: detail ?? null,
     due_at: dueAt?.toISOString() ?? null,
+    step,
     message: null,
     problem: null,
   };
   if (reason && !dueAt) return shown;
   try {
-    const delivery = { address, notification_id: notification.id, version: notification.version };
+    const delivery = {
+      address,
+      notification_id: notification.id,
+      version: notification.version,
+      step: step ?? 0,
+    };
     const { content } = await writeMessage(deps.plans, { delivery, occurrence, person, channel, plan });
     return { ...shown, message: content };
   } catch (error) {

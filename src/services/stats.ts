@@ -4,25 +4,29 @@ import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import * as stats from '../db/stats.ts';
 import { listUnsummedAcrossTenants, moveSummed, sumDay } from '../db/stats-sums.ts';
 import type { Deps } from './deps.ts';
+import { describePauses } from './pauses.ts';
 
 const hourMs = 3_600_000;
 const mostEvents = 20;
 /** Further than this nobody wants to know, and looking stays cheap whatever has piled up. */
 export const mostPending = 10_000;
 export const mostDisabled = 1_000;
+export const mostUnresolved = 1_000;
 
 export async function describeOrganization({ db }: Deps, organizationId: number, hours: number) {
   const span = await stats.findSpan(db, organizationId, hours);
-  const [byHour, byChannel, events, latencies, channels, queue, disabled, paused] = await Promise.all([
-    stats.listHourCounts(db, organizationId, span),
-    stats.listChannelCounts(db, organizationId, span),
-    stats.listBusiestEvents(db, organizationId, span, mostEvents),
-    stats.listLatencyCounts(db, organizationId, span),
-    stats.listChannelNames(db, organizationId),
-    stats.describeQueue(db, organizationId, mostPending),
-    stats.countDisabledAddresses(db, organizationId, mostDisabled),
-    stats.listPaused(db, organizationId),
-  ]);
+  const [byHour, byChannel, events, latencies, channels, queue, unresolved, disabled, { pauses, held }] =
+    await Promise.all([
+      stats.listHourCounts(db, organizationId, span),
+      stats.listChannelCounts(db, organizationId, span),
+      stats.listBusiestEvents(db, organizationId, span, mostEvents),
+      stats.listLatencyCounts(db, organizationId, span),
+      stats.listChannelNames(db, organizationId),
+      stats.describeQueue(db, organizationId, mostPending),
+      stats.countUnresolved(db, organizationId, mostUnresolved),
+      stats.countDisabledAddresses(db, organizationId, mostDisabled),
+      describePauses({ db }, organizationId),
+    ]);
   const countsOfHour = new Map(byHour.map(row => [row.hour.getTime(), row]));
   const countsOfChannel = new Map(byChannel.map(row => [row.channel_id, row]));
   const total = (status: EndedStatus) => byHour.reduce((sum, row) => sum + row[status], 0);
@@ -40,10 +44,19 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
     latency: describeLatency(latencies),
     queue: {
       pending: queue.pending,
-      capped: queue.pending >= mostPending,
+      due: queue.due,
+      scheduled: queue.scheduled,
+      held,
+      capped: [queue.pending, queue.due, queue.scheduled, held].some(count => count >= mostPending),
       oldest_seconds: queue.oldest ? Math.max(0, Math.round((Date.now() - queue.oldest.getTime()) / 1_000)) : null,
     },
-    attention: { failed: total('failed'), unknown: total('unknown'), disabled_addresses: disabled, paused },
+    attention: {
+      failed: total('failed'),
+      unknown: total('unknown'),
+      unresolved: { ...unresolved, capped: unresolved.failed + unresolved.unknown >= mostUnresolved },
+      disabled_addresses: disabled,
+      paused: pauses,
+    },
   };
 }
 

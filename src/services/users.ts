@@ -6,7 +6,12 @@ import { fold, normalizeLocale, notALocale, readAddress } from '../core/text.ts'
 import * as addresses from '../db/addresses.ts';
 import { listMemberships as listRows } from '../db/members.ts';
 import type { PageRequest } from '../db/page.ts';
-import { type SearchPage, searchUsers as search } from '../db/user-search.ts';
+import {
+  listUsersByName as listByName,
+  type NamePlace,
+  type SearchPage,
+  searchUsers as search,
+} from '../db/user-search.ts';
 import * as users from '../db/users.ts';
 import { differences, record } from './audit.ts';
 import type { Deps } from './deps.ts';
@@ -28,8 +33,23 @@ export async function writeUsers({ db }: Deps, organizationId: number, page: Pag
   return users.writeUsers(db, organizationId, page);
 }
 
-export async function searchUsers({ db }: Deps, organizationId: number, ways: readonly Beginnings[], page: SearchPage) {
-  return search(db, organizationId, ways, page);
+export async function searchUsers(
+  { db }: Deps,
+  organizationId: number,
+  ways: readonly Beginnings[],
+  page: SearchPage,
+  locked?: boolean,
+) {
+  return search(db, organizationId, ways, page, locked);
+}
+
+export async function listUsersByName(
+  { db }: Deps,
+  organizationId: number,
+  locked: boolean | undefined,
+  page: { after: NamePlace | undefined; limit: number },
+) {
+  return listByName(db, organizationId, locked, page);
 }
 
 /** The lists that the user is a member of. */

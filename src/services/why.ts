@@ -7,8 +7,9 @@ import { explainAbsence, explainDelivery } from '../core/explain.ts';
 import { fold, normalizePhone } from '../core/text.ts';
 import type { TriggerOptions } from '../core/trigger.ts';
 import { findUsernameByAddress } from '../db/addresses.ts';
-import { findDeliveriesTo, listUserDeliveries } from '../db/delivery-history.ts';
-import { type DeliveryView, type findOccurrence, findOccurrencesAcrossTenants } from '../db/occurrences.ts';
+import { findDeliveriesTo, listUserDeliveriesOf } from '../db/delivery-history.ts';
+import type { DeliveryView } from '../db/delivery-list.ts';
+import { type findOccurrence, findOccurrencesAcrossTenants } from '../db/occurrences.ts';
 import { findMemberAsRecipient, findRecipientByName, type Person } from '../db/recipients.ts';
 import { circumstancesOf, refuse } from './deciding.ts';
 import type { Deps } from './deps.ts';
@@ -60,14 +61,15 @@ export async function explain(
   if (!person) return { user: null, final, ...(await explainStranger(deps, asked, who)) };
 
   const page = { before: undefined, limit: mostDeliveries };
-  const found = await listUserDeliveries(db, organizationId, person.user_id, page, identifier);
+  const found = await listUserDeliveriesOf(db, organizationId, person.user_id, identifier, page);
   const rest = await explainRest(deps, asked, person, new Set(found.map(one => one.notification)));
   const deliveries = [...found.toReversed(), ...rest.deliveries];
   const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
   return { user, final, deliveries, answers: [...deliveries.map(answerOf), ...rest.answers] };
 }
 
-async function findPerson({ db, pool }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
+/** By the username, or by any address. */
+export async function findPerson({ db, pool }: Deps, organizationId: number, who: string): Promise<Person | undefined> {
   const named = await findRecipientByName(pool, organizationId, fold(who));
   if (named) return named;
   const values = [who, fold(who), ...[normalizePhone(who) ?? []].flat()];

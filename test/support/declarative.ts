@@ -130,6 +130,11 @@ export function everything(slug: string): OrganizationDocument {
                       body: 'B\nC',
                       layout: 'Plain / bare',
                       strict: true,
+                      avatar: 'https://img.test/{{ user.first_name }}.png',
+                      actions: [
+                        { name: 'approve', label: 'Approve', event: 'order-paid' },
+                        { name: 'open', label: 'Open {{ order }}', url: '/orders/{{ order }}' },
+                      ],
                       locales: { pt: { subject: 'P', body: 'Q' }, 'pt-BR': { body: 'R' } },
                     },
                     overrides: {

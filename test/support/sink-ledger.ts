@@ -17,7 +17,10 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
      group by o.organization_id, o.id
      having array[${kept}]::bigint[] <> array[count(d.id), ${real}]
        or (o.status = 'completed') <> (o.completed_at is not null)
-       or (o.status = 'sending' and count(d.id) filter (where d.status <> all($1)) = 0)`,
+       or (o.status = 'sending' and o.escalating = 0 and count(d.id) filter (where d.status <> all($1)) = 0)
+       or (o.status = 'completed' and o.escalating > 0)
+       or o.escalating <> (select count(*) from steps s where s.organization_id = o.organization_id
+         and s.occurrence_id = o.id and s.status = 'waiting')`,
     [ended],
   );
   const statistics = await runSql(

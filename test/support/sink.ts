@@ -4,7 +4,8 @@
  */
 import { expect } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import type { DeliveryView, Occurrence } from '../../src/db/occurrences.ts';
+import type { DeliveryView } from '../../src/db/delivery-list.ts';
+import type { Occurrence } from '../../src/db/occurrences.ts';
 import { applyConfiguration } from '../../src/services/declarative.ts';
 import { createKey } from '../../src/services/keys.ts';
 import { type Answer, type Ask, asker, eventually } from './api.ts';
@@ -22,6 +23,8 @@ export interface TenantInput {
   users?: (string | ({ email: string } & Fields))[];
   /** Members of the list `All`; absent: all users. */
   members?: string[];
+  /** Lists besides `All`, by name. */
+  lists?: Record<string, string[]>;
   /** Of the organization; absent: one webhook channel `hooks` into the sink. */
   channels?: Fields[];
   /** Of the project. */
@@ -202,10 +205,11 @@ function toDocument(slug: string, hook: string, input: TenantInput): unknown {
   const members = input.members ?? users?.map(user => user.email);
   const fill = (channel: Fields) =>
     channel.slug === 'hooks' && !channel.providers ? { ...hooks(hook), ...channel } : channel;
-  const notifications = (input.notifications ?? [{}]).map((notification, i) => ({
+  const lists = Object.entries(input.lists ?? {}).map(([name, own]) => ({ name, members: own }));
+  const notifications: Fields[] = (input.notifications ?? [{}]).map((notification, i) => ({
     name: `n${i + 1}`,
     recipients: { list: 'All' },
-    channels: ['hooks'],
+    ...(!notification.steps && { channels: ['hooks'] }),
     message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
     ...notification,
   }));
@@ -222,7 +226,7 @@ function toDocument(slug: string, hook: string, input: TenantInput): unknown {
             slug: 'shop',
             name: 'Shop',
             ...(input.projectChannels && { channels: input.projectChannels.map(fill) }),
-            ...(members && { distribution_lists: [{ name: 'All', members }] }),
+            ...(members && { distribution_lists: [{ name: 'All', members }, ...lists] }),
             applications: [
               { slug: 'web', name: 'Web', events: [{ slug: 'go', name: 'Go', ...input.event, notifications }] },
             ],

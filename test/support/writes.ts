@@ -25,6 +25,9 @@ export const unaudited: Record<string, string> = {
   simulateEvent: 'changes nothing',
   createRecipientToken: 'changes nothing: the token is signed, not kept',
   previewMessage: 'changes nothing',
+  previewPreferencePage: 'changes nothing',
+  createPreferenceLink: 'changes nothing: the link is signed, not kept',
+  previewRetries: 'changes nothing',
   planConfiguration: 'changes nothing',
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',
@@ -56,6 +59,9 @@ export const unaudited: Record<string, string> = {
 };
 
 let count = 0;
+
+/** Of an occurrence that there is not. */
+const nothingSelected = { deliveries: [{ occurrence: '00000000-0000-7000-8000-000000000000', id: 1 }] };
 
 const newNotification = () => ({
   name: `new ${++count}`,
@@ -108,6 +114,8 @@ export const writes: Record<string, Write> = {
   deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
+  acknowledgeOccurrence: { action: 'acknowledge', noun: 'occurrence' },
+  resolveOccurrence: { action: 'resolve', noun: 'occurrence' },
   retryDelivery: {
     params: ({ acme }) => ({
       identifier: acme.occurrences[1]!.id,
@@ -116,6 +124,8 @@ export const writes: Record<string, Write> = {
     action: 'retry',
     noun: 'delivery',
   },
+  retryDeliveries: { body: () => nothingSelected, action: 'retry', noun: 'delivery' },
+  cancelDeliveries: { body: () => nothingSelected, action: 'cancel', noun: 'delivery' },
   createCategory: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'category' },
   patchCategory: { body: () => ({ name: `News ${++count}` }), action: 'update', noun: 'category' },
   deleteCategory: { action: 'delete', noun: 'category' },

@@ -33,6 +33,11 @@ export function tellSuccess(message: string): void {
   notifications.show({ message, color: 'teal', withBorder: true });
 }
 
+/** It is done, and not what was hoped for. */
+export function tellWarning(message: string): void {
+  notifications.show({ message, color: 'yellow', withBorder: true, autoClose: 10_000 });
+}
+
 export function tellFailure(error: unknown): void {
   if (error instanceof Cancelled) return;
   const requestId = error instanceof ApiError ? error.requestId : undefined;

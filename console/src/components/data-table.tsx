@@ -1,5 +1,5 @@
 /** The table of a list: skeleton, empty, failed, rows, and more of them when its end comes into view. */
-import { Box, Button, Center, Skeleton, Table, VisuallyHidden } from '@mantine/core';
+import { Box, Button, Center, Checkbox, Skeleton, Table, VisuallyHidden } from '@mantine/core';
 import { useIntersection } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
@@ -30,9 +30,19 @@ interface DataTableProps<Row> {
   empty: ReactNode;
   /** More rows only when asked for: for tables with other things below them. */
   byHand?: boolean;
+  selection?: Selection<Row>;
 }
 
-export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byHand = false }: DataTableProps<Row>) {
+/** Rows are chosen by boxes before them; the keys are those of `rowKey`. */
+export interface Selection<Row> {
+  selected: ReadonlySet<string>;
+  onChange: (selected: ReadonlySet<string>) => void;
+  /** What the box of a row is called. */
+  label: (row: Row) => string;
+}
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, list, columns, rowKey, rowTo, empty, byHand = false, selection } = props;
   const { ref, entry } = useIntersection({ rootMargin: '400px' });
   const { rows, loading, error, retry, hasMore = false, loadingMore = false, loadMore } = list;
   const atEnd = !byHand && (entry?.isIntersecting ?? false);
@@ -41,13 +51,27 @@ export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byH
   }, [atEnd, hasMore, loadingMore, loadMore]);
 
   if (error) return <Failure error={error} retry={retry} />;
-  if (!loading && rows.length === 0) return empty;
+  // What is rare may not be on the first pages that were looked through.
+  if (!loading && rows.length === 0 && !hasMore) return empty;
+  const keys = selection ? rows.map(row => String(rowKey(row))) : [];
+  const chosen = keys.filter(key => selection?.selected.has(key)).length;
   return (
     <Box style={{ overflowX: 'auto' }} aria-busy={loading}>
       <Table className="table" layout={columns.some(column => column.width) ? 'auto' : undefined}>
         <caption hidden>{label}</caption>
         <Table.Thead>
           <Table.Tr>
+            {selection && (
+              <Table.Th w={40} scope="col">
+                <Checkbox
+                  size="xs"
+                  aria-label={texts.selectAllRows}
+                  checked={chosen > 0 && chosen === keys.length}
+                  indeterminate={chosen > 0 && chosen < keys.length}
+                  onChange={event => selection.onChange(new Set(event.currentTarget.checked ? keys : []))}
+                />
+              </Table.Th>
+            )}
             {columns.map(({ head, align, width, from, quiet }) => (
               <Table.Th key={head} w={width} ta={align} visibleFrom={from} scope="col">
                 {quiet ? <VisuallyHidden>{head}</VisuallyHidden> : head}
@@ -59,6 +83,7 @@ export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byH
           {loading
             ? skeletonRows.map(row => (
                 <Table.Tr key={row}>
+                  {selection && <Table.Td />}
                   {columns.map(({ head, from }) => (
                     <Table.Td key={head} visibleFrom={from}>
                       <Skeleton height={10} my={5} width={`${45 + ((row * 17 + head.length * 7) % 45)}%`} />
@@ -68,6 +93,20 @@ export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byH
               ))
             : rows.map(row => (
                 <Table.Tr key={rowKey(row)} className={rowTo && 'linked'}>
+                  {selection && (
+                    <Table.Td>
+                      <Checkbox
+                        size="xs"
+                        aria-label={selection.label(row)}
+                        checked={selection.selected.has(String(rowKey(row)))}
+                        onChange={event =>
+                          selection.onChange(
+                            toggled(selection.selected, String(rowKey(row)), event.currentTarget.checked),
+                          )
+                        }
+                      />
+                    </Table.Td>
+                  )}
                   {columns.map(({ head, cell, align, from }, i) => (
                     <Table.Td key={head} ta={align} visibleFrom={from}>
                       {i === 0 && rowTo ? (
@@ -92,6 +131,13 @@ export function DataTable<Row>({ label, list, columns, rowKey, rowTo, empty, byH
       )}
     </Box>
   );
+}
+
+function toggled(selected: ReadonlySet<string>, key: string, isOn: boolean): ReadonlySet<string> {
+  const after = new Set(selected);
+  if (isOn) after.add(key);
+  else after.delete(key);
+  return after;
 }
 
 const skeletonRows = [0, 1, 2, 3, 4, 5, 6, 7];

@@ -29,11 +29,14 @@ export function GuardedSwitch({
   permission,
   label,
   checked,
+  isLocked = false,
   onChange,
 }: {
   permission: string;
   label: string;
   checked: boolean;
+  /** Nobody may change it. */
+  isLocked?: boolean;
   onChange: (checked: boolean) => void;
 }) {
   const refusal = useRefusal()(permission);
@@ -43,7 +46,7 @@ export function GuardedSwitch({
         size="xs"
         aria-label={label}
         checked={checked}
-        disabled={refusal !== undefined}
+        disabled={isLocked || refusal !== undefined}
         onChange={event => onChange(event.currentTarget.checked)}
       />
     </Tooltip>

@@ -1,9 +1,14 @@
 /** A message's HTML as a mail program shows it. It is other people's text: no script of it runs, see /frame. */
 import { useEffect, useRef, useState } from 'react';
 
-const tallest = 900;
+interface HtmlFrameProps {
+  html: string;
+  label: string;
+  /** In pixels; what is longer scrolls. */
+  tallest?: number;
+}
 
-export function HtmlFrame({ html, label }: { html: string; label: string }) {
+export function HtmlFrame({ html, label, tallest = 900 }: HtmlFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [loaded, setLoaded] = useState(false);
   const [height, setHeight] = useState(240);
@@ -16,7 +21,7 @@ export function HtmlFrame({ html, label }: { html: string; label: string }) {
     const observer = new ResizeObserver(measure);
     observer.observe(root);
     return () => observer.disconnect();
-  }, [html, loaded]);
+  }, [html, loaded, tallest]);
   return (
     <iframe
       ref={frame}

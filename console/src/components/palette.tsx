@@ -30,6 +30,7 @@ import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
 import { openShortcutHelp } from './shortcuts.tsx';
+import { outcomeLooks } from './status.tsx';
 import { useFound } from './use-found.ts';
 import { useSignOut } from './use-sign-out.ts';
 
@@ -132,10 +133,10 @@ export default function Palette({ wanted }: { wanted: number }) {
     ],
     [
       texts.occurrences,
-      found.occurrences.map(({ identifier, event, status }) => ({
+      found.occurrences.map(({ identifier, event, outcome }) => ({
         id: `occurrence ${identifier}`,
         label: identifier,
-        description: `${event} · ${status}`,
+        description: `${event ?? texts.deletedEvent} · ${outcomeLooks[outcome]?.name ?? outcome}`,
         icon: IconBellRinging,
         run: go(to.occurrence(org, identifier)),
       })),
@@ -226,10 +227,20 @@ function useActions(go: Go, createOrganization: () => void): Entry[] {
   const guarded: (Omit<Entry, 'id'> & { permission: string })[] = [
     { permission: 'channel:write', label: texts.newChannel, icon: IconPlus, run: go(to.newChannel(org, project)) },
     { permission: 'organization:write', label: texts.newProject, icon: IconPlus, run: go(`${to.events(org)}?new`) },
-    { permission: 'event:write', label: texts.newEvent, icon: IconPlus, run: go(to.events(org, project)) },
+    {
+      permission: 'event:write',
+      label: texts.newEvent,
+      icon: IconPlus,
+      run: go(`${to.events(org, project)}?new-event`),
+    },
     { permission: 'template:write', label: texts.newLayout, icon: IconPlus, run: go(to.layout(org, 'new', project)) },
     { permission: 'user:write', label: texts.newPerson, icon: IconPlus, run: go(`${to.people(org)}?new`) },
-    { permission: 'distributionlist:write', label: texts.newList, icon: IconPlus, run: go(to.lists(org, project)) },
+    {
+      permission: 'distributionlist:write',
+      label: texts.newList,
+      icon: IconPlus,
+      run: go(`${to.lists(org, project)}?new`),
+    },
     { permission: 'key:write', label: texts.newKey, icon: IconPlus, run: go(`${to.keys(org)}?new`) },
     { permission: 'account:write', label: texts.inviteMember, icon: IconUserPlus, run: go(`${to.team(org)}?new`) },
   ];

@@ -1,13 +1,27 @@
 /** A reason's code in words; the code stays at hand, for programs and for searching. */
 import { Code, Text, Tooltip } from '@mantine/core';
 import { reasons } from '../api-types.ts';
+import { texts } from '../texts/common.ts';
+import { clockAndDay, exactTime } from './time.tsx';
 
 export function reasonText(reason: string): string {
   const words = reasons[reason] ?? reason;
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-export function Reason({ reason, detail }: { reason: string | null; detail?: string | null }) {
+interface ReasonProps {
+  reason: string | null;
+  detail?: string | null;
+  /** Until when it waits. */
+  until?: string | null;
+}
+
+/** Until when a delivery waits that is decided already, such as for the end of quiet hours. */
+export function waitsUntil(delivery: { status: string; reason: string | null; next_attempt_at: string | null }) {
+  return delivery.status === 'pending' && delivery.reason ? delivery.next_attempt_at : null;
+}
+
+export function Reason({ reason, detail, until }: ReasonProps) {
   if (!reason && !detail)
     return (
       <Text size="sm" c="dimmed">
@@ -20,6 +34,13 @@ export function Reason({ reason, detail }: { reason: string | null; detail?: str
         <Tooltip label={<Code>{reason}</Code>}>
           <Text component="span" size="sm" display="block">
             {reasonText(reason)}
+          </Text>
+        </Tooltip>
+      )}
+      {until && (
+        <Tooltip label={exactTime(until)}>
+          <Text component="span" size="xs" c="dimmed" display="block">
+            {texts.waitsUntil(clockAndDay(until))}
           </Text>
         </Tooltip>
       )}

@@ -31,19 +31,6 @@ export const deliveryLooks: Record<string, Look> = {
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
 };
 
-export const occurrenceLooks: Record<string, Look> = {
-  accepted: {
-    name: texts.accepted,
-    color: 'gray',
-    fill: 'gray.5',
-    meaning: texts.storedProcessingStartsSoon,
-    moving: true,
-  },
-  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.resolvingRecipients, moving: true },
-  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMessages, moving: true },
-  completed: { name: texts.completed, color: 'teal', fill: 'teal.7', meaning: texts.allDeliveriesAreFinished },
-};
-
 /** How an occurrence stands, in one word. */
 export const outcomeLooks: Record<string, Look> = {
   scheduled: { name: texts.scheduled, color: 'violet', fill: 'violet.5', meaning: texts.willBeSentLater },
@@ -57,12 +44,22 @@ export const outcomeLooks: Record<string, Look> = {
   suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.notSentOnPurpose },
   cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledBySomeone },
   expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.notSentInTime },
+  escalating: {
+    name: texts.escalating,
+    color: 'orange',
+    fill: 'orange.5',
+    meaning: texts.moreStepsMayCome,
+    moving: true,
+  },
+  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.somebodyHasItInHand },
+  resolved: { name: texts.resolved, color: 'teal', fill: 'teal.7', meaning: texts.itIsOver },
+  unacknowledged: { name: texts.unacknowledged, color: 'red', fill: 'red.7', meaning: texts.nobodyAnswered },
 };
 
 const plain: Look = { color: 'gray', fill: 'gray.5', meaning: '' };
 
 export function lookOf(status: string): Look {
-  return deliveryLooks[status] ?? occurrenceLooks[status] ?? plain;
+  return deliveryLooks[status] ?? plain;
 }
 
 /** The order in which bars and legends name them. */

@@ -54,6 +54,21 @@ export function clockTime(moment: string): string {
   return clock.format(new Date(moment));
 }
 
+const dayAndClock = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
+
+/** For what is still to come: the clock where it is within a day, else with the date. */
+export function clockAndDay(moment: string, at = Date.now()): string {
+  const isSoon = Math.abs(Date.parse(moment) - at) < 20 * 3_600_000;
+  return isSoon ? clockTime(moment).slice(0, 5) : dayAndClock.format(new Date(moment));
+}
+
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
+
+/** For when something was chosen: the day is enough. */
+export function dayOf(moment: string): string {
+  return day.format(new Date(moment));
+}
+
 export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; prefix?: string }) {
   const current = useSyncExternalStore(subscribe, () => now);
   if (!at)

@@ -54,7 +54,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
   const layouts = useLayouts(org, prj);
   const context = sample.context ?? {};
   const types = everyType ? [...shownTypes, ...media.filter(type => channels.some(one => one.type === type))] : [];
-  const wanted = [...new Set([...draft.channels, ...types])];
+  const wanted = [...new Set([...(draft.steps?.flatMap(step => step.channels) ?? draft.channels), ...types])];
   const { preview, error, mistakes, working } = usePreview(path, {
     ...previewOf(draft, context),
     ...(wanted.length > 0 && { channels: wanted }),
@@ -144,7 +144,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         error={errorAt(errors, 'name')}
       />
       <Recipients path={path} draft={draft} change={change} errors={errors} matches={preview?.users} />
-      <Sending org={org} draft={draft} change={change} errors={errors} channels={channels} />
+      <Sending path={path} draft={draft} change={change} errors={errors} channels={channels} />
       {stored && <MissingVariables missing={stored.missing_variables} />}
       <Message
         draft={draft}

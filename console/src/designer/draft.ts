@@ -3,17 +3,36 @@ import type { Notification, NotificationChanges, PreviewRequest } from '../api-t
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
+import type { Throttle } from './explain-sending.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
 export type Priority = 'urgent' | 'normal' | 'bulk';
+
+/** A step as it is edited: every field is there. */
+export interface DraftStep {
+  /** Empty: at once. */
+  after: string;
+  /** A word, or an expression; absent: always. */
+  unless?: string;
+  channels: string[];
+  /** A list of its own; absent: the notification's recipients. */
+  list?: string;
+  repeat: number;
+}
 
 export interface Draft {
   name: string;
   active: boolean;
   recipients: Notification['recipients'];
   channels: string[];
+  /** Null: everybody at once, by the channels. */
+  steps: DraftStep[] | null;
+  /** Empty: 24h. */
+  giveUpAfter: string;
+  notifyResolved: boolean;
   priority: Priority | null;
+  throttle: Throttle | null;
   /** Empty: always. */
   filter: string;
   environs: string[];
@@ -29,7 +48,15 @@ export function toDraft(stored: Notification): Draft {
     active: stored.active,
     recipients: stored.recipients,
     channels: stored.channels,
+    steps: stored.steps?.map(toDraftStep) ?? null,
+    giveUpAfter: stored.give_up_after ?? '',
+    notifyResolved: stored.notify_resolved,
     priority: stored.priority as Priority | null,
+    throttle: stored.throttle && {
+      most: stored.throttle.most,
+      per: stored.throttle.per,
+      key: stored.throttle.key ?? '',
+    },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
     extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
@@ -44,12 +71,38 @@ export function newDraft(): Draft {
     active: true,
     recipients: {},
     channels: [],
+    steps: null,
+    giveUpAfter: '',
+    notifyResolved: false,
     priority: null,
+    throttle: null,
     filter: '',
     environs: [],
     extraContext: '',
     message: { subject: '', body: texts.helloUserFirstName },
     overrides: {},
+  };
+}
+
+type Step = NonNullable<Notification['steps']>[number];
+
+function toDraftStep({ after = '', unless, channels, recipients, repeat = 1 }: Step): DraftStep {
+  return { after, unless, channels, list: recipients?.list, repeat };
+}
+
+/** Steps, or channels: whoever gives one of them takes the other away. */
+function sendingOf({ channels, steps, giveUpAfter, notifyResolved }: Draft): NotificationChanges {
+  if (steps === null) return { channels, steps: null };
+  return {
+    steps: steps.map(({ after, unless, channels: own, list, repeat }) => ({
+      ...(after !== '' && { after }),
+      ...(unless !== undefined && { unless }),
+      channels: own,
+      ...(list !== undefined && { recipients: { list } }),
+      ...(repeat > 1 && { repeat }),
+    })),
+    give_up_after: giveUpAfter === '' ? null : giveUpAfter,
+    notify_resolved: notifyResolved,
   };
 }
 
@@ -60,12 +113,19 @@ function settingsOf(draft: Draft): NotificationChanges {
     name: draft.name,
     active: draft.active,
     recipients: draft.recipients,
-    channels: draft.channels,
+    ...sendingOf(draft),
     priority: draft.priority,
+    throttle: throttleOf(draft.throttle),
     filter: draft.filter.trim() === '' ? null : draft.filter,
     environs: draft.environs.length > 0 ? draft.environs : null,
     extra_context: Object.keys(extra).length > 0 ? extra : null,
   };
+}
+
+function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] {
+  if (!throttle) return null;
+  const key = throttle.key.trim();
+  return { most: Number(throttle.most), per: throttle.per.trim(), ...(key && { key }) };
 }
 
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */

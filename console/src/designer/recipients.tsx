@@ -108,7 +108,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
   );
 }
 
-function useLists({ org, prj }: EventPath) {
+export function useLists({ org, prj }: EventPath) {
   const can = useCan();
   return useQuery({
     queryKey: [org, 'lists', prj],

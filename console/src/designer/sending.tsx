@@ -5,6 +5,7 @@ import {
   Collapse,
   Group,
   Input,
+  SegmentedControl,
   Select,
   Stack,
   Switch,
@@ -17,15 +18,17 @@ import { useState } from 'react';
 import { Link } from 'react-router';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
-import { parseObject } from '../events/sample.ts';
+import { type EventPath, parseObject } from '../events/sample.ts';
 import { to } from '../places.ts';
 import { texts } from '../texts/designer.ts';
-import type { Draft, Priority } from './draft.ts';
+import type { Draft, DraftStep, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { StepsEditor } from './steps.tsx';
+import { ThrottleFields } from './throttle.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendingProps {
-  org: string;
+  path: EventPath;
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
   errors: Record<string, string[]>;
@@ -38,7 +41,8 @@ const priorities = [
   { value: 'bulk', label: texts.bulkSentLast },
 ];
 
-export function Sending({ org, draft, change, errors, channels }: SendingProps) {
+export function Sending({ path, draft, change, errors, channels }: SendingProps) {
+  const { org } = path;
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);
   const kinds = [...new Set(channels.map(({ type }) => type))].filter(type => !slugs.includes(type));
@@ -62,7 +66,27 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
       }
     >
       <Stack gap="sm">
-        <fieldset className="plain">
+        <SegmentedControl
+          size="xs"
+          aria-label={texts.sendTo}
+          data={[
+            { value: 'once', label: texts.allAtOnce },
+            { value: 'steps', label: texts.stepByStep },
+          ]}
+          value={draft.steps ? 'steps' : 'once'}
+          onChange={value => change({ steps: value === 'steps' ? firstSteps(draft.channels) : null })}
+        />
+        {draft.steps && (
+          <>
+            <StepsEditor path={path} draft={draft} change={change} errors={errors} channels={channels} />
+            <Switch
+              label={texts.notifyResolved}
+              checked={draft.notifyResolved}
+              onChange={event => change({ notifyResolved: event.currentTarget.checked })}
+            />
+          </>
+        )}
+        <fieldset className="plain" hidden={draft.steps !== null}>
           <Text component="legend" size="sm" fw={500} mb={6} p={0}>
             {texts.channels}
           </Text>
@@ -108,6 +132,7 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
           placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
           error={errorAt(errors, 'priority')}
         />
+        <ThrottleFields draft={draft} change={change} errors={errors} />
         <div>
           <UnstyledButton onClick={() => setMore(!more)} aria-expanded={more}>
             <Group gap={4}>
@@ -147,4 +172,12 @@ export function Sending({ org, draft, change, errors, channels }: SendingProps) 
       </Stack>
     </Section>
   );
+}
+
+/** What is sent at once becomes the first step; the second asks for an answer. */
+function firstSteps(channels: string[]): DraftStep[] {
+  return [
+    { after: '', channels, repeat: 1 },
+    { after: '10m', unless: 'acknowledged', channels, repeat: 1 },
+  ];
 }

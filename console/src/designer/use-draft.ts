@@ -5,6 +5,7 @@ import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
 import { creationOf, type Draft, newDraft, settingsChanges, toDraft, wordsOf } from './draft.ts';
+import { explainPeriod } from './explain-sending.ts';
 
 const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/' as const;
 const one = `${all}{notification}/` as const;
@@ -29,7 +30,17 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
       const params = { path: { ...path, notification } };
       return [
         {
-          fields: ['name', 'active', 'recipients', 'channels', 'priority', 'filter', 'environs', 'extraContext'],
+          fields: [
+            'name',
+            'active',
+            'recipients',
+            'channels',
+            'priority',
+            'throttle',
+            'filter',
+            'environs',
+            'extraContext',
+          ],
           save: (draft, base, headers) =>
             takeTagged(api.PATCH(one, { params, body: settingsChanges(draft, base), headers })),
         },
@@ -45,13 +56,15 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
 }
 
 /** What the service would refuse in words of its own. */
-function check({ name, recipients, channels, message }: Draft): Record<string, string[]> {
+function check({ name, recipients, channels, throttle, message }: Draft): Record<string, string[]> {
   return {
     ...(name.trim() === '' && { name: [texts.enterAName] }),
     ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseAtLeastOneKindOf] }),
     ...(recipients.list === '' && { 'recipients/list': [texts.chooseAList2] }),
     ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpressionOrClearThe] }),
     ...(channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),
+    ...(throttle && !(Number(throttle.most) >= 1) && { 'throttle/most': [texts.enterANumber] }),
+    ...(throttle && explainPeriod(throttle.per) === undefined && { 'throttle/per': [texts.enterADuration] }),
     ...(message.body.trim() === '' && { 'message/body': [texts.writeAMessage] }),
   };
 }

@@ -1,5 +1,7 @@
-/** Creating or renaming a project, an application or an event. */
+/** Creating or renaming a project, an application or an event; of an event the category as well. */
 import { Select, Text, TextInput } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { categoryOptions, generalSlug, useCategories } from '../categories.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
 import { texts } from '../texts/events.ts';
@@ -11,8 +13,10 @@ export interface NameFormProps {
   noun: Noun;
   /** What it is created in, or what is renamed. */
   place: Place;
-  /** Renamed from; absent when it is created. */
-  current?: string;
+  /** What it is now; absent when it is created. */
+  current?: { name: string; category?: string };
+  /** Above the fields. */
+  lead?: ReactNode;
   close: () => void;
   /** `sample`: key of what it was made from, empty for none. */
   onCreated?: (slug: string, sample: string) => void;
@@ -36,20 +40,24 @@ const hints: Record<Noun, { name: string; example: string; slug: string }> = {
   },
 };
 
-export function NameForm({ noun, place, current, close, onCreated }: NameFormProps) {
+export function NameForm({ noun, place, current, lead, close, onCreated }: NameFormProps) {
   const creates = current === undefined;
+  const isEvent = noun === 'event';
   const hint = hints[noun];
+  const { data: categories } = useCategories();
   const naming = useApiForm({
-    initialValues: { name: current ?? '', slug: '', sample: '' },
-    run: async ({ name, slug: given, sample }) => {
+    initialValues: { name: current?.name ?? '', slug: '', sample: '', category: current?.category ?? generalSlug },
+    run: async ({ name, slug: given, sample, category: chosen }) => {
       const slug = given || slugFrom(name);
       const { org, prj = '', app = '' } = place;
-      await (creates ? createPlace(noun, place, { name, slug }) : changePlace(place, { name }));
-      const chosen = findSample(sample);
-      if (chosen) rememberSample({ org, prj, app, evt: slug }, chosen.context);
+      const category = chosen === generalSlug ? null : chosen;
+      if (creates) await createPlace(noun, place, { name, slug, ...(category && { category }) });
+      else await changePlace(place, { name, ...(isEvent && current.category !== chosen && { category }) });
+      const found = findSample(sample);
+      if (found) rememberSample({ org, prj, app, evt: slug }, found.context);
       return { slug, sample };
     },
-    done: creates ? texts.createdThe(noun) : texts.renamedThe(noun),
+    done: creates ? texts.createdThe(noun) : isEvent ? texts.saved : texts.renamedThe(noun),
     refresh: [[place.org]],
     onDone: ({ slug, sample }) => {
       close();
@@ -60,12 +68,13 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
   return (
     <FormModal
       of={naming}
-      title={creates ? texts.newWord(noun) : texts.rename(noun)}
-      submit={creates ? texts.create(noun) : texts.rename2}
+      title={creates ? texts.newWord(noun) : isEvent ? texts.editEvent : texts.rename(noun)}
+      submit={creates ? texts.create(noun) : isEvent ? texts.save : texts.rename2}
       isDisabled={form.values.name.trim() === ''}
       close={close}
     >
-      {creates && noun === 'event' && (
+      {lead}
+      {creates && isEvent && (
         <Select
           label={texts.startFrom}
           data={[
@@ -76,7 +85,7 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
           {...form.getInputProps('sample')}
           onChange={key => {
             const sample = findSample(key);
-            form.setValues({ sample: key ?? '', name: sample?.name ?? '', slug: '' });
+            form.setValues({ ...form.values, sample: key ?? '', name: sample?.name ?? '', slug: '' });
           }}
         />
       )}
@@ -99,9 +108,22 @@ export function NameForm({ noun, place, current, close, onCreated }: NameFormPro
           value={form.values.slug || slugFrom(form.values.name)}
         />
       ) : (
-        <Text size="xs" c="dimmed">
-          {texts.theSlugAndAllUrlsStay}
-        </Text>
+        !isEvent && (
+          <Text size="xs" c="dimmed">
+            {texts.theSlugAndAllUrlsStay}
+          </Text>
+        )
+      )}
+      {isEvent && categories && (
+        <Select
+          label={texts.category}
+          description={texts.categoryHint}
+          data={categoryOptions(categories)}
+          allowDeselect={false}
+          searchable
+          nothingFoundMessage={texts.noMatches}
+          {...form.getInputProps('category')}
+        />
       )}
     </FormModal>
   );

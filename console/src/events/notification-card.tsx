@@ -3,6 +3,8 @@ import { Badge, Box, Group, Text } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import type { Notification } from '../api-types.ts';
+import { toDraft } from '../designer/draft.ts';
+import { explainSending } from '../designer/explain-sending.ts';
 import { to } from '../places.ts';
 import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
@@ -51,6 +53,11 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
       <Text size="sm" className="mono" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
         {words}
       </Text>
+      {explainSending(toDraft(notification)).map(sentence => (
+        <Text key={sentence} size="xs" c="dimmed" mt={6}>
+          {sentence}
+        </Text>
+      ))}
       {filter && (
         <Text size="xs" c="dimmed" mt={6} truncate>
           {texts.onlyIf} <span className="mono">{filter}</span>

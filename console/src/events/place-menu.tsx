@@ -24,13 +24,15 @@ interface PlaceMenuProps {
   /** Unknown until it is read: then the item is left out. */
   paused?: boolean;
   active?: boolean;
+  /** Of an event; slug. */
+  category?: string;
   onDeleted?: () => void;
   onCreated?: NameFormProps['onCreated'];
 }
 
 const icon = { size: 15, stroke: 1.6 };
 
-export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }: PlaceMenuProps) {
+export function PlaceMenu({ place, name, paused, active, category, onDeleted, onCreated }: PlaceMenuProps) {
   const [dialog, setDialog] = useState<'create' | 'rename' | 'remove'>();
   const noun = nounOf(place);
   const below = noun === 'project' ? 'application' : 'event';
@@ -69,7 +71,7 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
             </GuardedItem>
           )}
           <GuardedItem permission={write} icon={<IconPencil {...icon} />} onClick={() => setDialog('rename')}>
-            {texts.rename2}
+            {noun === 'event' ? texts.edit : texts.rename2}
           </GuardedItem>
           {active !== undefined && (
             <GuardedItem
@@ -96,7 +98,7 @@ export function PlaceMenu({ place, name, paused, active, onDeleted, onCreated }:
         </Menu.Dropdown>
       </Menu>
       {dialog === 'create' && <NameForm noun={below} place={place} close={close} onCreated={onCreated} />}
-      {dialog === 'rename' && <NameForm noun={noun} place={place} current={name} close={close} />}
+      {dialog === 'rename' && <NameForm noun={noun} place={place} current={{ name, category }} close={close} />}
       <Deletion
         opened={dialog === 'remove'}
         onClose={close}

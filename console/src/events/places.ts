@@ -25,7 +25,7 @@ export const pausePermission = 'event:write';
 export async function createPlace(
   noun: Noun,
   { org, prj = '', app = '' }: Place,
-  body: { slug: string; name: string },
+  body: { slug: string; name: string; category?: string },
 ) {
   if (noun === 'event') {
     return take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path: { org, prj, app } }, body }));
@@ -36,7 +36,7 @@ export async function createPlace(
   return take(api.POST('/api/o/{org}/p/', { params: { path: { org } }, body }));
 }
 
-export async function changePlace(place: Place, body: { name?: string; active?: boolean }) {
+export async function changePlace(place: Place, body: { name?: string; active?: boolean; category?: string | null }) {
   const { org, prj = '', app = '', evt = '' } = place;
   const { name } = body;
   switch (nounOf(place)) {

@@ -7,9 +7,12 @@ import { Link, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { usePauses } from '../pauses/use-pauses.ts';
 import { to, useOrg } from '../places.ts';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
+import { eventMade } from './new-event.tsx';
 import { PlaceMenu } from './place-menu.tsx';
 import { eventQuery, type Noun } from './places.ts';
 import { StateBadges } from './state-badges.tsx';
@@ -62,12 +65,10 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
     queryKey: [org, 'events', prj, app],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
   });
-  const open = (evt: string, sample: string) => {
-    const page = sample
-      ? `${to.notification(org, prj, app, evt, 'new')}?sample=${sample}`
-      : to.event(org, prj, app, evt);
-    void navigate(page);
-  };
+  const open = (evt: string, sample: string) => void navigate(eventMade(org, prj, app, evt, sample));
+  const pauses = usePauses({ enabled: details.data?.paused ?? false }).filter(
+    pause => pause.kind === 'application' && pause.path === `${prj}/${app}`,
+  );
   const rows = events.data ?? [];
   return (
     <Box style={{ borderTop: '1px solid var(--line)' }}>
@@ -86,6 +87,11 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           <PlaceMenu place={path} name={name} paused={details.data?.paused} onCreated={open} />
         </Group>
       </Group>
+      {pauses.length > 0 && (
+        <Box px="md">
+          <PauseBanners pauses={pauses} />
+        </Box>
+      )}
       {events.isPending && <Skeleton height={60} m="md" mt={0} w="auto" />}
       {events.error && <Failure error={events.error} retry={() => void events.refetch()} />}
       {rows.length > 0 && (
@@ -164,7 +170,7 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
         </Group>
       </Table.Td>
       <Table.Td>
-        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} />
+        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} category={event?.category} />
       </Table.Td>
     </Table.Tr>
   );

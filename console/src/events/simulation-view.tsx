@@ -3,7 +3,10 @@ import { Accordion, Alert, Badge, Box, Group, Stack, Text } from '@mantine/core'
 import { reasons, type Simulation } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { MessageView } from '../components/message-view.tsx';
+import { clockAndDay } from '../components/time.tsx';
 import { texts } from '../texts/events.ts';
+
+type Simulated = Simulation['deliveries'][number];
 
 export function SimulationView({ simulation, only }: { simulation: Simulation; only?: string }) {
   const notifications = simulation.notifications.filter(({ name }) => only === undefined || name === only);
@@ -41,8 +44,13 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
                       {delivery.notification} · {delivery.channel}
                       {delivery.address && delivery.address !== delivery.user ? ` · ${delivery.address}` : ''}
                     </Text>
+                    {(delivery.detail || delivery.due_at) && (
+                      <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                        {delivery.detail ?? reasons[delivery.reason ?? '']}
+                      </Text>
+                    )}
                   </Box>
-                  <Verdict reason={delivery.reason} problem={delivery.problem} />
+                  <Verdict {...delivery} />
                 </Group>
               </Accordion.Control>
               <Accordion.Panel>
@@ -61,8 +69,8 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
   );
 }
 
-function Outcome({ name, reason, deliveries, suppressed }: Simulation['notifications'][number]) {
-  const others = Object.entries(suppressed).sort(([, a], [, b]) => b - a);
+function Outcome({ name, reason, deliveries, suppressed, held }: Simulation['notifications'][number]) {
+  const inOrder = (counts: Record<string, number>) => Object.entries(counts).sort(([, a], [, b]) => b - a);
   return (
     <Box className="card" px="sm" py={8}>
       <Group justify="space-between" gap="xs">
@@ -78,7 +86,12 @@ function Outcome({ name, reason, deliveries, suppressed }: Simulation['notificat
           {reasons[reason] ?? reason}
         </Text>
       )}
-      {others.map(([code, amount]) => (
+      {inOrder(held).map(([code, amount]) => (
+        <Text key={code} size="xs" c="dimmed">
+          <span className="numbers">{count(amount)}</span> {texts.ofThemWait} {reasons[code] ?? code}
+        </Text>
+      ))}
+      {inOrder(suppressed).map(([code, amount]) => (
         <Text key={code} size="xs" c="dimmed">
           <span className="numbers">{count(amount)}</span> {texts.notSent} {reasons[code] ?? code}
         </Text>
@@ -87,8 +100,9 @@ function Outcome({ name, reason, deliveries, suppressed }: Simulation['notificat
   );
 }
 
-function Verdict({ reason, problem }: { reason: string | null; problem: string | null }) {
+function Verdict({ reason, problem, due_at }: Pick<Simulated, 'reason' | 'problem' | 'due_at'>) {
   if (problem) return <Plain>{texts.cannotBeRendered}</Plain>;
+  if (due_at) return <Plain>{texts.wouldWaitUntil(clockAndDay(due_at))}</Plain>;
   return <Plain>{reason ? (reasons[reason] ?? reason) : texts.wouldBeSent3}</Plain>;
 }
 

@@ -1,10 +1,11 @@
 /** One event: its notifications, how to trigger it, what came of it lately. */
-import { Anchor, Grid, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
+import { Anchor, Grid, Group, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
 import { IconBell } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
+import type { Pause } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { CopyText } from '../components/copy.tsx';
 import { CountsBar, totalOf } from '../components/counts.tsx';
@@ -14,12 +15,16 @@ import { Empty, Failure } from '../components/states.tsx';
 import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { EventCategory } from '../events/event-category.tsx';
 import { NotificationCard } from '../events/notification-card.tsx';
 import { PlaceMenu } from '../events/place-menu.tsx';
 import { eventQuery } from '../events/places.ts';
 import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
+import { WaitingMessages } from '../events/waiting-messages.tsx';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { usePauses } from '../pauses/use-pauses.ts';
 import { to } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/events.ts';
@@ -38,6 +43,7 @@ function EventPage({ path }: { path: EventPath }) {
   const [recipients, setRecipients] = useRecipients(org);
   const { data, error, refetch } = useQuery(eventQuery(path));
   const notifications = useNotifications(path);
+  const pauses = usePauses().filter(pause => isOf(pause, path));
   const event = data?.value;
   const parents = [
     { label: texts.events, to: to.events(org) },
@@ -66,7 +72,12 @@ function EventPage({ path }: { path: EventPath }) {
       title={event?.name ?? evt}
       parents={parents}
       aside={event && <StateBadges active={event.active} paused={event.paused} />}
-      description={<CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />}
+      description={
+        <Group gap="md">
+          <CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />
+          {event && <EventCategory slug={event.category} />}
+        </Group>
+      }
       actions={
         <>
           {create}
@@ -75,12 +86,15 @@ function EventPage({ path }: { path: EventPath }) {
             name={event?.name ?? evt}
             active={event?.active}
             paused={event?.paused}
+            category={event?.category}
             onDeleted={() => void navigate(to.events(org, prj))}
           />
         </>
       }
     >
+      <PauseBanners pauses={pauses} />
       <Stack gap="lg">
+        <WaitingMessages path={path} />
         <Section title={texts.notifications}>
           {notifications.isPending && <Skeleton height={110} />}
           {notifications.error && <Failure error={notifications.error} retry={() => void notifications.refetch()} />}
@@ -118,6 +132,11 @@ function EventPage({ path }: { path: EventPath }) {
       </Stack>
     </Page>
   );
+}
+
+/** The event itself, and what it is in. */
+function isOf({ kind, path }: Pause, { prj, app, evt }: EventPath): boolean {
+  return kind === 'event' ? path === `${prj}/${app}/${evt}` : kind === 'application' && path === `${prj}/${app}`;
 }
 
 /** Whom a trial is for: at first oneself, where one is among the people who can be notified. */

@@ -8,6 +8,7 @@ import { Empty, Failure } from '../components/states.tsx';
 import { useProjects } from '../components/switchers.tsx';
 import { useDialogParam } from '../components/use-dialog-param.ts';
 import { NameForm } from '../events/name-form.tsx';
+import { NewEvent } from '../events/new-event.tsx';
 import { ProjectEvents } from '../events/project-events.tsx';
 import { to, useOrg, useProject } from '../places.ts';
 import { texts } from '../texts/events.ts';
@@ -17,6 +18,7 @@ export default function Events() {
   const [prj, chooseProject] = useProject();
   const projects = useProjects();
   const [creating, setCreating] = useDialogParam();
+  const [creatingEvent, setCreatingEvent] = useDialogParam('new-event');
   const shown = (projects.data ?? []).filter(({ slug }) => prj === undefined || slug === prj);
   const create = (
     <GuardedButton permission="organization:write" variant="default" onClick={() => setCreating(true)}>
@@ -58,6 +60,7 @@ export default function Events() {
           </Group>
         )}
       </Stack>
+      {creatingEvent && <NewEvent close={() => setCreatingEvent(false)} />}
       {creating && <NameForm noun="project" place={{ org }} close={() => setCreating(false)} />}
     </Page>
   );

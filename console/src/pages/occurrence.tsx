@@ -1,6 +1,6 @@
 /** One occurrence: how far it is, whom it reached, and why not the others. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
-import { IconBolt, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useParams } from 'react-router';
 import { api, take } from '../api.ts';
@@ -15,11 +15,17 @@ import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { rememberSample } from '../events/sample.ts';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
+import { useOccurrencePauses } from '../pauses/use-pauses.ts';
 import { eventTo, to, useOrg } from '../places.ts';
+import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
+import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
+
+const noCounts = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
 
 export default function OccurrencePage() {
   const org = useOrg();
@@ -39,10 +45,17 @@ export default function OccurrencePage() {
     done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1Delivery : texts.cancelledDeliveries(count(cancelled))),
     refresh,
   });
-  const replay = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
-    done: ({ replayed }) =>
-      replayed === 1 ? texts.sending1DeliveryAgain : texts.sendingDeliveriesAgain(count(replayed)),
+  const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
+  const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
+
+  const acknowledge = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
+    done: texts.acknowledgedNow,
+    refresh,
+  });
+  const resolve = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params: { path } })),
+    done: texts.resolvedNow,
     refresh,
   });
 
@@ -67,15 +80,16 @@ export default function OccurrencePage() {
     });
     if (sure) cancel.mutate(undefined);
   };
-  const askReplay = async () => {
-    const unknown = counts.unknown > 0 ? texts.recipientsWithAnUnknownOutcomeMay : '';
+  const askResolve = async () => {
     const sure = await confirm({
-      title: again === 1 ? texts.send1DeliveryAgain : texts.sendDeliveriesAgain(count(again)),
-      children: <>{texts.failedDeliveriesAndThoseWithAn(unknown)}</>,
-      action: texts.sendAgain,
+      title: texts.resolveThisOccurrence,
+      children: texts.laterStepsAreStopped,
+      action: texts.resolve,
     });
-    if (sure) replay.mutate(undefined);
+    if (sure) resolve.mutate(undefined);
   };
+  const isEscalation =
+    ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
   const name = data.event ?? texts.deletedEvent;
   const eventPage = data.event && eventTo(org, data.event);
   // On the event's page, where it can be changed and tried before it is sent.
@@ -124,6 +138,27 @@ export default function OccurrencePage() {
               {texts.triggerAgainWithThisContext}
             </GuardedButton>
           )}
+          {isEscalation && !data.acknowledged_at && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              leftSection={<IconHandStop size={14} stroke={1.6} />}
+              loading={acknowledge.isPending}
+              onClick={() => acknowledge.mutate(undefined)}
+            >
+              {texts.acknowledge}
+            </GuardedButton>
+          )}
+          {isEscalation && !data.resolved_at && (
+            <GuardedButton
+              permission="occurrence:write"
+              variant="default"
+              leftSection={<IconCircleCheck size={14} stroke={1.6} />}
+              loading={resolve.isPending}
+              onClick={() => void askResolve()}
+            >
+              {texts.resolve}
+            </GuardedButton>
+          )}
           {(status !== 'completed' || open > 0) && (
             <GuardedButton
               permission="occurrence:write"
@@ -135,12 +170,12 @@ export default function OccurrencePage() {
               {texts.cancel}
             </GuardedButton>
           )}
-          {again > 0 && (
+          {(again > 0 || data.reason === 'crashed') && (
             <GuardedButton
               permission="occurrence:write"
               leftSection={<IconRefresh size={14} stroke={1.6} />}
               loading={replay.isPending}
-              onClick={() => void askReplay()}
+              onClick={replay.ask}
             >
               {texts.replay}
             </GuardedButton>
@@ -148,19 +183,14 @@ export default function OccurrencePage() {
         </>
       }
     >
+      <PauseBanners pauses={pauses} />
       <Stack gap="md">
+        {replay.result}
         <Section title={texts.progress} aside={<Sum total={total} open={open} />}>
           <Stack gap="sm">
             <OccurrenceTimeline occurrence={data} />
             <CountsBar counts={counts} height={8} />
             {total > 0 && <CountsLegend counts={counts} />}
-            {data.outcome === 'held' && (
-              <Alert color="yellow" variant="light" p="xs">
-                <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.heldBecauseOfAPause}
-                </Text>
-              </Alert>
-            )}
             {data.scheduled_for && (
               <Text size="sm">
                 {texts.scheduledFor} {exactTime(data.scheduled_for)}
@@ -182,7 +212,8 @@ export default function OccurrencePage() {
             )}
           </Stack>
         </Section>
-        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} />
+        <Steps occurrence={data} />
+        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} suppressed={counts.suppressed} />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />
           <Section title={texts.context}>

@@ -10,7 +10,7 @@ import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { ShortId } from '../components/short-id.tsx';
 import { Empty } from '../components/states.tsx';
-import { occurrenceLooks, outcomeLooks, StatusBadge } from '../components/status.tsx';
+import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { useProjects } from '../components/switchers.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
@@ -41,7 +41,7 @@ const columns: Column<OccurrenceSummary>[] = [
       </>
     ),
   },
-  { head: texts.status, cell: ({ outcome }) => <StatusBadge status={outcome} looks={outcomeLooks} />, width: 130 },
+  { head: texts.outcome, cell: ({ outcome }) => <StatusBadge status={outcome} looks={outcomeLooks} />, width: 130 },
   {
     head: texts.deliveries2,
     width: 220,
@@ -85,10 +85,10 @@ function sinceOf(hours: string): string {
 
 export default function Occurrences() {
   const org = useOrg();
-  const [own, setFilters] = useFilters(['search', 'project', 'application', 'event', 'status', 'hours']);
+  const [own, setFilters] = useFilters(['search', 'project', 'application', 'event', 'outcome', 'hours']);
   const [project, chooseProject] = useProject();
   const filters = { ...own, ...(project && { project }) };
-  const { search, application, event, status, hours } = filters;
+  const { search, application, event, outcome, hours } = filters;
   const list = useList<OccurrenceSummary>({
     key: [org, 'occurrences', filters],
     live: true,
@@ -102,7 +102,7 @@ export default function Occurrences() {
             ...(project && { project }),
             ...(application && { application }),
             ...(event && { event }),
-            ...(status && { status: status as OccurrenceSummary['status'] }),
+            ...(outcome && { outcome: outcome as OccurrenceSummary['outcome'] }),
             ...(hours && /^\d+$/.test(hours) && { since: sinceOf(hours) }),
           },
         },
@@ -157,14 +157,14 @@ export default function Occurrences() {
           />
           <Select
             size="xs"
-            aria-label={texts.status}
-            placeholder={texts.anyStatus}
+            aria-label={texts.outcome}
+            placeholder={texts.anyOutcome}
             clearable
             flex="1 1 130px"
             maw={190}
-            data={Object.keys(occurrenceLooks)}
-            value={status ?? null}
-            onChange={value => setFilters({ status: value })}
+            data={Object.entries(outcomeLooks).map(([value, { name }]) => ({ value, label: name! }))}
+            value={outcome ?? null}
+            onChange={value => setFilters({ outcome: value })}
           />
           <Select
             size="xs"

@@ -11,12 +11,14 @@ import { duration, milliseconds } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { liveMs } from '../components/use-list.ts';
+import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { useOrg } from '../places.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
-import { Attention } from './overview/attention.tsx';
+import { Failures } from './overview/attention.tsx';
 import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
+import { Unacknowledged } from './overview/unacknowledged.tsx';
 
 // Only newcomers see it.
 const Checklist = lazy(() => import('../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
@@ -80,6 +82,7 @@ export default function Overview() {
   if (data && quiet && ever.data?.length === 0) {
     return (
       <Page title={texts.overview}>
+        <PauseBanners pauses={data.attention.paused} />
         {can('event:write') ? (
           <Suspense>
             <Checklist />
@@ -89,13 +92,14 @@ export default function Overview() {
             <TriggerHint />
           </div>
         )}
-        <Attention paused={data.attention.paused} failures={false} />
       </Page>
     );
   }
-  const bad = (data?.attention.failed ?? 0) + (data?.attention.unknown ?? 0);
+  const unresolved = data?.attention.unresolved;
+  const bad = (unresolved?.failed ?? 0) + (unresolved?.unknown ?? 0);
   return (
     <Page title={texts.overview} actions={actions}>
+      <PauseBanners pauses={data?.attention.paused ?? []} />
       <Stack gap="md">
         <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm">
           <Tile
@@ -105,9 +109,14 @@ export default function Overview() {
           />
           <Tile label={texts.sent} value={sums && compact(sums.ended.sent ?? 0)} note={sums && share(sums.ended)} />
           <Tile
-            label={texts.failedOrUnknown}
-            value={data && compact(bad)}
-            note={bad > 0 ? texts.seeBelow : texts.allClear}
+            label={texts.needsAttention}
+            value={unresolved && `${compact(bad)}${unresolved.capped ? '+' : ''}`}
+            note={
+              unresolved &&
+              (bad > 0
+                ? texts.failedAndUnknown(compact(unresolved.failed), compact(unresolved.unknown))
+                : texts.allClear)
+            }
             tone={bad > 0 ? 'bad' : undefined}
           />
           <Tile
@@ -117,8 +126,8 @@ export default function Overview() {
           />
           <Tile
             label={texts.waiting}
-            value={data && `${compact(data.queue.pending)}${data.queue.capped ? '+' : ''}`}
-            note={data && oldest(data.queue.oldest_seconds)}
+            value={data && upTo(data.queue.due)}
+            note={data && waitingNote(data.queue)}
             tone={(data?.queue.oldest_seconds ?? 0) > 60 ? 'warn' : undefined}
           />
         </SimpleGrid>
@@ -151,7 +160,8 @@ export default function Overview() {
             </Stack>
           </Grid.Col>
         </Grid>
-        <Attention paused={data?.attention.paused ?? []} failures />
+        <Unacknowledged />
+        <Failures />
       </Stack>
     </Page>
   );
@@ -170,6 +180,19 @@ function share(ended: Counts): string {
   return texts.ofAttempts(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1));
 }
 
-function oldest(seconds: number | null): string {
-  return seconds === null ? texts.queueIsEmpty : texts.oldestWaiting(duration(seconds));
+/** Counting stops there. */
+const mostCounted = 10_000;
+
+function upTo(count: number): string {
+  return `${compact(count)}${count >= mostCounted ? '+' : ''}`;
+}
+
+/** What is due is the number; what waits for its time or for a pause to end is told apart. */
+function waitingNote({ oldest_seconds, scheduled, held }: Statistics['queue']): string {
+  const parts = [
+    ...(oldest_seconds === null ? [] : [texts.oldestWaiting(duration(oldest_seconds))]),
+    ...(scheduled > 0 ? [texts.scheduledFor(upTo(scheduled))] : []),
+    ...(held > 0 ? [texts.held(upTo(held))] : []),
+  ];
+  return parts.length > 0 ? parts.join(' · ') : texts.queueIsEmpty;
 }

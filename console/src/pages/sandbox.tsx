@@ -191,7 +191,7 @@ function Opened({ row }: { row: Sandboxed }) {
             texts.deletedEvent
           )}
           {' · '}
-          <Anchor component={Link} to={to.delivery(org, identifier, delivery, row.user)} inherit>
+          <Anchor component={Link} to={to.delivery(org, identifier, delivery)} inherit>
             {texts.occurrence}
           </Anchor>
         </Line>

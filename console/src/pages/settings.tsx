@@ -17,8 +17,10 @@ import { Failure, Waiting } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { to, useOrg } from '../places.ts';
 import { sessionQuery, useRefusal, useSession } from '../session.tsx';
+import { texts as recipientTexts } from '../texts/preferences.ts';
 import { texts } from '../texts/settings.ts';
 import { Limits } from './settings/limits.tsx';
+import { RecipientSettings } from './settings/recipients.tsx';
 
 export default function Settings() {
   const org = useOrg();
@@ -29,6 +31,8 @@ export default function Settings() {
     queryKey: key,
     queryFn: ({ signal }) => takeTagged(api.GET('/api/o/{org}/settings/', { params: { path: { org } }, signal })),
   });
+  const refill = () =>
+    void queries.refetchQueries({ queryKey: key, exact: true }).then(() => setFilled(count => count + 1));
   return (
     <Page
       title={texts.settings}
@@ -49,12 +53,10 @@ export default function Settings() {
                 [texts.created, <TimeAgo key="created" at={data.value.created_at} />],
               ]}
             />
-            <Form
-              key={filled}
-              settings={data.value}
-              etag={data.etag}
-              refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
-            />
+            <Form key={filled} settings={data.value} etag={data.etag} refill={refill} />
+          </Section>
+          <Section title={recipientTexts.lookAndLimits}>
+            <RecipientSettings key={filled} settings={data.value} etag={data.etag} refill={refill} />
           </Section>
           <Section title={texts.limits}>
             <Limits />

@@ -26,6 +26,11 @@ export const texts = {
   active: 'Active',
   phone: 'Phone',
   smsNumber: 'SMS number',
+  optOut: 'Opt-outs',
+  optOutMeaning:
+    'The column opt_out holds all, or slugs of categories such as news, with spaces between them: those people get none of it from now on. An empty cell changes nothing, and a file never opts anybody in.',
+  willOptOut: 'will opt out',
+  optedOut: 'opted out',
   skip: 'Skip',
   doNotImport: 'Do not import',
   person: 'Person',
@@ -97,6 +102,7 @@ export const texts = {
   createAListThenPasteEmail:
     'Create a list, then paste email addresses or import a CSV file. New addresses are added to People.',
   createdTheList: (name: Part) => `Created the list ${name}.`,
+  project: 'Project',
   newListIn: (project: Part) => `New list in ${project}`,
   createList: 'Create list',
   customers: 'Customers',

@@ -77,6 +77,7 @@ export const texts = {
   chooseAList: 'Choose a list',
   addedToTheList: (email: Part) => `Added ${email} to the list.`,
   wasAlreadyOnTheList: (email: Part) => `${email} was already on the list.`,
+  addedSome: (added: Part, existing: Part) => `Added ${added} to the list. ${existing} were already on it.`,
   addToAList: (email: Part) => `Add ${email} to a list`,
   addToList: 'Add to list',
   thereAreNoListsYet: 'There are no lists yet.',

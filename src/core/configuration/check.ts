@@ -11,6 +11,7 @@ import { cleanJson, isObject, type JsonObject } from '../json.ts';
 import { generalSlug } from '../preferences.ts';
 import { findQuietMistakes, isTimezone, notATimezone } from '../quiet-hours.ts';
 import type { CheckTemplate } from '../render/compile.ts';
+import { findStepMistakes } from '../steps.ts';
 import { fold, readAddress } from '../text.ts';
 import { isLongThrottle, throttleLimits } from '../throttle.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
@@ -162,7 +163,13 @@ function checkNotification(
     checkFilter(entry.recipients.users, `${at}/recipients/users`, complain);
     refer('list', entry.recipients.list, `${at}/recipients/list`);
   }
-  checkNames(entry.channels, `${at}/channels`, complain, (name, place) => refer('channel', name, place));
+  const referToChannel = (name: unknown, place: string) => refer('channel', name, place);
+  checkNames(entry.channels, `${at}/channels`, complain, referToChannel);
+  for (const mistake of findStepMistakes(entry)) complain(`${at}/${mistake.at}`, mistake.message);
+  for (const step of entries(entry.steps, `${at}/steps`)) {
+    checkNames(step.entry.channels, `${step.at}/channels`, complain, referToChannel);
+    if (isObject(step.entry.recipients)) refer('list', step.entry.recipients.list, `${step.at}/recipients/list`);
+  }
   checkNames(entry.environs, `${at}/environs`, complain);
   if (isObject(entry.message)) refer('layout', entry.message.layout, `${at}/message/layout`);
   if (isObject(entry.overrides)) {
@@ -171,8 +178,12 @@ function checkNotification(
   checkWords(entry, at, complain, checkTemplate);
 }
 
-function checkDigest({ digest, priority }: JsonObject, at: string, complain: Complain): void {
+function checkDigest({ digest, priority, steps, throttle }: JsonObject, at: string, complain: Complain): void {
+  if (steps !== undefined && isObject(throttle) && throttle.overflow === 'digest')
+    complain(`${at}/throttle/overflow`, 'must be drop where the notification has steps: steps do not gather');
   if (!isObject(digest)) return;
+  if (steps !== undefined)
+    complain(`${at}/digest`, 'must be absent where the notification has steps: steps do not gather');
   checkFilter(digest.key, `${at}/digest/key`, complain);
   const mistake = typeof digest.every === 'string' ? findDigestMistake(digest.every) : undefined;
   if (mistake) complain(`${at}/digest/every`, mistake);

@@ -5,9 +5,11 @@
 import { type Static, Type } from 'typebox';
 import { Digest } from '../digest.ts';
 import { expressionLimits } from '../expressions.ts';
+import { Actions, Avatar } from '../inbox-actions.ts';
 import { categoryKinds } from '../preferences.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { templateLimits } from '../render/template-limits.ts';
+import { GiveUpAfter, Steps } from '../steps.ts';
 import { limits, slugPattern } from '../text.ts';
 import { Throttle, throttleLimits } from '../throttle.ts';
 import { priorities } from '../trigger.ts';
@@ -192,6 +194,8 @@ export const Message = Type.Object(
       Type.Boolean({ description: 'Whether a variable that the context lacks fails the message. Absent: false.' }),
     ),
     locales,
+    avatar: Type.Optional(Avatar),
+    actions: Type.Optional(Actions),
   },
   closed,
 );
@@ -209,7 +213,14 @@ export const NotificationEntry = Type.Object(
       },
       { ...closed, minProperties: 1 },
     ),
-    channels: Type.Array(Slug, { minItems: 1, maxItems: 100, description: 'Slugs or types.' }),
+    channels: Type.Optional(
+      Type.Array(Slug, { minItems: 1, maxItems: 100, description: 'Slugs or types. Absent: there are `steps`.' }),
+    ),
+    steps: Type.Optional(Steps),
+    give_up_after: Type.Optional(GiveUpAfter),
+    notify_resolved: Type.Optional(
+      Type.Boolean({ description: 'Whether those who were told hear that it is resolved. Absent: false.' }),
+    ),
     filter: Type.Optional(Expression),
     environs: Type.Optional(Type.Array(Name, { minItems: 1, maxItems: 100 })),
     extra_context: Type.Optional(Data),

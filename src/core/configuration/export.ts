@@ -1,7 +1,9 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
 
 import { Digest } from '../digest.ts';
+import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
+import { Step } from '../steps.ts';
 import { Throttle } from '../throttle.ts';
 import type {
   CategoryEntry,
@@ -116,12 +118,14 @@ function toEventEntry({ slug, name, active, category, notifications = [] }: Even
 
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {
   const { name, active, recipients, channels, filter, environs, extra_context, priority } = notification;
-  const { throttle, digest, content } = notification;
+  const { throttle, digest, content, steps, give_up_after, notify_resolved } = notification;
   return {
     name,
     ...(!active && { active }),
     recipients,
-    channels,
+    ...(steps === null ? { channels } : { steps: steps.map(step => inOrder(step, Step)) }),
+    ...(give_up_after !== null && { give_up_after }),
+    ...(notify_resolved && { notify_resolved }),
     ...(filter !== null && { filter }),
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
@@ -138,6 +142,8 @@ export function toMessage({
   body,
   layout,
   strict,
+  avatar,
+  actions,
   ...words
 }: NotificationEntry['message']): NotificationEntry['message'] {
   const { subject, locales } = toVariants(words);
@@ -147,6 +153,8 @@ export function toMessage({
     ...(layout !== undefined && { layout }),
     ...(strict && { strict }),
     ...(locales && { locales }),
+    ...(avatar !== undefined && { avatar }),
+    ...(actions && { actions: actions.map(action => inOrder(action, ActionEntry)) }),
   };
 }
 

@@ -1,10 +1,12 @@
 /** What is wrong with the words of a document: templates that do not parse, and languages that are none. */
+import { type ActionEntry, findActionMistakes } from '../inbox-actions.ts';
 import { isObject } from '../json.ts';
 import {
   type CheckTemplate,
   checkLayoutSource,
   findTemplateMistakes,
   type LocalizedWords,
+  type MessageContent,
   type Words,
 } from '../render/compile.ts';
 import { normalizeLocale, notALocale } from '../text.ts';
@@ -27,7 +29,11 @@ export function checkWords(
     if (!isObject(words)) continue;
     checkLocales(words.locales, `${at}/${place}/locales`, complain);
     // Each by itself, so that a message without a body does not hide what is wrong with the rest.
-    for (const mistake of findTemplateMistakes({ body: '', ...readVariants(words) }, check)) {
+    const inApp = place === 'message' ? readInApp(words) : {};
+    for (const { at: field, message: told } of findActionMistakes(inApp.actions ?? [])) {
+      complain(`${at}/message/actions/${field}`, told);
+    }
+    for (const mistake of findTemplateMistakes({ body: '', ...readVariants(words), ...inApp }, check)) {
       complain(`${at}/${place}/${mistake.field}`, located(mistake));
     }
   }
@@ -65,6 +71,18 @@ function readVariants(words: Record<string, unknown>): LocalizedWords {
     isObject(translated) ? [[locale, readWords(translated)]] : [],
   );
   return { ...readWords(words), locales: Object.fromEntries(readable) };
+}
+
+/** Those actions that have the right form. */
+function readInApp({ avatar, actions }: Record<string, unknown>): Pick<MessageContent, 'avatar' | 'actions'> {
+  const isText = (value: unknown) => typeof value === 'string';
+  const isAction = (one: unknown): one is ActionEntry =>
+    isObject(one) &&
+    isText(one.name) &&
+    isText(one.label) &&
+    [one.url, one.event].every(v => v === undefined || isText(v));
+  const isReadable = Array.isArray(actions) && actions.every(isAction);
+  return { ...(typeof avatar === 'string' && { avatar }), ...(isReadable && { actions }) };
 }
 
 function readWords({ subject, body }: Record<string, unknown>): Words {

@@ -147,13 +147,20 @@ function* unmentionedEvents(project: ProjectState, file: ProjectState | undefine
   }
 }
 
-function namesIn({ channels, recipients, content }: NotificationState): { kind: Reference['kind']; name: string }[] {
+function namesIn({
+  channels,
+  recipients,
+  steps,
+  content,
+}: NotificationState): { kind: Reference['kind']; name: string }[] {
   const names = new Set([...channels, ...Object.keys(content.overrides)]);
-  const list = recipients.list === undefined ? [] : [{ kind: 'list' as const, name: recipients.list }];
+  const lists = [recipients.list, ...(steps ?? []).map(step => step.recipients?.list)].filter(
+    name => name !== undefined,
+  );
   const { layout } = content.message;
   return [
     ...[...names].map(name => ({ kind: 'channel' as const, name })),
-    ...list,
+    ...[...new Set(lists)].map(name => ({ kind: 'list' as const, name })),
     ...(layout === undefined ? [] : [{ kind: 'layout' as const, name: layout }]),
   ];
 }

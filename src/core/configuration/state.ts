@@ -7,6 +7,7 @@ import type { Digest } from '../digest.ts';
 import type { JsonObject } from '../json.ts';
 import { type Category, generalSlug } from '../preferences.ts';
 import type { QuietHours } from '../quiet-hours.ts';
+import { channelsOf, type Step } from '../steps.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Throttle } from '../throttle.ts';
 import type { Priority } from '../trigger.ts';
@@ -83,7 +84,11 @@ export interface NotificationState extends Row {
   name: string;
   active: boolean;
   recipients: NotificationEntry['recipients'];
+  /** Slugs or types; of all steps, where it has some. */
   channels: string[];
+  steps: Step[] | null;
+  give_up_after: string | null;
+  notify_resolved: boolean;
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
@@ -241,7 +246,10 @@ function toNotification(entry: NotificationEntry): NotificationState {
     name: entry.name,
     active: entry.active ?? true,
     recipients: toRecipients(entry.recipients),
-    channels: entry.channels,
+    channels: entry.steps ? channelsOf(entry.steps) : (entry.channels ?? []),
+    steps: entry.steps?.map(toStep) ?? null,
+    give_up_after: entry.give_up_after ?? null,
+    notify_resolved: entry.notify_resolved ?? false,
     filter: entry.filter ?? null,
     environs: entry.environs ?? null,
     extra_context: (entry.extra_context ?? {}) as JsonObject,
@@ -250,6 +258,10 @@ function toNotification(entry: NotificationEntry): NotificationState {
     digest: entry.digest ?? null,
     content: toContent(entry),
   };
+}
+
+function toStep({ recipients, ...step }: Step): Step {
+  return recipients ? { ...step, recipients: { list: recipients.list.trim() } } : step;
 }
 
 /** A list is named as it is kept: without spaces around it. */
@@ -261,10 +273,17 @@ function toRecipients(recipients: NotificationEntry['recipients']): Notification
 
 /** Whatever is at its default is left out, and languages are written as a recipient's is. */
 function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
-  const { layout, strict } = message;
+  const { layout, strict, avatar, actions = [] } = message;
   const { body = '', ...words } = toVariants(message);
   return {
-    message: { ...words, body, ...(layout !== undefined && { layout }), ...(strict && { strict }) },
+    message: {
+      ...words,
+      body,
+      ...(layout !== undefined && { layout }),
+      ...(strict && { strict }),
+      ...(avatar !== undefined && { avatar }),
+      ...(actions.length > 0 && { actions }),
+    },
     overrides: Object.fromEntries(Object.entries(overrides).map(([name, words]) => [name, toVariants(words)])),
   };
 }

@@ -1,5 +1,6 @@
 /** A message before it is rendered: every template in it parsed once, every mistake found, and the choice among them. */
 import { type FieldErrors, invalid } from '../errors.ts';
+import type { ActionEntry } from '../inbox-actions.ts';
 import { type JsonPiece, readJson } from './json.ts';
 import { type CompiledLayout, hasContent, parseLayout } from './layout.ts';
 import { type Block, isCheapMarkdown, parseMarkdown } from './markdown.ts';
@@ -26,6 +27,9 @@ export interface MessageContent extends LocalizedWords {
   layout?: string;
   /** A variable that the context lacks fails the message. */
   strict?: boolean;
+  /** Of an in-app message, Liquid: the address of a picture, and what can be done with it. */
+  avatar?: string;
+  actions?: ActionEntry[];
   /** What differs on a channel, by its slug or its medium. */
   overrides?: Record<string, LocalizedWords>;
 }
@@ -33,10 +37,17 @@ export interface MessageContent extends LocalizedWords {
 export interface CompiledMessage {
   layout?: string;
   strict: boolean;
+  avatar?: CompiledTemplate;
+  actions: CompiledAction[];
   own: Variants;
   overrides: Map<string, Variants>;
   /** What `choose` chose: all recipients of a language share it. */
   chosen: Map<string, Choice>;
+}
+
+export interface CompiledAction extends Pick<ActionEntry, 'name' | 'event'> {
+  label: CompiledTemplate;
+  url?: CompiledTemplate;
 }
 
 export interface CompiledTemplate {
@@ -94,7 +105,12 @@ export function findTemplateMistakes(content: MessageContent, check = checkTempl
   });
 }
 
-function templatesOf({ overrides = {}, ...own }: MessageContent): { field: string; source: string }[] {
+function templatesOf({
+  overrides = {},
+  avatar,
+  actions = [],
+  ...own
+}: MessageContent): { field: string; source: string }[] {
   const ofWords = ({ subject, body }: Words, path: string) => [
     ...(subject === undefined ? [] : [{ field: `${path}subject`, source: subject }]),
     ...(body === undefined ? [] : [{ field: `${path}body`, source: body }]),
@@ -107,6 +123,11 @@ function templatesOf({ overrides = {}, ...own }: MessageContent): { field: strin
   ];
   return [
     ...ofVariants(own, ''),
+    ...(avatar === undefined ? [] : [{ field: 'avatar', source: avatar }]),
+    ...actions.flatMap(({ label, url }, i) => [
+      { field: `actions/${i}/label`, source: label },
+      ...(url === undefined ? [] : [{ field: `actions/${i}/url`, source: url }]),
+    ]),
     ...Object.entries(overrides).flatMap(([name, words]) => ofVariants(words, `overrides/${name}/`)),
   ];
 }
@@ -208,6 +229,13 @@ function compile(content: MessageContent): CompiledMessage {
   return {
     ...(content.layout !== undefined && { layout: content.layout }),
     strict: content.strict ?? false,
+    ...(content.avatar !== undefined && { avatar: compileTemplate(content.avatar, 'avatar') }),
+    actions: (content.actions ?? []).map(({ name, label, url, event }, i) => ({
+      name,
+      label: compileTemplate(label, `actions/${i}/label`),
+      ...(url !== undefined && { url: compileTemplate(url, `actions/${i}/url`) }),
+      ...(event !== undefined && { event }),
+    })),
     chosen: new Map(),
     own: compileVariants(content, ''),
     overrides: new Map(

@@ -9,6 +9,7 @@
  * Markdown each time would take another 50 µs: about as long as all the rest.
  */
 import { AppError } from '../errors.ts';
+import { requireWebAddress } from '../inbox-actions.ts';
 import type { Json } from '../json.ts';
 import { countSegments } from '../sms.ts';
 import { type CompiledMessage, type CompiledTemplate, choose, readMarkdown } from './compile.ts';
@@ -51,6 +52,10 @@ export interface Content {
   card?: Json;
   /** Webhook: what to send. */
   data?: Json;
+  /** Inbox: the address of a picture. */
+  avatar?: string;
+  /** Inbox: buttons, with the slug of an event where they have no link. */
+  actions?: { name: string; label: string; url?: string; event?: string }[];
   /** SMS: how many it takes. */
   segments?: number;
   /** Variables that the context did not have, such as `order.total`. */
@@ -103,6 +108,7 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
     const parts = { content: toHtml(blocks, values), title: content.title, preheader, lang: locale };
     content.html = attempt('layout', () => fillLayout(layout, parts, running));
   }
+  if (medium === 'inbox') Object.assign(content, toInApp(message, running));
   if (message.strict && missing.size > 0) {
     throw new AppError('template.failed', `the context lacks ${[...missing].join(', ')}`);
   }
@@ -142,6 +148,24 @@ function toBody(medium: string, given: string, blocks: readonly Block[], values:
   if (medium === 'slack') content.card = toSlackBlocks(given, blocks, values);
   if (isChatMedium(medium)) content.markup = toChat(medium, blocks, values);
   return { content, blocks, values };
+}
+
+function toInApp({ avatar, actions }: CompiledMessage, running: RunOptions): Pick<Content, 'avatar' | 'actions'> {
+  const line = (one: CompiledTemplate) =>
+    attempt(one.field, () => toTitle(one, runTemplate(one.template(running.inline), running)));
+  const address = (one: CompiledTemplate) => requireWebAddress(line(one), one.field);
+  return {
+    // Whoever has no picture has none: that fails no message.
+    ...(avatar && line(avatar) !== '' && { avatar: address(avatar) }),
+    ...(actions.length > 0 && {
+      actions: actions.map(({ name, label, url, event }) => ({
+        name,
+        label: line(label) || name,
+        ...(url && { url: address(url) }),
+        ...(event !== undefined && { event }),
+      })),
+    }),
+  };
 }
 
 function toTitle({ readLine }: CompiledTemplate, { skeleton, values }: TemplateOutput): string {

@@ -20,16 +20,19 @@ const Settings = settings({
     patternHint: 'must be an address such as mailto:ops@acme.test or https://acme.test/contact',
     description: 'How push services reach you when something is wrong: mailto:ops@acme.test, or a page.',
   }),
-  public_key: Type.String({
-    pattern: '^B[A-Za-z0-9_-]{86}$',
-    patternHint: 'must be 65 bytes in base64url: 87 characters, the first of them B',
-    description: 'The public key; the same as `applicationServerKey` in the browser.',
-  }),
+  public_key: Type.Optional(
+    Type.String({
+      pattern: '^B[A-Za-z0-9_-]{86}$',
+      patternHint: 'must be 65 bytes in base64url: 87 characters, the first of them B',
+      description:
+        'The public key; the same as `applicationServerKey` in the browser. Absent: Belfry makes a pair of keys and keeps it.',
+    }),
+  ),
   private_key: Type.String({
     secret: true,
     pattern: '^[A-Za-z0-9_-]{43}$',
     patternHint: 'must be 32 bytes in base64url: 43 characters',
-    description: 'The private key that belongs to it.',
+    description: 'The private key that belongs to it. Left out with it.',
   }),
   ttl_seconds: Type.Optional(
     Type.Integer({
@@ -59,7 +62,8 @@ export const vapid: Provider<typeof Settings> = {
   settings: Settings,
   // A resent one takes the place of its twin only while that has not been fetched: see Topic below.
   dedupes: false,
-  open({ subject, public_key, private_key, ttl_seconds = 86_400, urgency = 'normal', timeout_ms }, { outbound }) {
+  generates: { publicField: 'public_key', make: () => generateVapidKeys() },
+  open({ subject, public_key = '', private_key, ttl_seconds = 86_400, urgency = 'normal', timeout_ms }, { outbound }) {
     const vapidDetails = { subject, publicKey: public_key, privateKey: private_key };
     const isUsable = canSign(vapidDetails);
     return stateless(async ({ id, address, content }): Promise<Outcome> => {

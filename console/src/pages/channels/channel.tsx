@@ -15,6 +15,8 @@ import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { lookOfMedium } from '../../media.ts';
+import { PauseBanners } from '../../pauses/pause-banner.tsx';
+import { usePauses } from '../../pauses/use-pauses.ts';
 import { to, useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
@@ -38,6 +40,9 @@ export default function ChannelPage() {
   const { prj, channel: slug = '' } = useParams();
   const place: ChannelPlace = { org, prj };
   const { data, error, refetch } = useChannel(place, slug);
+  const pauses = usePauses({ enabled: data?.value.paused ?? false }).filter(
+    pause => pause.kind === 'channel' && pause.path === (prj ? `${prj}/${slug}` : slug),
+  );
   const queries = useQueryClient();
   // What the form was filled with: it stays while somebody types, whatever the page reads meanwhile.
   const [filled, setFilled] = useState({ count: 0, etag: undefined as string | null | undefined });
@@ -60,6 +65,7 @@ export default function ChannelPage() {
       aside={<ChannelState channel={channel} />}
       actions={<Actions place={place} channel={channel} onChanged={retag} />}
     >
+      <PauseBanners pauses={pauses} onResumed={retag} />
       {channel.problem && (
         <Alert color="red" title={texts.thisChannelCannotSend} mb="md">
           {channel.problem}
@@ -153,7 +159,7 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
   const [deleting, setDeleting] = useState(false);
   const testing = params.has('test');
   const setTesting = (open: boolean) => setParams(open ? { test: '' } : {}, { replace: true });
-  const refresh = [channelKey(place)];
+  const refresh = [channelKey(place), [place.org, 'pauses']];
   const hold = useAction({
     run: (paused: boolean) => holdChannel(place, channel.slug, paused),
     done: (_, paused) => (paused ? texts.pausedMessagesAreKeptUntilYou : texts.resumedWaitingMessagesAreBeingSent),

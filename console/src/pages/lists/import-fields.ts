@@ -18,6 +18,7 @@ const known: { target: Target; label: string; looks: RegExp }[] = [
   { target: 'active', label: texts.active, looks: /^(active|enabled|subscribed|aktiv)$/ },
   { target: 'phone', label: texts.phone, looks: /^(phone|mobile|cell|tel|telephone|phone[ _-]?number|telefon|handy)$/ },
   { target: 'sms', label: texts.smsNumber, looks: /^sms$/ },
+  { target: 'opt_out', label: texts.optOut, looks: /^(opt[ _-]?out|opted[ _-]?out|unsubscribed?)$/ },
 ];
 
 const addressKinds = ['slack', 'telegram', 'webhook', 'whatsapp'];

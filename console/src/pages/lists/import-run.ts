@@ -34,7 +34,8 @@ export interface RowError {
   cells: string[];
 }
 
-export interface Progress extends Omit<ListImported, 'errors' | 'errors_total'> {
+export interface Progress extends Omit<ListImported, 'errors' | 'errors_total' | 'opt_outs'> {
+  opt_outs: number;
   /** 0 to 1. */
   share: number;
   errors: RowError[];
@@ -50,6 +51,7 @@ const nothing: Progress = {
   existing: 0,
   created_users: 0,
   updated_users: 0,
+  opt_outs: 0,
   errors: [],
   moreErrors: 0,
   done: false,
@@ -160,6 +162,7 @@ function add(
     existing: before.existing + result.existing,
     created_users: before.created_users + result.created_users,
     updated_users: before.updated_users + result.updated_users,
+    opt_outs: before.opt_outs + (result.opt_outs ?? 0),
     errors: [...before.errors, ...kept],
     moreErrors: before.moreErrors + result.errors_total - kept.length,
     done: false,

@@ -84,10 +84,13 @@ export default function ImportPage() {
               <Text size="sm" c="dimmed" mb="xs">
                 {texts.oneRowPerPersonOnlyThe}
               </Text>
+              <Text size="sm" c="dimmed" mb="xs">
+                {texts.optOutMeaning}
+              </Text>
               <CopyBlock
                 label={texts.copyTheExample}
                 value={
-                  'email,first_name,last_name,locale,phone,custom.tier\nada@acme.test,Ada,Lovelace,en,+15555550100,gold'
+                  'email,first_name,last_name,locale,phone,opt_out,custom.tier\nada@acme.test,Ada,Lovelace,en,+15555550100,news,gold'
                 }
               />
             </Section>
@@ -145,6 +148,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
     }
   };
   const ready = targets.includes('email');
+  const hasOptOuts = targets.includes('opt_out');
   const fileLine = `${file.name}, ${size(file.size)}`;
   return (
     <>
@@ -193,6 +197,11 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
             />
           ))}
         </SimpleGrid>
+        {hasOptOuts && (
+          <Text size="sm" c="dimmed" mt="sm">
+            {texts.optOutMeaning}
+          </Text>
+        )}
         {!ready && (
           <Text size="sm" c="var(--mantine-color-error)" mt="sm" role="alert">
             {texts.chooseTheColumnWithTheEmail}
@@ -215,7 +224,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
             </GuardedButton>
             {running === 'trial' && <Stop stop={() => stop.current?.abort()} />}
           </Group>
-          {trial && <Outcome progress={trial} headers={headers} trial />}
+          {trial && <Outcome progress={trial} headers={headers} hasOptOuts={hasOptOuts} trial />}
         </Section>
       )}
       {(trial?.done || result) && (
@@ -237,7 +246,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
               )}
             </Group>
           )}
-          {result && <Outcome progress={result} headers={headers} />}
+          {result && <Outcome progress={result} headers={headers} hasOptOuts={hasOptOuts} />}
           {result?.done && (
             <Group mt="sm">
               <Button component={Link} to={to.list(place.org, place.prj, place.pk)}>
@@ -309,14 +318,23 @@ function Preview({ headers, rows }: { headers: string[]; rows: string[][] }) {
 
 const shownErrors = 10;
 
-function Outcome({ progress, headers, trial = false }: { progress: Progress; headers: string[]; trial?: boolean }) {
-  const { share, done, rows, added, existing, created_users, updated_users, errors, moreErrors } = progress;
+interface OutcomeProps {
+  progress: Progress;
+  headers: string[];
+  /** Whether a column says who opted out. */
+  hasOptOuts: boolean;
+  trial?: boolean;
+}
+
+function Outcome({ progress, headers, hasOptOuts, trial = false }: OutcomeProps) {
+  const { share, done, rows, added, existing, created_users, updated_users, opt_outs, errors, moreErrors } = progress;
   const numbers = [
     ['rows', rows],
     [trial ? texts.willBeAdded : 'added', added],
     [texts.alreadyMembers, existing],
     [trial ? texts.newPeople : texts.newPeople, created_users],
     [trial ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
+    ...(hasOptOuts ? [[trial ? texts.willOptOut : texts.optedOut, opt_outs] as const] : []),
     ['errors', errors.length + moreErrors],
   ] as const;
   return (

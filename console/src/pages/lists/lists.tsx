@@ -1,4 +1,4 @@
-import { Stack, Text, TextInput } from '@mantine/core';
+import { Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconAddressBook, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -12,6 +12,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Empty, Failure, Waiting } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg, useProject } from '../../places.ts';
 import { texts } from '../../texts/lists.ts';
@@ -21,6 +22,7 @@ export default function Lists() {
   const [project] = useProject();
   const { data: projects, error, refetch } = useProjects();
   const shown = (projects ?? []).filter(({ slug }) => !project || slug === project);
+  const [creating, setCreating] = useDialogParam();
   return (
     <Page title={texts.lists} description={texts.distributionListsANotificationForA}>
       {error && <Failure error={error} retry={() => void refetch()} />}
@@ -35,6 +37,7 @@ export default function Lists() {
           {texts.listsBelongToProjectsCreateA}
         </Empty>
       )}
+      {creating && shown.length > 0 && <NewList projects={shown} close={() => setCreating(false)} />}
     </Page>
   );
 }
@@ -84,7 +87,7 @@ function ProjectLists({ prj, name }: { prj: string; name: string }) {
         rowTo={({ id }) => to.list(org, prj, id)}
         empty={<Empty title={texts.noListsYet}>{texts.createAListThenPasteEmail}</Empty>}
       />
-      {creating && <NewList prj={prj} project={name} close={() => setCreating(false)} />}
+      {creating && <NewList projects={[{ slug: prj, name }]} close={() => setCreating(false)} />}
     </Section>
   );
 }
@@ -104,18 +107,32 @@ function Count({ prj, pk, of }: { prj: string; pk: number; of: 'members' | 'acti
   return <span className="numbers">{data ? compact(data[of]) : '…'}</span>;
 }
 
-function NewList({ prj, project, close }: { prj: string; project: string; close: () => void }) {
+/** In one of these projects. */
+function NewList({ projects, close }: { projects: { slug: string; name: string }[]; close: () => void }) {
   const org = useOrg();
   const navigate = useNavigate();
+  const [first] = projects;
   const creating = useApiForm({
-    initialValues: { name: '' },
-    run: body => take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path: { org, prj } }, body })),
-    done: made => texts.createdTheList(made.name),
-    refresh: [listsKey(org, prj)],
-    onDone: ({ id }) => void navigate(to.list(org, prj, id)),
+    initialValues: { prj: first!.slug, name: '' },
+    run: async ({ prj, name }) => {
+      const path = { org, prj };
+      return { prj, made: await take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path }, body: { name } })) };
+    },
+    done: ({ made }) => texts.createdTheList(made.name),
+    refresh: projects.map(({ slug }) => listsKey(org, slug)),
+    onDone: ({ prj, made }) => void navigate(to.list(org, prj, made.id)),
   });
+  const title = projects.length === 1 ? texts.newListIn(first!.name) : texts.newList;
   return (
-    <FormModal of={creating} title={texts.newListIn(project)} submit={texts.createList} close={close}>
+    <FormModal of={creating} title={title} submit={texts.createList} close={close}>
+      {projects.length > 1 && (
+        <Select
+          label={texts.project}
+          data={projects.map(({ slug, name }) => ({ value: slug, label: name }))}
+          allowDeselect={false}
+          {...creating.form.getInputProps('prj')}
+        />
+      )}
       <TextInput
         label={texts.name}
         placeholder={texts.customers}

@@ -6,10 +6,10 @@ import { api } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
-import { Reason } from '../../components/reason.tsx';
+import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
-import { StatusBadge, statusOrder } from '../../components/status.tsx';
+import { deliveryLooks, StatusBadge, statusOrder } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
@@ -17,6 +17,7 @@ import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
+import { Suppressed } from './suppressed.tsx';
 
 const columns: Column<Delivery>[] = [
   {
@@ -47,7 +48,11 @@ const columns: Column<Delivery>[] = [
     ),
   },
   { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-  { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  {
+    head: texts.reason,
+    from: 'md',
+    cell: delivery => <Reason reason={delivery.reason} detail={delivery.detail} until={waitsUntil(delivery)} />,
+  },
   {
     head: texts.when,
     align: 'right',
@@ -57,11 +62,21 @@ const columns: Column<Delivery>[] = [
   },
 ];
 
-export function Deliveries({ identifier, live }: { identifier: string; live: boolean }) {
+interface DeliveriesProps {
+  identifier: string;
+  live: boolean;
+  /** How many were not sent on purpose. */
+  suppressed: number;
+}
+
+export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
   const org = useOrg();
   const [filters, setFilters] = useFilters(['status', 'user', 'channel']);
   const [search] = useSearchParams();
   const { data: known } = useEvents();
+  // Without a filter, what needs attention comes first, and what was not sent on purpose is folded below.
+  const filtered = Object.keys(filters).length > 0;
+  const isFolded = !filtered && suppressed > 0;
   const list = useList<Delivery>({
     key: [org, 'deliveries', identifier, filters],
     live,
@@ -71,6 +86,7 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           path: { org, identifier },
           query: {
             ...page,
+            ...(!filtered && { order: 'attention' as const }),
             ...(filters.status && { status: filters.status as Delivery['status'] }),
             ...(filters.user && { user: filters.user }),
             ...(filters.channel && { channel: filters.channel }),
@@ -79,14 +95,11 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
         signal,
       }),
   });
-  const rowTo = ({ id, user }: Delivery) => {
+  const rowTo = ({ id }: Delivery) => {
     const params = new URLSearchParams(search);
     params.set('delivery', String(id));
-    if (user) params.set('of', user);
-    else params.delete('of');
     return `?${params}`;
   };
-  const filtered = Object.keys(filters).length > 0;
 
   return (
     <Section title={texts.deliveries2} padded={false}>
@@ -105,7 +118,7 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           clearable
           flex="1 1 120px"
           maw={180}
-          data={statusOrder}
+          data={statusOrder.map(value => ({ value, label: deliveryLooks[value]!.name! }))}
           value={filters.status ?? null}
           onChange={value => setFilters({ status: value })}
         />
@@ -126,17 +139,21 @@ export function Deliveries({ identifier, live }: { identifier: string; live: boo
           label={texts.deliveries2}
           list={list}
           columns={columns}
+          byHand={isFolded}
           rowKey={row => row.id}
           rowTo={rowTo}
           empty={
-            <Empty
-              icon={<IconMailForward size={24} stroke={1.4} />}
-              title={filtered ? texts.noMatches : texts.noDeliveries}
-            >
-              {!filtered && live && texts.resolvingRecipients}
-            </Empty>
+            isFolded ? null : (
+              <Empty
+                icon={<IconMailForward size={24} stroke={1.4} />}
+                title={filtered ? texts.noMatches : texts.noDeliveries}
+              >
+                {!filtered && live && texts.resolvingRecipients}
+              </Empty>
+            )
           }
         />
+        {isFolded && <Suppressed {...{ identifier, live, columns, rowTo }} />}
       </Box>
       <DeliveryDrawer identifier={identifier} rows={list.rows} />
     </Section>

@@ -6,48 +6,49 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { ApiError, api, take } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { MessageView } from '../../components/message-view.tsx';
-import { Reason } from '../../components/reason.tsx';
+import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../places.ts';
+import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/occurrences.ts';
 
 export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows: Delivery[] }) {
   const org = useOrg();
-  const [{ delivery, of: user }, setFilters] = useFilters(['delivery', 'of']);
+  const [{ delivery }, setFilters] = useFilters(['delivery']);
   const id = Number(delivery);
   const shown = rows.find(row => row.id === id);
-  // It may be far down the list: the user finds it.
+  // It may be far down the list.
   const found = useQuery({
-    queryKey: [org, 'deliveries', identifier, 'of', user ?? ''],
+    queryKey: [org, 'deliveries', identifier, 'one', id],
     enabled: id > 0 && !shown,
     queryFn: ({ signal }) =>
       take(
-        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
-          params: { path: { org, identifier }, query: { limit: 200, ...(user && { user }) } },
+        api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/', {
+          params: { path: { org, identifier, delivery: id } },
           signal,
         }),
       ),
   });
-  const row = shown ?? found.data?.find(each => each.id === id);
+  const row = shown ?? found.data;
   return (
     <Drawer
       opened={id > 0}
-      onClose={() => setFilters({ delivery: null, of: null })}
+      onClose={() => setFilters({ delivery: null })}
       size="lg"
       title={texts.delivery(delivery ?? '')}
     >
       {row ? (
         <Details identifier={identifier} delivery={row} />
+      ) : found.error instanceof ApiError && found.error.status === 404 ? (
+        <Text c="dimmed">{texts.thisOccurrenceHasNoSuchDelivery}</Text>
       ) : found.error ? (
         <Failure error={found.error} />
-      ) : found.isFetched ? (
-        <Text c="dimmed">{texts.thisOccurrenceHasNoSuchDelivery}</Text>
       ) : (
         id > 0 && <Waiting />
       )}
@@ -75,15 +76,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
       ),
     staleTime: 60_000,
   });
-  const retry = useAction({
-    run: () =>
-      take(api.POST('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', { params: { path } })),
-    done: texts.sendingAgain,
-    refresh: [
-      [org, 'deliveries', identifier],
-      [org, 'occurrence', identifier],
-    ],
-  });
+  const retry = useRetry();
   return (
     <Stack gap="lg">
       <Group justify="space-between">
@@ -94,7 +87,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
             variant="default"
             leftSection={<IconRefresh size={14} stroke={1.6} />}
             loading={retry.isPending}
-            onClick={() => retry.mutate(undefined)}
+            onClick={() => retry.ask({ occurrence: identifier, id: delivery.id, status })}
           >
             {texts.retry}
           </GuardedButton>
@@ -116,11 +109,19 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           <Fact name={texts.notification}>{delivery.notification ?? '–'}</Fact>
           {(delivery.reason || delivery.detail) && (
             <Fact name={texts.reason}>
-              <Reason reason={delivery.reason} />
+              <Reason reason={delivery.reason} until={waitsUntil(delivery)} />
             </Fact>
           )}
           {delivery.detail && (
-            <Fact name={texts.providerResponse}>
+            <Fact
+              name={
+                status === 'suppressed'
+                  ? texts.decidedBy
+                  : delivery.attempts > 0
+                    ? texts.providerResponse
+                    : texts.details
+              }
+            >
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {delivery.detail}
               </Text>

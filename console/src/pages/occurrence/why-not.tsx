@@ -3,11 +3,15 @@ import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
+import type { Delivery } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
+import { waitsUntil } from '../../components/reason.tsx';
 import { Failure } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
+import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../places.ts';
+import { texts as commonTexts } from '../../texts/common.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function WhyNot({ identifier }: { identifier: string }) {
@@ -67,6 +71,11 @@ export function WhyNot({ identifier }: { identifier: string }) {
                 </Text>
               </Group>
               <Text size="sm">{explanation}</Text>
+              <WaitsUntil
+                delivery={answer.data.deliveries.find(
+                  one => one.notification === notification && one.channel === channel && one.status === outcome,
+                )}
+              />
             </Stack>
           ))}
         {answer.data && !answer.data.final && (
@@ -76,5 +85,16 @@ export function WhyNot({ identifier }: { identifier: string }) {
         )}
       </Stack>
     </Section>
+  );
+}
+
+/** The explanation has the time as programs write it; here it is in the reader's own. */
+function WaitsUntil({ delivery }: { delivery: Delivery | undefined }) {
+  const until = delivery && waitsUntil(delivery);
+  if (!until) return null;
+  return (
+    <Text size="xs" c="dimmed">
+      {commonTexts.waitsUntil(clockAndDay(until))}
+    </Text>
   );
 }

@@ -1,16 +1,18 @@
-/** Puts one person on one of the lists that there are. */
+/** Puts people on one of the lists that there are. */
 import { Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { count } from '../../components/counts.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg } from '../../places.ts';
 import { texts } from '../../texts/people.ts';
 import { listKey } from '../lists/list-key.ts';
 import { personKey } from './person-key.ts';
 
-export function AddToList({ username, email, close }: { username: string; email: string; close: () => void }) {
+export function AddToList({ usernames, close }: { usernames: string[]; close: () => void }) {
   const org = useOrg();
+  const who = usernames.length === 1 ? usernames[0]! : texts.people2(count(usernames.length));
   const { data: projects = [] } = useProjects();
   const lists = useQuery({
     queryKey: [org, 'lists', 'all', projects.map(({ slug }) => slug)],
@@ -28,15 +30,18 @@ export function AddToList({ username, email, close }: { username: string; email:
     run: ({ list }) => {
       const [prj = '', pk] = list.split('/');
       const path = { org, prj, pk: Number(pk) };
-      return take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path }, body: [email] }));
+      return take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path }, body: usernames }));
     },
-    done: ({ added }) => (added > 0 ? texts.addedToTheList(email) : texts.wasAlreadyOnTheList(email)),
-    refresh: [personKey(org, username), listKey(org, '', 0).slice(0, 2)],
+    done: ({ added, existing }) => {
+      if (usernames.length > 1) return texts.addedSome(count(added), count(existing));
+      return added > 0 ? texts.addedToTheList(who) : texts.wasAlreadyOnTheList(who);
+    },
+    refresh: [...usernames.map(username => personKey(org, username)), listKey(org, '', 0).slice(0, 2)],
     onDone: close,
   });
   const groups = (lists.data ?? []).filter(({ items }) => items.length > 0);
   return (
-    <FormModal of={adding} title={texts.addToAList(email)} submit={texts.addToList} close={close}>
+    <FormModal of={adding} title={texts.addToAList(who)} submit={texts.addToList} close={close}>
       <Select
         label={texts.list}
         data={groups}

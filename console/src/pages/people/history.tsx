@@ -5,7 +5,7 @@ import { api } from '../../api.ts';
 import type { PastDelivery } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
-import { Reason } from '../../components/reason.tsx';
+import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { shortId } from '../../components/short-id.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
@@ -37,7 +37,11 @@ export function History({ username }: { username: string }) {
       ),
     },
     { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-    { head: texts.reason, from: 'lg', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+    {
+      head: texts.reason,
+      from: 'lg',
+      cell: delivery => <Reason reason={delivery.reason} detail={delivery.detail} until={waitsUntil(delivery)} />,
+    },
     {
       head: texts.occurrence,
       from: 'xs',
@@ -63,7 +67,7 @@ export function History({ username }: { username: string }) {
         list={list}
         columns={columns}
         rowKey={({ occurrence, id }) => `${occurrence} ${id}`}
-        rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id, username)}
+        rowTo={({ occurrence, id }) => to.delivery(org, occurrence, id)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
             {texts.noDeliveriesYet}

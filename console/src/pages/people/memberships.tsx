@@ -36,7 +36,7 @@ const columns: Column<Membership>[] = [
   },
 ];
 
-export function Memberships({ username, email }: { username: string; email: string }) {
+export function Memberships({ username }: { username: string }) {
   const org = useOrg();
   const [adding, setAdding] = useState(false);
   const list = useList<Membership>({
@@ -66,7 +66,7 @@ export function Memberships({ username, email }: { username: string; email: stri
           </Text>
         }
       />
-      {adding && <AddToList username={username} email={email} close={() => setAdding(false)} />}
+      {adding && <AddToList usernames={[username]} close={() => setAdding(false)} />}
     </Section>
   );
 }

@@ -43,16 +43,6 @@ const columns: Column<User>[] = [
   },
 ];
 
-/** As many as one request gives. */
-const readAtOnce = 1_000;
-const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });
-
-/** By name as people write it: Ann 2 before Ann 10; who has no name comes by their email. */
-function inOrder(rows: User[]): User[] {
-  const nameOf = ({ first_name, last_name, email }: User) => `${first_name} ${last_name}`.trim() || email;
-  return rows.toSorted((a, b) => collator.compare(nameOf(a), nameOf(b)));
-}
-
 export default function People() {
   const org = useOrg();
   const [creating, setCreating] = useDialogParam();
@@ -62,18 +52,21 @@ export default function People() {
     queryFn: async ({ signal }) =>
       (await take(api.GET('/api/o/{org}/limits/', { params: { path: { org } }, signal }))).used.users,
   });
-  // Few enough to be read at once: then they are in the order of their names and can be filtered.
-  const isSmall = total !== undefined && total <= readAtOnce;
   const list = useList<User>({
-    key: [org, 'users', search, isSmall],
-    enabled: total !== undefined,
-    pageSize: isSmall ? readAtOnce : undefined,
+    key: [org, 'users', search, state],
     fetch: (page, signal) =>
-      api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { ...page, ...(search && { search }) } }, signal }),
+      api.GET('/api/o/{org}/u/', {
+        params: {
+          path: { org },
+          query: {
+            ...page,
+            ...(search ? { search } : { order: 'name' as const }),
+            ...(state && { locked: state === 'locked' }),
+          },
+        },
+        signal,
+      }),
   });
-  const shown = isSmall
-    ? inOrder(list.rows).filter(({ locked }) => !state || locked === (state === 'locked'))
-    : list.rows;
   const create = (
     <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
       {texts.newPerson}
@@ -89,21 +82,19 @@ export default function People() {
             onChange={value => setFilters({ search: value })}
             w={{ base: '100%', xs: 360 }}
           />
-          {isSmall && (
-            <Select
-              size="xs"
-              aria-label={texts.state}
-              placeholder={texts.anyState}
-              clearable
-              w={150}
-              data={[
-                { value: 'active', label: texts.active },
-                { value: 'locked', label: texts.locked },
-              ]}
-              value={state ?? null}
-              onChange={value => setFilters({ state: value })}
-            />
-          )}
+          <Select
+            size="xs"
+            aria-label={texts.state}
+            placeholder={texts.anyState}
+            clearable
+            w={150}
+            data={[
+              { value: 'active', label: texts.active },
+              { value: 'locked', label: texts.locked },
+            ]}
+            value={state ?? null}
+            onChange={value => setFilters({ state: value })}
+          />
           {total !== undefined && (
             <Text size="sm" c="dimmed" className="numbers" ml="auto" role="status">
               {total === 1 ? '1 person' : texts.people2(count(total))}
@@ -112,7 +103,7 @@ export default function People() {
         </Group>
         <DataTable
           label={texts.people}
-          list={{ ...list, rows: shown, loading: list.loading || total === undefined }}
+          list={list}
           columns={columns}
           rowKey={({ id }) => id}
           rowTo={({ username }) => to.person(org, username)}

@@ -23,6 +23,10 @@ import { Memberships } from './memberships.tsx';
 import { PersonForm } from './person-form.tsx';
 import { PersonInbox } from './person-inbox.tsx';
 import { personKey } from './person-key.ts';
+import { PersonQuietHours } from './person-quiet-hours.tsx';
+import { PreferenceHistory } from './preference-history.tsx';
+import { PreferenceLink } from './preference-link.tsx';
+import { Preferences } from './preferences.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
 
@@ -57,6 +61,8 @@ export default function Person() {
               <PersonForm key={person.username} person={person} etag={etag} />
             </Section>
             <Addresses username={username} />
+            <Preferences username={username} />
+            <PreferenceHistory username={username} />
             <History username={username} />
             <PersonInbox username={username} />
           </Stack>
@@ -73,7 +79,9 @@ export default function Person() {
                 ]}
               />
             </Section>
-            <Memberships username={username} email={person.email} />
+            <Memberships username={username} />
+            <PersonQuietHours username={username} />
+            <PreferenceLink username={username} />
           </Stack>
         </Grid.Col>
       </Grid>

@@ -1,0 +1,41 @@
+/** What the rules of a notification about how often it is sent mean, in a sentence. Pure, so that it can be read and tested. */
+import { texts } from '../texts/designer.ts';
+
+export interface Throttle {
+  /** As it is typed. */
+  most: number | string;
+  per: string;
+  /** Empty: all together. */
+  key: string;
+}
+
+export interface SendingRules {
+  throttle: Throttle | null;
+}
+
+const units: Record<string, [one: string, many: string]> = {
+  s: [texts.aSecond, texts.seconds],
+  m: [texts.aMinute, texts.minutes],
+  h: [texts.anHour, texts.hours],
+  d: [texts.aDay, texts.days],
+};
+
+/** `1h` is "an hour", `30m` "in 30 minutes"; undefined where it is no duration. */
+export function explainPeriod(per: string): string | undefined {
+  const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(per.trim()) ?? [];
+  const words = units[unit];
+  if (!amount || !words) return undefined;
+  return amount === '1' ? words[0] : texts.within(amount, words[1]);
+}
+
+/** One sentence for each rule; none where there is no rule, or it is not whole yet. */
+export function explainSending({ throttle }: SendingRules): string[] {
+  return throttle ? explainThrottle(throttle) : [];
+}
+
+function explainThrottle({ most, per, key }: Throttle): string[] {
+  const period = explainPeriod(per);
+  if (period === undefined || !(Number(most) >= 1)) return [];
+  const by = key.trim() === '' ? '' : texts.perKey(key.trim());
+  return [texts.atMost(most, period, by)];
+}

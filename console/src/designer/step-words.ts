@@ -1,0 +1,44 @@
+/** Steps in plain words, and when they come if nobody answers. */
+import { texts } from '../texts/designer.ts';
+import type { DraftStep } from './draft.ts';
+
+const units: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** Undefined where it is no duration. */
+function secondsOf(duration: string): number | undefined {
+  const [, number, unit] = /^([1-9]\d{0,8})([smhd])$/.exec(duration) ?? [];
+  return number ? Number(number) * units[unit!]! : undefined;
+}
+
+export function describeStep({ after, unless, channels, list, repeat }: DraftStep, i: number): string {
+  const when = after === '' ? texts.atOnce : i === 0 ? texts.afterTriggerIn(after) : texts.laterBy(after);
+  const how = channels.length > 0 ? texts.by(channels.join(', ')) : texts.byNoChannelYet;
+  const whom = list ? texts.toList(list) : '';
+  const condition = unless === undefined ? '' : (conditions[unless] ?? texts.ifNot(unless));
+  const often = repeat > 1 ? texts.timesInAll(repeat) : '';
+  return [`${when} ${how}`, whom, often, condition].filter(Boolean).join(', ');
+}
+
+const conditions: Record<string, string> = {
+  acknowledged: texts.ifNobodyAcknowledged,
+  read: texts.ifNotRead,
+  sent: texts.ifNotSent,
+};
+
+/** Each run: 0:00 inbox, 0:10 email. */
+export function listTimes(steps: readonly DraftStep[]): string[] {
+  let at = 0;
+  return steps.flatMap(({ after, repeat, channels }) =>
+    Array.from({ length: Math.max(1, Math.min(20, repeat)) }, () => {
+      at += secondsOf(after) ?? 0;
+      return `${clock(at)} ${channels.join(', ')}`.trim();
+    }),
+  );
+}
+
+function clock(seconds: number): string {
+  const two = (n: number) => String(n).padStart(2, '0');
+  const hours = Math.floor(seconds / 3_600);
+  const rest = seconds % 60 === 0 ? '' : `:${two(seconds % 60)}`;
+  return `${hours}:${two(Math.floor((seconds % 3_600) / 60))}${rest}`;
+}

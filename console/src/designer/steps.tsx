@@ -1,0 +1,150 @@
+/** Steps one below the other: when, by which channels, to whom, and what ends them; in plain words, and as times. */
+import { Box, Button, Group, MultiSelect, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import type { EventPath } from '../events/sample.ts';
+import { texts } from '../texts/designer.ts';
+import type { Draft, DraftStep } from './draft.ts';
+import { errorAt } from './errors.ts';
+import { useLists } from './recipients.tsx';
+import { describeStep, listTimes } from './step-words.ts';
+import type { UsableChannel } from './use-channels.ts';
+
+interface StepsProps {
+  path: EventPath;
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  errors: Record<string, string[]>;
+  channels: UsableChannel[];
+}
+
+const conditions = [
+  { value: '', label: texts.always },
+  { value: 'acknowledged', label: texts.unlessAcknowledged },
+  { value: 'read', label: texts.unlessRead },
+  { value: 'sent', label: texts.unlessSent },
+  { value: 'expression', label: texts.unlessExpression },
+];
+const words = new Set(['acknowledged', 'read', 'sent']);
+
+export function StepsEditor({ path, draft, change, errors, channels }: StepsProps) {
+  const steps = draft.steps ?? [];
+  const lists = useLists(path).data?.map(({ name }) => name) ?? [];
+  const names = [...new Set(channels.flatMap(({ slug, type }) => [slug, type]))];
+  const set = (i: number, changes: Partial<DraftStep>) =>
+    change({ steps: steps.map((step, n) => (n === i ? { ...step, ...changes } : step)) });
+  const problem = errorAt(errors, 'steps') ?? errorAt(errors, 'give_up_after');
+  return (
+    <Stack gap="sm">
+      <Box component="ol" className="steps editor" aria-label={texts.steps}>
+        {steps.map((step, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a step is known by its place
+          <li key={i}>
+            <span className="timeline-dot" aria-hidden>
+              {i + 1}
+            </span>
+            <Stack gap={6}>
+              <Group justify="space-between" wrap="nowrap" align="start">
+                <Text size="sm" fw={500}>
+                  {describeStep(step, i)}
+                </Text>
+                <Button
+                  variant="subtle"
+                  color="gray"
+                  size="compact-xs"
+                  aria-label={texts.removeStep(i + 1)}
+                  disabled={steps.length === 1}
+                  onClick={() => change({ steps: steps.filter((_, n) => n !== i) })}
+                >
+                  <IconTrash size={14} stroke={1.6} />
+                </Button>
+              </Group>
+              <Group gap="xs" grow>
+                <TextInput
+                  label={i === 0 ? texts.afterTheTrigger : texts.afterTheStepBefore}
+                  placeholder={i === 0 ? texts.atOnce : '10m'}
+                  value={step.after}
+                  onChange={event => set(i, { after: event.currentTarget.value.trim() })}
+                  error={errorAt(errors, `steps/${i}/after`)}
+                />
+                <MultiSelect
+                  label={texts.channels}
+                  data={[...new Set([...names, ...step.channels])]}
+                  value={step.channels}
+                  onChange={chosen => set(i, { channels: chosen })}
+                  error={errorAt(errors, `steps/${i}/channels`, true)}
+                />
+              </Group>
+              <Group gap="xs" grow align="start">
+                <Select
+                  label={texts.condition}
+                  data={conditions}
+                  allowDeselect={false}
+                  value={step.unless === undefined ? '' : words.has(step.unless) ? step.unless : 'expression'}
+                  onChange={value =>
+                    set(i, {
+                      unless: value === '' ? undefined : value === 'expression' ? "context.severity == 'low'" : value!,
+                    })
+                  }
+                />
+                <Select
+                  label={texts.recipients}
+                  data={[...new Set([...lists, ...(step.list ? [step.list] : [])])]}
+                  value={step.list ?? null}
+                  clearable
+                  clearButtonProps={{ 'aria-label': texts.clearRecipients }}
+                  placeholder={texts.theNotificationsRecipients}
+                  onChange={list => set(i, { list: list ?? undefined })}
+                  error={errorAt(errors, `steps/${i}/recipients`, true)}
+                />
+                <NumberInput
+                  label={texts.times}
+                  min={1}
+                  max={20}
+                  value={step.repeat}
+                  onChange={value => set(i, { repeat: Number(value) || 1 })}
+                  error={errorAt(errors, `steps/${i}/repeat`)}
+                />
+              </Group>
+              {step.unless !== undefined && !words.has(step.unless) && (
+                <TextInput
+                  label={texts.expression}
+                  classNames={{ input: 'mono' }}
+                  value={step.unless}
+                  onChange={event => set(i, { unless: event.currentTarget.value })}
+                  error={errorAt(errors, `steps/${i}/unless`)}
+                />
+              )}
+            </Stack>
+          </li>
+        ))}
+      </Box>
+      {problem && (
+        <Text size="sm" c="var(--mantine-color-error)" role="alert">
+          {problem}
+        </Text>
+      )}
+      <Group justify="space-between" align="end">
+        <Button
+          variant="default"
+          size="xs"
+          leftSection={<IconPlus size={14} stroke={1.6} />}
+          onClick={() =>
+            change({ steps: [...steps, { after: '30m', unless: 'acknowledged', channels: [], repeat: 1 }] })
+          }
+        >
+          {texts.addStep}
+        </Button>
+        <TextInput
+          label={texts.giveUpAfter}
+          placeholder="24h"
+          w={140}
+          value={draft.giveUpAfter}
+          onChange={event => change({ giveUpAfter: event.currentTarget.value.trim() })}
+        />
+      </Group>
+      <Text size="sm" c="dimmed">
+        {texts.ifNobodyAnswers} {listTimes(steps).join(' → ')}
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,73 @@
+/** How much of a notification one person gets. */
+import { Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { texts } from '../texts/designer.ts';
+import type { Draft } from './draft.ts';
+import { errorAt } from './errors.ts';
+import { explainSending, type Throttle } from './explain-sending.ts';
+
+interface ThrottleFieldsProps {
+  draft: Draft;
+  change: (changes: Partial<Draft>) => void;
+  errors: Record<string, string[]>;
+}
+
+const usual: Throttle = { most: 3, per: '1h', key: '' };
+
+export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
+  const { throttle } = draft;
+  const edit = (changes: Partial<Throttle>) => change({ throttle: { ...usual, ...throttle, ...changes } });
+  return (
+    <Stack gap="xs">
+      <Switch
+        label={texts.limitHowOften}
+        description={texts.limitHowOftenHint}
+        checked={throttle !== null}
+        onChange={event => change({ throttle: event.currentTarget.checked ? usual : null })}
+      />
+      {throttle && (
+        <>
+          <Group gap="sm" align="flex-start">
+            <NumberInput
+              label={texts.most}
+              min={1}
+              max={1_000}
+              allowDecimal={false}
+              clampBehavior="none"
+              w={100}
+              value={throttle.most}
+              onChange={most => edit({ most })}
+              error={errorAt(errors, 'throttle/most')}
+            />
+            <TextInput
+              label={texts.per}
+              description={texts.perHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              w={150}
+              classNames={{ input: 'mono' }}
+              value={throttle.per}
+              onChange={event => edit({ per: event.currentTarget.value })}
+              error={errorAt(errors, 'throttle/per')}
+            />
+            <TextInput
+              label={texts.countedBy}
+              description={texts.countedByHint}
+              inputWrapperOrder={['label', 'input', 'description', 'error']}
+              flex={1}
+              miw={180}
+              classNames={{ input: 'mono' }}
+              placeholder={texts.orderExample}
+              value={throttle.key}
+              onChange={event => edit({ key: event.currentTarget.value })}
+              error={errorAt(errors, 'throttle/key')}
+            />
+          </Group>
+          {explainSending(draft).map(sentence => (
+            <Text key={sentence} size="sm" role="status">
+              {sentence}
+            </Text>
+          ))}
+        </>
+      )}
+    </Stack>
+  );
+}

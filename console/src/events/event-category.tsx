@@ -1,0 +1,20 @@
+/** What recipients know an event by. */
+import { Anchor, Text } from '@mantine/core';
+import { Link } from 'react-router';
+import { categoryOptions, useCategories } from '../categories.ts';
+import { to, useOrg } from '../places.ts';
+import { texts } from '../texts/events.ts';
+
+export function EventCategory({ slug }: { slug: string }) {
+  const org = useOrg();
+  const { data } = useCategories();
+  const name = categoryOptions(data ?? []).find(({ value }) => value === slug)?.label ?? slug;
+  return (
+    <Text component="span" size="sm" c="dimmed">
+      {texts.categoryIs}{' '}
+      <Anchor component={Link} to={to.category(org, slug)} inherit>
+        {name}
+      </Anchor>
+    </Text>
+  );
+}

@@ -1,0 +1,212 @@
+/** Every delivery of the organization, whatever it belongs to, the newest first. */
+import { Box, Group, Select, Text, TextInput } from '@mantine/core';
+import { IconListSearch } from '@tabler/icons-react';
+import { useState } from 'react';
+import { api } from '../api.ts';
+import type { PastDelivery } from '../api-types.ts';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { EventPath } from '../components/event-path.tsx';
+import { Page } from '../components/page.tsx';
+import { Reason } from '../components/reason.tsx';
+import { SearchInput } from '../components/search-input.tsx';
+import { Empty } from '../components/states.tsx';
+import { deliveryLooks, StatusBadge, statusOrder } from '../components/status.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { useEvents } from '../components/use-events.ts';
+import { useFilters } from '../components/use-filters.ts';
+import { useList } from '../components/use-list.ts';
+import { lookOfMedium } from '../media.ts';
+import { to, useOrg } from '../places.ts';
+import { texts } from '../texts/activity.ts';
+import { SelectionBar } from './activity/selection.tsx';
+
+const custom = 'custom';
+const periods = [
+  { value: '1', label: texts.lastHour },
+  { value: '24', label: texts.last24Hours },
+  { value: '168', label: texts.last7Days },
+  { value: '720', label: texts.last30Days },
+  { value: custom, label: texts.customRange },
+];
+
+const columns: Column<PastDelivery>[] = [
+  {
+    head: texts.recipient,
+    cell: ({ user, address }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+          {user ?? texts.deletedUser}
+        </Text>
+        {address && address !== user && (
+          <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {address}
+          </Text>
+        )}
+      </>
+    ),
+  },
+  {
+    head: texts.event,
+    from: 'sm',
+    cell: ({ event, notification, channel }) => (
+      <>
+        <Text size="sm">
+          <EventPath path={event} />
+        </Text>
+        <Text size="xs" c="dimmed">
+          {[notification, channel].filter(Boolean).join(' · ')}
+        </Text>
+      </>
+    ),
+  },
+  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+  { head: texts.reason, from: 'lg', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  {
+    head: texts.when,
+    align: 'right',
+    width: 110,
+    from: 'xs',
+    cell: ({ sent_at, created_at }) => <TimeAgo at={sent_at ?? created_at} />,
+  },
+];
+
+const keyOf = ({ occurrence, id }: PastDelivery) => `${occurrence} ${id}`;
+
+/** Rounded to the minute, so that looking again asks the same question and not a new one each time. */
+function sinceHours(hours: number): string {
+  return new Date(Math.floor(Date.now() / 60_000) * 60_000 - hours * 3_600_000).toISOString();
+}
+
+/** What an input for a local time has; undefined where that is none. */
+function momentOf(local: string | undefined): string | undefined {
+  const at = local ? new Date(local) : undefined;
+  return at && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
+}
+
+export default function Activity() {
+  const org = useOrg();
+  const [filters, setFilters] = useFilters(['user', 'status', 'channel', 'type', 'hours', 'from', 'to']);
+  const { user, status, channel, type, hours, from, to: end } = filters;
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const { data: known } = useEvents();
+  const since =
+    hours === custom ? momentOf(from) : hours && /^\d+$/.test(hours) ? sinceHours(Number(hours)) : undefined;
+  const until = hours === custom ? momentOf(end) : undefined;
+  const list = useList<PastDelivery>({
+    key: [org, 'activity', filters],
+    live: true,
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/activity/', {
+        params: {
+          path: { org },
+          query: {
+            ...page,
+            ...(user && { user }),
+            ...(status && { status: status as PastDelivery['status'] }),
+            ...(channel && { channel }),
+            ...(type && { type }),
+            ...(since && { since }),
+            ...(until && { until }),
+          },
+        },
+        signal,
+      }),
+  });
+  const chosen = list.rows.filter(row => selected.has(keyOf(row)));
+  const types = [...new Set(known?.channels.map(each => each.type))];
+  const filter = (changes: Parameters<typeof setFilters>[0]) => {
+    setSelected(new Set());
+    setFilters(changes);
+  };
+  const select = { size: 'xs', clearable: true, flex: '1 1 130px', maw: 190 } as const;
+
+  return (
+    <Page title={texts.activity} description={texts.everyDelivery}>
+      <Box className="card">
+        <Group p="sm" gap="xs" role="search" aria-label={texts.filterActivity}>
+          <SearchInput
+            label={texts.searchByRecipient}
+            value={user ?? ''}
+            onChange={value => filter({ user: value })}
+            flex={1}
+            miw={220}
+          />
+          <Select
+            {...select}
+            aria-label={texts.status}
+            placeholder={texts.anyStatus}
+            data={statusOrder.map(value => ({ value, label: deliveryLooks[value]!.name! }))}
+            value={status ?? null}
+            onChange={value => filter({ status: value })}
+          />
+          <Select
+            {...select}
+            aria-label={texts.channel}
+            placeholder={texts.anyChannel}
+            data={[...new Set(known?.channels.map(each => each.slug))]}
+            value={channel ?? null}
+            onChange={value => filter({ channel: value })}
+          />
+          <Select
+            {...select}
+            aria-label={texts.type}
+            placeholder={texts.anyType}
+            data={types.map(value => ({ value, label: lookOfMedium(value).name }))}
+            value={type ?? null}
+            onChange={value => filter({ type: value })}
+          />
+          <Select
+            {...select}
+            aria-label={texts.period}
+            placeholder={texts.anyTime}
+            data={periods}
+            value={hours ?? null}
+            onChange={value => filter({ hours: value, from: null, to: null })}
+          />
+          {hours === custom && (
+            <>
+              <TextInput
+                size="xs"
+                type="datetime-local"
+                aria-label={texts.from}
+                value={from ?? ''}
+                onChange={event => filter({ from: event.currentTarget.value })}
+              />
+              <TextInput
+                size="xs"
+                type="datetime-local"
+                aria-label={texts.to}
+                value={end ?? ''}
+                onChange={event => filter({ to: event.currentTarget.value })}
+              />
+            </>
+          )}
+        </Group>
+        {chosen.length > 0 && <SelectionBar rows={chosen} clear={() => setSelected(new Set())} />}
+        <DataTable
+          label={texts.activity}
+          list={list}
+          columns={columns}
+          rowKey={keyOf}
+          rowTo={row => to.delivery(org, row.occurrence, row.id)}
+          selection={{
+            selected,
+            onChange: setSelected,
+            label: row => texts.selectDelivery(row.user ?? row.address ?? texts.deletedUser),
+          }}
+          empty={
+            Object.keys(filters).length > 0 ? (
+              <Empty icon={<IconListSearch size={24} stroke={1.4} />} title={texts.noMatches}>
+                {texts.removeAFilter}
+              </Empty>
+            ) : (
+              <Empty icon={<IconListSearch size={24} stroke={1.4} />} title={texts.nothingSentYet}>
+                {texts.triggerAnEvent}
+              </Empty>
+            )
+          }
+        />
+      </Box>
+    </Page>
+  );
+}

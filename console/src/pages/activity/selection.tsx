@@ -1,0 +1,142 @@
+/** What can be done with the selected deliveries, and with the people they are for. */
+import { Button, Group, Text } from '@mantine/core';
+import { IconAddressBook, IconLock, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import type { PastDelivery } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { count } from '../../components/counts.tsx';
+import { useOrg } from '../../places.ts';
+import { Forecast, isInVain } from '../../replay/forecast.tsx';
+import { texts } from '../../texts/activity.ts';
+import { AddToList } from '../people/add-to-list.tsx';
+
+const icon = { size: 14, stroke: 1.6 };
+const keyOf = ({ occurrence, id }: PastDelivery) => ({ occurrence, id });
+
+export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () => void }) {
+  const org = useOrg();
+  const params = { path: { org } };
+  const [adding, setAdding] = useState(false);
+  const failed = rows.filter(({ status }) => status === 'failed' || status === 'unknown');
+  const waiting = rows.filter(({ status }) => status === 'pending' || status === 'retrying');
+  const people = [...new Set(rows.flatMap(({ user }) => user ?? []))];
+  const refresh = [
+    [org, 'activity'],
+    [org, 'failures'],
+    [org, 'stats'],
+  ];
+  const retry = useAction({
+    run: () => take(api.POST('/api/o/{org}/activity/retry/', { params, body: { deliveries: failed.map(keyOf) } })),
+    done: ({ retried }) => (retried === 1 ? texts.retried1 : texts.retried(count(retried))),
+    refresh,
+    onDone: clear,
+  });
+  const askRetry = useAction({
+    run: async () => {
+      const body = { deliveries: failed.map(keyOf) };
+      const preview = await take(api.POST('/api/o/{org}/activity/retry/preview/', { params, body }));
+      return confirm({
+        title: failed.length === 1 ? texts.retry1Delivery : texts.retryDeliveries(count(failed.length)),
+        children: <Forecast preview={preview} mayDouble={failed.some(({ status }) => status === 'unknown')} />,
+        action: isInVain(preview) ? texts.retryAnyway : texts.retryNow,
+      });
+    },
+    onDone: isSure => {
+      if (isSure) retry.mutate(undefined);
+    },
+  });
+  const cancel = useAction({
+    run: () => take(api.POST('/api/o/{org}/activity/cancel/', { params, body: { deliveries: waiting.map(keyOf) } })),
+    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1 : texts.cancelled(count(cancelled))),
+    refresh,
+    onDone: clear,
+  });
+  const askCancel = async () => {
+    const sure = await confirm({
+      title: waiting.length === 1 ? texts.cancel1Delivery : texts.cancelDeliveries(count(waiting.length)),
+      children: texts.theyWillNotBeSent,
+      action: texts.cancelNow,
+      danger: true,
+    });
+    if (sure) cancel.mutate(undefined);
+  };
+  const lock = useAction({
+    // One after the other: each is a change of its own, with its own entry in the audit log.
+    run: async () => {
+      for (const username of people) {
+        const path = { org, username };
+        await take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: true } }));
+      }
+    },
+    done: () => (people.length === 1 ? texts.locked1(people[0]) : texts.locked(count(people.length))),
+    refresh: [
+      [org, 'users'],
+      [org, 'activity'],
+    ],
+    onDone: clear,
+  });
+  const askLock = async () => {
+    const sure = await confirm({
+      title: people.length === 1 ? texts.lock1Person(people[0]) : texts.lockPeople(count(people.length)),
+      children: texts.lockedPeopleReceiveNothing,
+      action: texts.lockNow,
+      danger: true,
+    });
+    if (sure) lock.mutate(undefined);
+  };
+  return (
+    <Group px="sm" py={8} gap="xs" role="toolbar" aria-label={texts.bulkActions} className="selection">
+      <Text size="sm" fw={500} role="status" className="numbers" mr="xs">
+        {texts.selected(count(rows.length))}
+      </Text>
+      {failed.length > 0 && (
+        <GuardedButton
+          permission="occurrence:write"
+          leftSection={<IconRefresh {...icon} />}
+          loading={askRetry.isPending || retry.isPending}
+          onClick={() => askRetry.mutate(undefined)}
+        >
+          {texts.retry(count(failed.length))}
+        </GuardedButton>
+      )}
+      {waiting.length > 0 && (
+        <GuardedButton
+          permission="occurrence:write"
+          variant="default"
+          leftSection={<IconPlayerStop {...icon} />}
+          loading={cancel.isPending}
+          onClick={() => void askCancel()}
+        >
+          {texts.cancel(count(waiting.length))}
+        </GuardedButton>
+      )}
+      {people.length > 0 && (
+        <>
+          <GuardedButton
+            permission="distributionlist:write"
+            variant="default"
+            leftSection={<IconAddressBook {...icon} />}
+            onClick={() => setAdding(true)}
+          >
+            {texts.addToList}
+          </GuardedButton>
+          <GuardedButton
+            permission="user:write"
+            variant="default"
+            leftSection={<IconLock {...icon} />}
+            loading={lock.isPending}
+            onClick={() => void askLock()}
+          >
+            {texts.lock}
+          </GuardedButton>
+        </>
+      )}
+      <Button variant="subtle" ml="auto" onClick={clear}>
+        {texts.clear}
+      </Button>
+      {adding && <AddToList usernames={people} close={() => setAdding(false)} />}
+    </Group>
+  );
+}

@@ -1,0 +1,80 @@
+/** A category as its form holds it, and as the service takes it. */
+import type { Category, NewCategory } from '../../api-types.ts';
+import { texts } from '../../texts/preferences.ts';
+
+export interface CategoryValues extends Record<string, unknown> {
+  name: string;
+  slug: string;
+  description: string;
+  kind: Category['kind'];
+  isOn: boolean;
+  /** The channel types for which the default is the other one. */
+  exceptions: string[];
+  /** Empty: all of them. */
+  channels: string[];
+  ignoresQuietHours: boolean;
+  locales: { locale: string; name: string; description: string }[];
+}
+
+export const newCategory: CategoryValues = {
+  name: '',
+  slug: '',
+  description: '',
+  kind: 'transactional',
+  isOn: true,
+  exceptions: [],
+  channels: [],
+  ignoresQuietHours: false,
+  locales: [],
+};
+
+export function valuesOf(category: Category): CategoryValues {
+  return {
+    name: category.name,
+    slug: category.slug,
+    description: category.description,
+    kind: category.kind,
+    isOn: category.default,
+    exceptions: exceptionsOf(category),
+    channels: category.channels ?? [],
+    ignoresQuietHours: category.quiet_hours === 'ignore',
+    locales: Object.entries(category.locales).map(([locale, { name = '', description = '' }]) => ({
+      locale,
+      name,
+      description,
+    })),
+  };
+}
+
+export function exceptionsOf({ default: isOn, channel_defaults }: Category): string[] {
+  return Object.entries(channel_defaults).flatMap(([type, on]) => (on === isOn ? [] : [type]));
+}
+
+export function fieldsOf(values: CategoryValues) {
+  const { name, description, kind, isOn, exceptions, channels, ignoresQuietHours, locales } = values;
+  const words = locales.map(({ locale, ...one }) => [
+    locale.trim(),
+    Object.fromEntries(Object.entries(one).filter(([, text]) => text.trim() !== '')),
+  ]);
+  // What is required is never off.
+  const isRequired = kind === 'required';
+  return {
+    name,
+    description,
+    kind,
+    default: isRequired || isOn,
+    channel_defaults: isRequired ? {} : Object.fromEntries(exceptions.map(type => [type, !isOn])),
+    channels: channels.length > 0 ? (channels as NonNullable<NewCategory['channels']>) : null,
+    quiet_hours: isRequired && ignoresQuietHours ? ('ignore' as const) : ('respect' as const),
+    locales: Object.fromEntries(words) as Category['locales'],
+  };
+}
+
+export function validate({ locales }: CategoryValues): Record<string, string> {
+  const tags = locales.map(({ locale }) => locale.trim());
+  const mistakes = tags.flatMap((tag, i): [string, string][] => {
+    if (tag === '') return [[`locales.${i}.locale`, texts.enterALanguage]];
+    return tags.indexOf(tag) < i ? [[`locales.${i}.locale`, texts.languageTwice]] : [];
+  });
+  return Object.fromEntries(mistakes);
+}

@@ -1,0 +1,228 @@
+/** One category: what it is, and the events that belong to it. */
+import { ActionIcon, Grid, Menu, Text } from '@mantine/core';
+import { IconDots, IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useParams } from 'react-router';
+import { ApiError, api, take, takeTagged } from '../../api.ts';
+import type { Category as CategoryData, OrganizationEvent } from '../../api-types.ts';
+import { categoriesKey, generalSlug } from '../../categories.ts';
+import { GuardedButton } from '../../components/actions.tsx';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { GuardedItem } from '../../components/guarded.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Waiting } from '../../components/states.tsx';
+import { useList } from '../../components/use-list.ts';
+import { eventTo, to, useOrg } from '../../places.ts';
+import { useCan, useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/preferences.ts';
+import { KindMark } from './categories.tsx';
+import { CategoryFields } from './category-fields.tsx';
+import { fieldsOf, validate, valuesOf } from './category-values.ts';
+
+export default function Category() {
+  const org = useOrg();
+  const { category: slug = '' } = useParams();
+  const queries = useQueryClient();
+  const [filled, setFilled] = useState(0);
+  const key = [...categoriesKey(org), slug];
+  const { data, error, refetch } = useQuery({
+    queryKey: key,
+    retry: false,
+    queryFn: ({ signal }) =>
+      takeTagged(api.GET('/api/o/{org}/categories/{category}/', { params: { path: { org, category: slug } }, signal })),
+  });
+  const parents = [{ label: texts.categories, to: to.categories(org) }];
+  if (error instanceof ApiError && error.status === 404 && slug === generalSlug) return <General parents={parents} />;
+  if (!data) {
+    return (
+      <Page title={slug} parents={parents}>
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+      </Page>
+    );
+  }
+  const { value, etag } = data;
+  return (
+    <Page
+      title={value.name}
+      parents={parents}
+      aside={<KindMark kind={value.kind} />}
+      description={<CopyText value={slug} label={texts.slugLabel} />}
+      actions={<Actions category={value} />}
+    >
+      <Grid>
+        <Grid.Col span={{ base: 12, md: 7 }}>
+          <Section title={texts.category}>
+            <Form
+              key={`${slug} ${filled}`}
+              category={value}
+              etag={etag}
+              refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
+            />
+          </Section>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, md: 5 }}>
+          <Events slug={slug} name={value.name} />
+        </Grid.Col>
+      </Grid>
+    </Page>
+  );
+}
+
+function Form({ category, etag, refill }: { category: CategoryData; etag: string | null; refill: () => void }) {
+  const org = useOrg();
+  const refusal = useRefusal()('category:write');
+  // Of what the form was filled with: it stays while somebody types.
+  const [tag] = useState(etag);
+  const editing = useApiForm({
+    initialValues: valuesOf(category),
+    validate,
+    run: values =>
+      take(
+        api.PATCH('/api/o/{org}/categories/{category}/', {
+          params: { path: { org, category: category.slug } },
+          body: fieldsOf(values),
+          headers: tag ? { 'if-match': tag } : {},
+        }),
+      ),
+    done: texts.saved,
+    refresh: [categoriesKey(org)],
+    onDone: refill,
+  });
+  return (
+    <ApiForm of={editing} submit={texts.save} permission="category:write" reload={refill}>
+      <CategoryFields form={editing.form} isNew={false} isDisabled={refusal !== undefined} />
+    </ApiForm>
+  );
+}
+
+/** The one that is there without anybody having created it. */
+function General({ parents }: { parents: { label: string; to: string }[] }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  return (
+    <Page
+      title={texts.general}
+      parents={parents}
+      aside={<Mark color="gray">{texts.builtIn}</Mark>}
+      description={texts.generalHint}
+      actions={
+        <GuardedButton
+          permission="category:write"
+          variant="default"
+          onClick={() => void navigate(`${to.newCategory(org)}?slug=${generalSlug}`)}
+        >
+          {texts.customizeGeneral}
+        </GuardedButton>
+      }
+    >
+      <Events slug={generalSlug} name={texts.general} />
+    </Page>
+  );
+}
+
+const columns: Column<OrganizationEvent>[] = [
+  {
+    head: texts.event,
+    cell: ({ name, path }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500}>
+          {name}
+        </Text>
+        <Text
+          component="span"
+          display="block"
+          size="xs"
+          c="dimmed"
+          className="mono"
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {path}
+        </Text>
+      </>
+    ),
+  },
+  {
+    head: texts.inactive,
+    quiet: true,
+    align: 'right',
+    width: 90,
+    cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
+  },
+];
+
+function Events({ slug, name }: { slug: string; name: string }) {
+  const org = useOrg();
+  const can = useCan();
+  const list = useList<OrganizationEvent>({
+    key: [org, 'events-of-category', slug],
+    enabled: can('event:list'),
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { ...page, category: slug } }, signal }),
+  });
+  return (
+    <Section title={texts.events} padded={false}>
+      <DataTable
+        label={texts.eventsOfCategory(name)}
+        list={list}
+        columns={columns}
+        rowKey={({ path }) => path}
+        rowTo={({ path }) => eventTo(org, path) ?? to.events(org)}
+        empty={
+          <Text size="sm" c="dimmed" px="md" pb="md">
+            {texts.noEventsInCategory}
+          </Text>
+        }
+      />
+    </Section>
+  );
+}
+
+function Actions({ category: { slug, name } }: { category: CategoryData }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const [deleting, setDeleting] = useState(false);
+  const icon = { size: 15, stroke: 1.6 };
+  return (
+    <>
+      <Menu position="bottom-end" shadow="md" keepMounted={false}>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
+            <IconDots {...icon} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <GuardedItem
+            permission="category:write"
+            icon={<IconTrash {...icon} />}
+            danger
+            onClick={() => setDeleting(true)}
+          >
+            {texts.deleteWord}
+          </GuardedItem>
+        </Menu.Dropdown>
+      </Menu>
+      <Deletion
+        opened={deleting}
+        onClose={() => setDeleting(false)}
+        what={texts.theCategory(name)}
+        run={({ dryRun }) =>
+          take(
+            api.DELETE('/api/o/{org}/categories/{category}/', {
+              params: { path: { org, category: slug }, query: dryRun ? { dry_run: true } : {} },
+            }),
+          )
+        }
+        refresh={[categoriesKey(org)]}
+        leaves
+        onDeleted={() => void navigate(to.categories(org))}
+      >
+        {texts.deletionHint}
+      </Deletion>
+    </>
+  );
+}

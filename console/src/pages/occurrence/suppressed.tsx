@@ -1,0 +1,86 @@
+/** Messages that were not sent on purpose: a line for each reason, which opens to those whom it concerns. */
+import { Box, Collapse, Group, Text, UnstyledButton } from '@mantine/core';
+import { IconChevronRight } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import type { Delivery } from '../../api-types.ts';
+import { count } from '../../components/counts.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { reasonText } from '../../components/reason.tsx';
+import { StatusBadge } from '../../components/status.tsx';
+import { liveMs, useList } from '../../components/use-list.ts';
+import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/occurrences.ts';
+
+interface SuppressedProps {
+  identifier: string;
+  live: boolean;
+  columns: Column<Delivery>[];
+  rowTo: (row: Delivery) => string;
+}
+
+export function Suppressed({ identifier, live, columns, rowTo }: SuppressedProps) {
+  const org = useOrg();
+  const { data = [] } = useQuery({
+    queryKey: [org, 'deliveries', identifier, 'suppressed'],
+    refetchInterval: live && liveMs,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/{identifier}/suppressed/', { params: { path: { org, identifier } }, signal }),
+      ),
+  });
+  return data.map(({ reason, count: n, capped }) => (
+    <Reason
+      key={reason}
+      reason={reason}
+      number={`${count(n)}${capped ? '+' : ''}`}
+      {...{ identifier, live, columns, rowTo }}
+    />
+  ));
+}
+
+function Reason({ identifier, reason, number, columns, rowTo }: SuppressedProps & { reason: string; number: string }) {
+  const org = useOrg();
+  const [isOpen, setOpen] = useState(false);
+  const list = useList<Delivery>({
+    key: [org, 'deliveries', identifier, 'suppressed', reason],
+    enabled: isOpen,
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/', {
+        params: { path: { org, identifier }, query: { ...page, status: 'suppressed', reason } },
+        signal,
+      }),
+  });
+  return (
+    <Box style={{ borderTop: '1px solid var(--line)' }}>
+      <UnstyledButton px="md" py={9} w="100%" onClick={() => setOpen(!isOpen)} aria-expanded={isOpen}>
+        <Group gap="sm" wrap="nowrap">
+          <IconChevronRight
+            size={15}
+            stroke={1.8}
+            aria-hidden
+            style={{ flexShrink: 0, transform: isOpen ? 'rotate(90deg)' : undefined }}
+          />
+          <StatusBadge status="suppressed" />
+          <Text size="sm" className="numbers">
+            {texts.suppressedFor(number, reasonText(reason))}
+          </Text>
+        </Group>
+      </UnstyledButton>
+      <Collapse expanded={isOpen}>
+        {isOpen && (
+          <DataTable
+            label={reasonText(reason)}
+            list={list}
+            byHand
+            columns={columns}
+            rowKey={row => row.id}
+            rowTo={rowTo}
+            empty={null}
+          />
+        )}
+      </Collapse>
+    </Box>
+  );
+}

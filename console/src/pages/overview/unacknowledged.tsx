@@ -1,0 +1,75 @@
+/** Occurrences that somebody is to acknowledge, and nobody has. */
+import { Anchor, Group, Stack, Text } from '@mantine/core';
+import { IconHandStop } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { api, take } from '../../api.ts';
+import type { OccurrenceSummary } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { Section } from '../../components/page.tsx';
+import { outcomeLooks, StatusBadge } from '../../components/status.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { liveMs } from '../../components/use-list.ts';
+import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/overview.ts';
+
+const mostShown = 10;
+
+export function Unacknowledged() {
+  const org = useOrg();
+  const { data = [] } = useQuery({
+    queryKey: [org, 'unacknowledged'],
+    refetchInterval: liveMs,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/occurrence/', {
+          params: { path: { org }, query: { unacknowledged: true, limit: mostShown } },
+          signal,
+        }),
+      ),
+  });
+  if (data.length === 0) return null;
+  return (
+    <Section title={texts.waitingForAnAcknowledgement}>
+      <Stack gap="xs">
+        {data.map(occurrence => (
+          <Line key={occurrence.identifier} occurrence={occurrence} />
+        ))}
+      </Stack>
+    </Section>
+  );
+}
+
+function Line({ occurrence: { identifier, event, outcome, created_at } }: { occurrence: OccurrenceSummary }) {
+  const org = useOrg();
+  const name = event ?? texts.deletedEvent;
+  const action = useAction({
+    run: () =>
+      take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path: { org, identifier } } })),
+    done: texts.acknowledged,
+    refresh: [[org]],
+  });
+  return (
+    <Group justify="space-between" wrap="nowrap">
+      <Group gap={8}>
+        <Anchor component={Link} to={to.occurrence(org, identifier)} size="sm" fw={500}>
+          {name}
+        </Anchor>
+        <StatusBadge status={outcome} looks={outcomeLooks} />
+        <Text size="sm" c="dimmed">
+          <TimeAgo at={created_at} />
+        </Text>
+      </Group>
+      <GuardedButton
+        permission="occurrence:write"
+        variant="default"
+        leftSection={<IconHandStop size={14} stroke={1.6} />}
+        loading={action.isPending}
+        onClick={() => action.mutate(undefined)}
+        aria-label={texts.acknowledgeEvent(name)}
+      >
+        {texts.acknowledge}
+      </GuardedButton>
+    </Group>
+  );
+}

@@ -1,0 +1,91 @@
+/** What holds for one event, and what decided it: the question that support asks. */
+import { Box, Select, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import { Failure } from '../../components/states.tsx';
+import { lookOfMedium } from '../../media.ts';
+import { useOrg } from '../../places.ts';
+import { useCan } from '../../session.tsx';
+import { texts } from '../../texts/preferences.ts';
+import { PreferenceCell } from './preference-cell.tsx';
+import type { Names, Scope } from './preference-words.ts';
+import { type Choosing, preferencesKey } from './use-preferences.ts';
+
+/** As many as one request gives. */
+const mostEvents = 1_000;
+
+interface EventPreferenceProps {
+  username: string;
+  names: Names;
+  choose: (choice: Choosing) => void;
+}
+
+export function EventPreference({ username, names, choose }: EventPreferenceProps) {
+  const org = useOrg();
+  const can = useCan();
+  const [event, setEvent] = useState<string | null>(null);
+  const events = useQuery({
+    queryKey: [org, 'events', 'all'],
+    enabled: can('event:list'),
+    staleTime: 60_000,
+    queryFn: ({ signal }) =>
+      take(api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { limit: mostEvents } }, signal })),
+  });
+  const { data, error } = useQuery({
+    queryKey: [...preferencesKey(org, username), 'event', event],
+    enabled: event !== null,
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/u/{username}/preferences/effective/', {
+          params: { path: { org, username }, query: { event: event! } },
+          signal,
+        }),
+      ),
+  });
+  if (!can('event:list') || events.data?.length === 0) return null;
+  const scope: Scope = { category: null, event };
+  return (
+    <Stack gap="xs">
+      <Title order={3}>{texts.singleEvent}</Title>
+      <Text size="sm" c="dimmed">
+        {texts.effectiveHint}
+      </Text>
+      <Select
+        aria-label={texts.chooseEvent}
+        placeholder={texts.chooseEvent}
+        data={(events.data ?? []).map(({ path, name }) => ({ value: path, label: `${name} (${path})` }))}
+        searchable
+        clearable
+        limit={100}
+        nothingFoundMessage={texts.noMatches}
+        maw={420}
+        value={event}
+        onChange={setEvent}
+      />
+      {event !== null && !data && (error ? <Failure error={error} /> : <Skeleton height={60} />)}
+      {event !== null && data && (
+        <Box role="group" aria-label={event}>
+          <Text size="sm" mb="xs">
+            {texts.partOfCategory(data.category.name)}
+          </Text>
+          <SimpleGrid cols={{ base: 2, sm: 3 }} spacing="sm">
+            {data.channels.map(ruling => (
+              <div key={ruling.type}>
+                <Text size="sm" fw={500}>
+                  {lookOfMedium(ruling.type).name}
+                </Text>
+                <PreferenceCell
+                  ruling={ruling}
+                  scope={scope}
+                  names={names}
+                  choose={enabled => choose({ ...scope, channel_type: ruling.type, enabled })}
+                />
+              </div>
+            ))}
+          </SimpleGrid>
+        </Box>
+      )}
+    </Stack>
+  );
+}

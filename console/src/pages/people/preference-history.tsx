@@ -1,0 +1,71 @@
+/** Every choice that was made or withdrawn: when, by whom, and by which way. */
+import { Text } from '@mantine/core';
+import { api } from '../../api.ts';
+import type { PreferenceHistoryEntry } from '../../api-types.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Section } from '../../components/page.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useList } from '../../components/use-list.ts';
+import { useOrg } from '../../places.ts';
+import { useCan } from '../../session.tsx';
+import { texts } from '../../texts/preferences.ts';
+import { choiceName } from './preference-words.ts';
+import { preferencesKey, useCategoryNames } from './use-preferences.ts';
+
+const pageSize = 10;
+
+export function PreferenceHistory({ username }: { username: string }) {
+  const org = useOrg();
+  const isAllowed = useCan()('preference:read');
+  const names = useCategoryNames();
+  const list = useList<PreferenceHistoryEntry>({
+    key: [...preferencesKey(org, username), 'history'],
+    enabled: isAllowed,
+    pageSize,
+    fetch: (query, signal) =>
+      api.GET('/api/o/{org}/u/{username}/preferences/history/', { params: { path: { org, username }, query }, signal }),
+  });
+  if (!isAllowed) return null;
+  const columns: Column<PreferenceHistoryEntry>[] = [
+    {
+      head: texts.what,
+      cell: entry => (
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {choiceName(entry, names)}
+        </Text>
+      ),
+    },
+    {
+      head: texts.choice,
+      width: 70,
+      cell: ({ enabled }) => (enabled === null ? texts.withdrawn : enabled ? texts.on : texts.off),
+    },
+    { head: texts.how, from: 'xs', cell: ({ source }) => texts.howNames[source] ?? source },
+    {
+      head: texts.by,
+      from: 'sm',
+      cell: ({ changed_by }) => (
+        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          {changed_by}
+        </Text>
+      ),
+    },
+    { head: texts.when, align: 'right', width: 110, cell: ({ changed_at }) => <TimeAgo at={changed_at} /> },
+  ];
+  return (
+    <Section title={texts.history} padded={false}>
+      <DataTable
+        label={texts.history}
+        list={list}
+        columns={columns}
+        byHand
+        rowKey={({ id }) => id}
+        empty={
+          <Text size="sm" c="dimmed" px="md" pb="md">
+            {texts.noHistory}
+          </Text>
+        }
+      />
+    </Section>
+  );
+}

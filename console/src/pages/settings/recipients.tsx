@@ -1,0 +1,153 @@
+/** What holds for every recipient: how their pages look, when it is quiet, and how much they get. */
+import { Box, ColorInput, Fieldset, Group, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import type { OrganizationSettings } from '../../api-types.ts';
+import { ApiForm, useApiForm } from '../../components/api-form.tsx';
+import { HtmlFrame } from '../../components/html-frame.tsx';
+import { QuietFields, quietFields, quietValues, validateQuiet } from '../../components/quiet-hours.tsx';
+import { useOrg } from '../../places.ts';
+import { useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/preferences.ts';
+
+interface RecipientSettingsProps {
+  settings: OrganizationSettings;
+  etag: string | null;
+  refill: () => void;
+}
+
+export function RecipientSettings({ settings, etag, refill }: RecipientSettingsProps) {
+  const org = useOrg();
+  const refusal = useRefusal()('organization:write');
+  // Of what the form was filled with: it stays while somebody types.
+  const [tag] = useState(etag);
+  const editing = useApiForm({
+    initialValues: {
+      brand_color: settings.brand_color ?? '',
+      logo_url: settings.logo_url ?? '',
+      most_per_day: (settings.most_per_day ?? '') as number | string,
+      ...quietValues(settings.quiet_hours, settings.timezone, 'none'),
+    },
+    validate: validateQuiet,
+    run: ({ brand_color, logo_url, most_per_day, ...quiet }) =>
+      take(
+        api.PATCH('/api/o/{org}/', {
+          params: { path: { org } },
+          body: {
+            brand_color: brand_color || null,
+            logo_url: logo_url.trim() || null,
+            most_per_day: most_per_day === '' ? null : Number(most_per_day),
+            ...quietFields(quiet, 'none'),
+          },
+          headers: tag ? { 'if-match': tag } : {},
+        }),
+      ),
+    done: texts.saved,
+    refresh: [[org, 'settings']],
+    onDone: refill,
+  });
+  const { form } = editing;
+  return (
+    <ApiForm
+      of={editing}
+      submit={texts.save}
+      permission="organization:write"
+      reload={refill}
+      label={texts.lookAndLimits}
+    >
+      <Fieldset variant="unstyled" disabled={refusal !== undefined}>
+        <Stack gap="sm">
+          <ColorInput
+            label={texts.brandColor}
+            description={texts.brandColorHint}
+            placeholder="#1f5fbf"
+            maw={360}
+            eyeDropperButtonProps={{ 'aria-label': texts.pickColor }}
+            {...form.getInputProps('brand_color')}
+          />
+          <TextInput
+            label={texts.logoUrl}
+            description={texts.logoUrlHint}
+            placeholder="https://example.com/logo.png?size=40"
+            maxLength={2_048}
+            {...form.getInputProps('logo_url')}
+          />
+          <PagePreview color={form.values.brand_color} logo={form.values.logo_url} />
+          <QuietFields
+            form={form}
+            modes={[
+              { value: 'none', label: texts.noHours },
+              { value: 'own', label: texts.quietHoursOn },
+            ]}
+            hint={texts.organizationQuietHint}
+            usualTimezone="UTC"
+            timezoneHint={texts.organizationTimezoneHint}
+          />
+          <NumberInput
+            label={texts.mostPerDay}
+            description={texts.mostPerDayHint}
+            placeholder={texts.noLimit}
+            min={1}
+            max={1_000}
+            allowDecimal={false}
+            clampBehavior="none"
+            maw={360}
+            {...form.getInputProps('most_per_day')}
+          />
+        </Stack>
+      </Fieldset>
+    </ApiForm>
+  );
+}
+
+const languages = [
+  { value: 'en', label: 'English' },
+  { value: 'de', label: 'Deutsch' },
+  { value: 'es', label: 'Español' },
+  { value: 'fr', label: 'Français' },
+];
+const typingMs = 400;
+
+/** As it would look with what is typed, once that makes sense. */
+function PagePreview({ color, logo }: { color: string; logo: string }) {
+  const org = useOrg();
+  const [locale, setLocale] = useState('en');
+  const [look] = useDebouncedValue({ color, logo }, typingMs);
+  const body = {
+    locale,
+    ...(look.color === '' ? { brand_color: null } : /^#[0-9a-f]{6}$/i.test(look.color) && { brand_color: look.color }),
+    ...(look.logo === '' ? { logo_url: null } : /^https:\/\/[^\s"<>';,]+$/.test(look.logo) && { logo_url: look.logo }),
+  };
+  const { data } = useQuery({
+    queryKey: [org, 'settings', 'preference-page', body],
+    placeholderData: keepPreviousData,
+    queryFn: ({ signal }) =>
+      take(api.POST('/api/o/{org}/preference-page/preview/', { params: { path: { org } }, body, signal })),
+  });
+  return (
+    <div>
+      <Group justify="space-between" align="flex-end" mb={6}>
+        <Text size="sm" fw={500}>
+          {texts.preview}
+        </Text>
+        <Select
+          size="xs"
+          w={130}
+          aria-label={texts.previewIn}
+          data={languages}
+          value={locale}
+          allowDeselect={false}
+          onChange={value => setLocale(value ?? 'en')}
+        />
+      </Group>
+      <Box className="card" style={{ overflow: 'hidden' }}>
+        {data && <HtmlFrame html={data.html} label={texts.previewOfPage} tallest={440} />}
+      </Box>
+      <Text size="xs" c="dimmed" mt={4}>
+        {texts.previewHint}
+      </Text>
+    </div>
+  );
+}

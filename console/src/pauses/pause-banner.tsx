@@ -1,0 +1,75 @@
+/** Says that something is paused, since when, and how much waits because of it; and ends it. */
+import { Alert, Group, Stack, Text } from '@mantine/core';
+import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
+import type { Pause } from '../api-types.ts';
+import { GuardedButton, useAction } from '../components/actions.tsx';
+import { count } from '../components/counts.tsx';
+import { TimeAgo } from '../components/time.tsx';
+import { useOrg } from '../places.ts';
+import { texts } from '../texts/pauses.ts';
+import { resume } from './resume.ts';
+
+/** One for each; nothing where nothing is paused. */
+export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed?: () => void }) {
+  if (pauses.length === 0) return null;
+  return (
+    <Stack gap="xs" mb="md">
+      {pauses.map(pause => (
+        <PauseBanner key={`${pause.kind} ${pause.path}`} pause={pause} onResumed={onResumed} />
+      ))}
+    </Stack>
+  );
+}
+
+function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => void }) {
+  const org = useOrg();
+  const { kind, path, since, waiting } = pause;
+  const title = texts.isPaused(texts[kind], path);
+  const action = useAction({
+    run: () => resume(org, pause),
+    done: ({ released }) => {
+      if (released === 0) return texts.resumed(path);
+      return released === 1 ? texts.resumedOne(path) : texts.resumedSome(path, count(released));
+    },
+    refresh: [[org]],
+    onDone: onResumed,
+  });
+  return (
+    <Alert color="yellow" variant="light" p="xs" pl="sm" role="region" aria-label={title}>
+      <Group justify="space-between" gap="xs">
+        <Group gap="xs" wrap="nowrap" align="flex-start" miw={0} flex={1}>
+          <IconPlayerPause size={17} stroke={1.8} aria-hidden style={{ flexShrink: 0, marginTop: 2 }} />
+          <Text size="sm" c="var(--mantine-color-text)" component="div" style={{ overflowWrap: 'anywhere' }}>
+            <Text component="span" inherit fw={600}>
+              {title}.
+            </Text>{' '}
+            {describeWaiting(waiting)}{' '}
+            <Text component="span" inherit c="dimmed">
+              <TimeAgo at={since} prefix={texts.paused} />
+            </Text>
+          </Text>
+        </Group>
+        <GuardedButton
+          permission={kind === 'channel' ? 'channel:write' : 'event:write'}
+          variant="default"
+          leftSection={<IconPlayerPlay size={14} stroke={1.6} />}
+          loading={action.isPending}
+          onClick={() => action.mutate(undefined)}
+          aria-label={texts.resumePath(path)}
+        >
+          {texts.resume}
+        </GuardedButton>
+      </Group>
+    </Alert>
+  );
+}
+
+function describeWaiting({ messages, occurrences, capped }: Pause['waiting']): string {
+  const number = (n: number) => `${count(n)}${capped ? '+' : ''}`;
+  const ofMessages = messages === 1 ? texts.oneMessage : texts.messages(number(messages));
+  const ofOccurrences = occurrences === 1 ? texts.oneOccurrence : texts.occurrences(number(occurrences));
+  if (messages > 0 && occurrences > 0) return texts.areWaiting(texts.both(ofMessages, ofOccurrences));
+  if (messages > 0) return messages === 1 ? texts.isWaiting(ofMessages) : texts.areWaiting(ofMessages);
+  if (occurrences > 0) return occurrences === 1 ? texts.isWaiting(ofOccurrences) : texts.areWaiting(ofOccurrences);
+  return texts.nothingIsWaitingYet;
+}

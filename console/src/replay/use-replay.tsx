@@ -1,0 +1,67 @@
+/** Sends all of an occurrence again that failed: says before what will happen, and afterwards what did. */
+import { Alert, CloseButton, Group, Text } from '@mantine/core';
+import { useState } from 'react';
+import { api, take } from '../api.ts';
+import type { Occurrence } from '../api-types.ts';
+import { useAction } from '../components/actions.tsx';
+import { confirm } from '../components/confirm.tsx';
+import { type Counts, CountsLegend, count, totalOf } from '../components/counts.tsx';
+import { useOrg } from '../places.ts';
+import { texts } from '../texts/replay.ts';
+import { Forecast, isInVain } from './forecast.tsx';
+
+export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' | 'counts'>) {
+  const org = useOrg();
+  const path = { org, identifier };
+  // As they were when it began, without what is tried again.
+  const [before, setBefore] = useState<Counts>();
+  const replay = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
+    onDone: () => setBefore({ ...counts, failed: 0, unknown: 0, pending: 0 }),
+    refresh: [
+      [org, 'occurrence', identifier],
+      [org, 'deliveries', identifier],
+      [org, 'failures'],
+      [org, 'stats'],
+    ],
+  });
+  const ask = useAction({
+    run: async () => {
+      const preview = await take(api.GET('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } }));
+      const { deliveries } = preview;
+      return confirm({
+        title:
+          deliveries === 0
+            ? texts.resolveRecipientsAgain
+            : deliveries === 1
+              ? texts.replay1Delivery
+              : texts.replayDeliveries(count(deliveries)),
+        children: <Forecast preview={preview} mayDouble={counts.unknown > 0} />,
+        action: isInVain(preview) ? texts.replayAnyway : texts.replay,
+      });
+    },
+    onDone: isSure => {
+      if (isSure) replay.mutate(undefined);
+    },
+  });
+  const result = before && <ReplayResult before={before} counts={counts} close={() => setBefore(undefined)} />;
+  return { ask: () => ask.mutate(undefined), isPending: ask.isPending || replay.isPending, result };
+}
+
+/** What the counts have grown by since. */
+function ReplayResult({ before, counts, close }: { before: Counts; counts: Counts; close: () => void }) {
+  const grown = Object.fromEntries(
+    Object.entries(counts).map(([status, n]) => [status, Math.max(0, (n ?? 0) - (before[status] ?? 0))]),
+  );
+  return (
+    <Alert color="blue" variant="light" p="xs" role="status" aria-label={texts.replayResult}>
+      <Group gap="xs 16px">
+        <Text size="sm" fw={600} c="var(--mantine-color-text)">
+          {texts.sinceTheReplay}
+        </Text>
+        {totalOf(grown) > 0 ? <CountsLegend counts={grown} /> : <Text size="sm">{texts.nothingYet}</Text>}
+        <CloseButton ml="auto" size="sm" aria-label={texts.dismiss} onClick={close} />
+      </Group>
+    </Alert>
+  );
+}

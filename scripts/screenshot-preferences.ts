@@ -1,0 +1,58 @@
+/** What the pictures of the guide to preferences show: a demo in which recipients have decided something. */
+import type { Page } from 'playwright-core';
+import type { Ask } from '../test/support/api.ts';
+
+const org = '/api/o/demo';
+const web = `${org}/p/shop/a/web/`;
+const ada = `${org}/u/ada@demo.test`;
+
+const categories = [
+  { slug: 'security', name: 'Security', description: 'Sign-in codes and warnings.', kind: 'required' },
+  { slug: 'orders', name: 'Orders', description: 'What happens to what you ordered.' },
+  {
+    slug: 'news',
+    name: 'Newsletter',
+    description: 'Once a month: news and offers.',
+    kind: 'promotional',
+    channel_defaults: { sms: false },
+    channels: ['email', 'sms'],
+  },
+];
+
+export async function decideSomething(ask: Ask): Promise<void> {
+  const send = async (method: string, path: string, body?: unknown) => {
+    const answer = await ask({ method, path, body });
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
+    return answer.body;
+  };
+  await send('PATCH', `${org}/`, {
+    brand_color: '#0b7285',
+    timezone: 'Europe/Berlin',
+    quiet_hours: { from: '22:00', to: '07:00' },
+  });
+  for (const [slug, name, type] of [
+    ['texts', 'Sandbox SMS', 'sms'],
+    ['in-app', 'In-app inbox', 'inbox'],
+  ]) {
+    await send('POST', `${org}/c/`, { slug, name, type, providers: [{ use: type === 'inbox' ? 'inbox' : 'sandbox' }] });
+  }
+  for (const category of categories) await send('POST', `${org}/categories/`, category);
+  await send('PATCH', `${web}e/order-paid/`, { category: 'orders' });
+  await send('POST', `${web}e/`, { slug: 'order-shipped', name: 'Order shipped', category: 'orders' });
+  await send('POST', `${web}e/`, { slug: 'monthly-news', name: 'Monthly news', category: 'news' });
+  await send('POST', `${web}e/`, { slug: 'sign-in-code', name: 'Sign-in code', category: 'security' });
+  await send('POST', `${ada}/address/`, { name: 'phone', value: '+15555550100' });
+  await send('PATCH', `${ada}/preferences/`, {
+    preferences: [{ category: 'orders', channel_type: 'sms', enabled: false }],
+  });
+}
+
+/** Switches the newsletter off as a recipient does, and tells the address of the page. */
+export async function decideOnPage(ask: Ask, page: Page): Promise<string> {
+  const { url } = (await ask({ method: 'POST', path: `${ada}/preferences/link/` })).body;
+  await page.goto(url);
+  await page.getByRole('checkbox', { name: 'Newsletter: Email' }).uncheck();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Your settings were saved.').waitFor();
+  return url;
+}

@@ -1,0 +1,50 @@
+/** Web push: asks for the permission and gives Belfry this browser's subscription, as the person's own address. */
+import type { Connection } from './connection.ts';
+
+export type PushStatus = 'unsupported' | 'off' | 'on' | 'denied';
+
+export interface PushOptions {
+  /** Of the page's own origin; it must import or be /inbox-sw.js of Belfry. */
+  serviceWorker?: string;
+}
+
+const usualWorker = '/inbox-sw.js';
+
+export async function pushStatus({ serviceWorker = usualWorker }: PushOptions = {}): Promise<PushStatus> {
+  if (!('serviceWorker' in navigator) || !('PushManager' in globalThis) || !('Notification' in globalThis)) {
+    return 'unsupported';
+  }
+  if (Notification.permission === 'denied') return 'denied';
+  const registration = await navigator.serviceWorker.getRegistration(serviceWorker);
+  const subscription = await registration?.pushManager.getSubscription();
+  return subscription && Notification.permission === 'granted' ? 'on' : 'off';
+}
+
+/** Call it when the person asks for it: browsers refuse to ask otherwise. */
+export async function enablePush(
+  connection: Connection,
+  { serviceWorker = usualWorker }: PushOptions = {},
+): Promise<PushStatus> {
+  if ((await pushStatus({ serviceWorker })) === 'unsupported') return 'unsupported';
+  if ((await Notification.requestPermission()) !== 'granted') return pushStatus({ serviceWorker });
+  const { body } = await connection.get<{ public_key: string }>('inbox/push/');
+  const registration = await navigator.serviceWorker.register(serviceWorker);
+  await navigator.serviceWorker.ready;
+  const applicationServerKey = fromBase64url(body.public_key);
+  const old = await registration.pushManager.getSubscription();
+  // One that was made with another key gets nothing any more.
+  if (old && !isSame(old.options.applicationServerKey, applicationServerKey)) await old.unsubscribe();
+  const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+  const { endpoint, keys } = subscription.toJSON();
+  await connection.post('inbox/push/', { endpoint, keys });
+  return 'on';
+}
+
+function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), letter => letter.charCodeAt(0));
+}
+
+function isSame(one: ArrayBuffer | null, other: Uint8Array): boolean {
+  const bytes = new Uint8Array(one ?? []);
+  return bytes.length === other.length && bytes.every((byte, i) => byte === other[i]);
+}

@@ -1,0 +1,90 @@
+import { parseArgs } from 'node:util';
+import { type OutboxSource, readOutboxSources } from '../core/outbox.ts';
+import { Outbox } from '../services/outbox.ts';
+import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { formatTable } from './format.ts';
+
+export const outbox: Command = {
+  name: 'outbox',
+  usage: 'install [URL] [--grant ROLE] · sql · status [--json]',
+  summary: "Triggers from inside an application's own transactions, by a small schema in its PostgreSQL.",
+  details: `install   puts the schema belfry into the database at URL, or into all of BELFRY_OUTBOX_URLS; again is harmless
+--grant   a role of that database that may then call belfry.notify, and nothing else of it
+sql       prints the schema, for those who keep migrations of their own
+status    says of each of BELFRY_OUTBOX_URLS how many rows wait, for how long, and how many were refused
+
+A running Belfry takes what is in the outboxes that BELFRY_OUTBOX_URLS names. See docs/guides/outbox.md.`,
+  examples: [
+    'belfry outbox install postgres://owner:secret@db.internal/shop --grant shop',
+    'BELFRY_OUTBOX_URLS=acme=postgres://owner:secret@db.internal/shop belfry outbox status',
+  ],
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args,
+      options: { grant: { type: 'string' }, json: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const [verb, ...rest] = positionals;
+    if (verb === 'sql' && rest.length === 0) {
+      terminal.print(Outbox.schema);
+      return 0;
+    }
+    if (verb === 'install' && rest.length <= 1) return install(terminal, rest[0], values.grant);
+    if (verb === 'status' && rest.length === 0) return status(terminal, values.json ?? false);
+    throw wrongUsage('say what to do: belfry outbox install, sql or status');
+  },
+};
+
+async function install(terminal: Terminal, url: string | undefined, role: string | undefined): Promise<number> {
+  for (const source of url === undefined ? requireSources(terminal) : [sourceOf(url)]) {
+    await withOutbox(source, box => box.install(role));
+    terminal.print(`The outbox is installed in ${source.database}.`);
+  }
+  if (!role) terminal.print('Let your application call it: belfry outbox install --grant ROLE');
+  return 0;
+}
+
+async function status(terminal: Terminal, json: boolean): Promise<number> {
+  const found = await Promise.all(
+    requireSources(terminal).map(async ({ name, ...source }) => {
+      try {
+        return { outbox: name, error: undefined, ...(await withOutbox({ name, ...source }, box => box.readState())) };
+      } catch (error) {
+        return { outbox: name, error: (error as Error).message };
+      }
+    }),
+  );
+  if (json) terminal.print(JSON.stringify(found, null, 2));
+  else {
+    const lines = found.map(each =>
+      each.error !== undefined
+        ? [each.outbox, each.error]
+        : [
+            each.outbox,
+            `${each.pending} waiting, the oldest for ${Math.round(each.lagMs / 1_000)} s; ${each.failed} refused`,
+          ],
+    );
+    terminal.print(formatTable(lines));
+  }
+  return found.some(({ error }) => error !== undefined) ? 1 : 0;
+}
+
+async function withOutbox<T>(source: OutboxSource, work: (box: Outbox) => Promise<T>): Promise<T> {
+  const box = new Outbox(source);
+  try {
+    return await work(box);
+  } finally {
+    await box.close();
+  }
+}
+
+function requireSources({ config }: Terminal): readonly OutboxSource[] {
+  if (config.outboxes.length > 0) return config.outboxes;
+  throw wrongUsage('set BELFRY_OUTBOX_URLS, such as acme=postgres://user:password@host/database, or name the database');
+}
+
+function sourceOf(url: string): OutboxSource {
+  const read = readOutboxSources(`any=${url}`);
+  if ('sources' in read && read.sources[0]) return read.sources[0];
+  throw wrongUsage('name the database as postgres://user:password@host/database');
+}

@@ -1,0 +1,77 @@
+/** Runs of steps that are to come, as the ledger keeps them from the moment they are planned. */
+import type pg from 'pg';
+
+export interface NewStep {
+  notification_id: number;
+  /** Of the run. */
+  number: number;
+  /** Of the step in the notification. */
+  step: number;
+  priority: number;
+  due_at: Date;
+  began_at: Date;
+}
+
+/** SQL text. */
+export const stepKey = 'organization_id, occurrence_id, notification_id, number';
+
+const insertSteps = {
+  name: 'insert_steps',
+  text: `
+    insert into steps (${stepKey}, step, priority, due_at, began_at)
+    select * from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::smallint[], $5::smallint[], $6::smallint[],
+      $7::timestamptz[], $8::timestamptz[])
+    on conflict do nothing`,
+};
+
+type NewStepOf = NewStep & { organization_id: number; occurrence_id: string };
+
+export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: NewStepOf[]): Promise<void> {
+  if (steps.length === 0) return;
+  const names = [
+    'organization_id',
+    'occurrence_id',
+    'notification_id',
+    'number',
+    'step',
+    'priority',
+    'due_at',
+    'began_at',
+  ] as const;
+  await client.query({ ...insertSteps, values: names.map(name => steps.map(one => one[name])) });
+}
+
+const beginEscalations = {
+  name: 'begin_escalations',
+  text: `
+    update occurrences o set escalating = o.escalating + g.count, awaits_acknowledgement = g.awaits
+    from unnest($1::bigint[], $2::uuid[], $3::integer[], $4::boolean[]) as g (organization_id, id, count, awaits)
+    where o.organization_id = g.organization_id and o.id = g.id`,
+};
+
+/** A page of an occurrence, and the first runs that it brings. */
+interface Beginning {
+  organization_id: number;
+  id: string;
+  steps?: NewStep[];
+  awaitsAcknowledgement?: boolean;
+}
+
+/** In the transaction that stores the page of the occurrence. */
+export async function beginStepsAcrossTenants(client: pg.PoolClient, pages: readonly Beginning[]): Promise<void> {
+  const some = pages.filter(page => page.steps?.length);
+  if (some.length === 0) return;
+  await client.query({
+    ...beginEscalations,
+    values: [
+      some.map(page => page.organization_id),
+      some.map(page => page.id),
+      some.map(page => page.steps!.length),
+      some.map(page => page.awaitsAcknowledgement ?? false),
+    ],
+  });
+  const steps = some.flatMap(({ organization_id, id, steps: own }) =>
+    own!.map(one => ({ ...one, organization_id, occurrence_id: id })),
+  );
+  await storeNewStepsAcrossTenants(client, steps);
+}

@@ -1,0 +1,11 @@
+// What a page of yours does: it says how to get a token, and hears of what arrives.
+const inbox = document.querySelector('belfry-inbox');
+
+inbox.getToken = async () => {
+  const response = await fetch('/inbox-demo/token', { method: 'POST' });
+  return (await response.json()).token;
+};
+
+inbox.addEventListener('belfry-message', event => {
+  document.querySelector('#last').textContent = `Just arrived: ${event.detail.title}`;
+});

@@ -1,0 +1,366 @@
+/** Recipients decide, and operators see what and why: the console's side of preferences, in a real browser. */
+import { createServer } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { type Ask, asker } from './support/api.ts';
+import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+import { waitFor } from './support/process.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let visitor: Visit;
+let page: Page;
+let ask: Ask;
+
+const org = '/api/o/demo';
+const eventPage = '/o/demo/p/shop/a/web/e/order-paid';
+const event = `${org}/p/shop/a/web/e/order-paid/`;
+const person = (name: string) => `/o/demo/people/${name}@demo.test`;
+const user = (name: string) => `${org}/u/${name}@demo.test/`;
+
+/** Links in messages need a public address, and the console refuses to be called by another one. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
+
+beforeAll(async () => {
+  await buildConsole();
+  const port = await freePort();
+  service = await testService({ PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` });
+  demo = (await createDemo(service.runtime.deps))!;
+  ask = asker(service.address, demo.key);
+  await send('POST', `${org}/c/`, { slug: 'texts', name: 'Texts', type: 'sms', providers: [{ use: 'sandbox' }] });
+  browser = await openBrowser();
+  visitor = await visit(browser, service.address, { permissions: ['clipboard-read', 'clipboard-write'] });
+  visitor.context.setDefaultTimeout(30_000);
+  page = visitor.page;
+  await signIn(page, demo.signIn);
+});
+afterAll(async () => {
+  await visitor.close();
+  await browser.close();
+  await service.stop();
+});
+
+async function send(method: string, path: string, body?: unknown) {
+  const answer = await ask({ method, path, body });
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body;
+}
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const dialog = () => page.getByRole('dialog');
+const section = (name: string) => page.getByRole('region', { name, exact: true }).first();
+const cell = (name: string) => page.getByRole('switch', { name, exact: true });
+
+/** Light and wide as it is, then dark and on a phone, and back. */
+async function expectAccessible(): Promise<void> {
+  expect(await axeViolations(page)).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.setViewportSize({ width: 390, height: 900 });
+  try {
+    await page.locator('[aria-busy="true"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+    expect(await axeViolations(page)).toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBeLessThanOrEqual(0);
+  } finally {
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1280, height: 900 });
+  }
+}
+
+describe('categories', () => {
+  test('begin with what they are for, and the first one is made from a name', async () => {
+    await page.goto('/o/demo/categories');
+    await page.getByText('No categories yet').waitFor();
+    await expectAccessible();
+    await button('New category').first().click();
+    await page.getByLabel('Name', { exact: true }).fill('Newsletter');
+    await page.getByRole('radio', { name: 'Promotional' }).check();
+    await page.getByRole('combobox', { name: 'Except: off by default for' }).click();
+    await page.getByRole('option', { name: 'SMS' }).click();
+    await page.keyboard.press('Escape');
+    await button('Add translation').click();
+    await page.getByLabel('Language').fill('de');
+    await page.getByLabel('Name', { exact: true }).last().fill('Rundbrief');
+    await expectAccessible();
+    await button('Create category').click();
+    await page.getByRole('heading', { level: 1, name: 'Newsletter' }).waitFor();
+    expect((await ask({ path: `${org}/categories/newsletter/` })).body).toMatchObject({
+      kind: 'promotional',
+      default: true,
+      channel_defaults: { sms: false },
+      channels: null,
+      locales: { de: { name: 'Rundbrief' } },
+    });
+  });
+
+  test('are changed, and only what is required may ignore quiet hours', async () => {
+    await page.getByRole('radio', { name: 'Required' }).check();
+    await page.getByRole('switch', { name: 'Send during quiet hours' }).click();
+    await button('Save').click();
+    await page.getByText('Saved.', { exact: true }).waitFor();
+    const read = async () => (await ask({ path: `${org}/categories/newsletter/` })).body;
+    expect(await read()).toMatchObject({ kind: 'required', quiet_hours: 'ignore', channel_defaults: {} });
+    await page.getByRole('radio', { name: 'Promotional' }).check();
+    await page.getByRole('combobox', { name: 'Except: off by default for' }).click();
+    await page.getByRole('option', { name: 'SMS' }).click();
+    await page.keyboard.press('Escape');
+    await button('Save').click();
+    await waitFor('the change', async () => (await read()).kind === 'promotional');
+    expect(await read()).toMatchObject({ quiet_hours: 'respect', channel_defaults: { sms: false } });
+  });
+
+  test('are chosen in the form of an event, which says its own', async () => {
+    await page.goto(eventPage);
+    await page.getByText('Category: General').waitFor();
+    await page.getByRole('button', { name: /^More actions for event/ }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    await dialog().getByRole('combobox', { name: 'Category' }).click();
+    await page.getByRole('option', { name: 'Newsletter' }).click();
+    await dialog().getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('link', { name: 'Newsletter' }).click();
+    await section('Events')
+      .getByRole('link', { name: /Order paid/ })
+      .waitFor();
+    expect((await ask({ path: event })).body.category).toBe('newsletter');
+  });
+
+  test('that events belong to are not deleted, and show which those are', async () => {
+    await button('More').click();
+    await page.getByRole('menuitem', { name: 'Delete…' }).click();
+    await dialog().getByText('Still in use').waitFor();
+    await dialog().getByRole('link', { name: 'shop/web/order-paid' }).waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).last().click();
+    await send('POST', `${org}/categories/`, { slug: 'spare', name: 'Spare' });
+    await page.goto('/o/demo/categories/spare');
+    await page.getByText('No events yet.').waitFor();
+    await button('More').click();
+    await page.getByRole('menuitem', { name: 'Delete…' }).click();
+    await dialog().getByRole('button', { name: 'Delete' }).click();
+    await page.waitForURL(/\/categories$/);
+    await page.getByRole('link', { name: /^General/ }).waitFor();
+    expect(await page.getByRole('link', { name: 'Spare' }).count()).toBe(0);
+  });
+});
+
+describe('a person’s page', () => {
+  let link: string;
+
+  test('gives the link to their preference page, and shows what they chose there', async () => {
+    await page.goto(person('ada'));
+    await section('Preferences').getByText('On: default', { exact: true }).first().waitFor();
+    await section('Preferences').getByText('Off: default of the category').waitFor();
+    await button('Copy preference link').first().click();
+    await page.getByText('Copied the link.').waitFor();
+    link = await page.evaluate('navigator.clipboard.readText()');
+    const recipient = await visit(browser, service.address, { javaScriptEnabled: false });
+    await recipient.page.goto(link);
+    await recipient.page.getByRole('checkbox', { name: 'Newsletter: Email' }).uncheck();
+    await recipient.page.getByRole('button', { name: 'Save' }).click();
+    await recipient.page.getByText('Your settings were saved.').waitFor();
+    await recipient.close();
+    await page.reload();
+    await section('Preferences')
+      .getByText(/^Off: chosen on the preference page, \w+ \d+, \d{4}$/)
+      .waitFor();
+    expect(await cell('Newsletter: Email').isChecked()).toBe(false);
+    await section('Preference history').getByText('Preference page').waitFor();
+    await expectAccessible();
+  });
+
+  test('changes a choice as the console, and resets it', async () => {
+    await cell('Newsletter: Email').click();
+    await section('Preferences')
+      .getByText(/^On: chosen in the console/)
+      .waitFor();
+    const preferences = async () => (await ask({ path: `${user('ada')}preferences/` })).body.preferences;
+    expect(await preferences()).toEqual([
+      expect.objectContaining({ category: 'newsletter', channel_type: 'email', enabled: true, source: 'console' }),
+    ]);
+    await section('Preference history').getByText(demo.signIn.email).first().waitFor();
+    await button('Reset Newsletter: Email').click();
+    await section('Preferences').getByText('On: default', { exact: true }).first().waitFor();
+    expect(await preferences()).toEqual([]);
+  });
+
+  test('turns everything off but for narrower choices, and names the row that decided', async () => {
+    await send('PATCH', `${user('ada')}preferences/`, {
+      preferences: [{ category: 'newsletter', channel_type: 'email', enabled: true }],
+    });
+    await page.reload();
+    await button('Turn everything off').click();
+    await dialog().getByRole('button', { name: 'Turn everything off' }).click();
+    await section('Preferences')
+      .getByText(/^Off: chosen in the console, .* \(Everything, all channels\)$/)
+      .first()
+      .waitFor();
+    expect(await cell('Newsletter: Email').isChecked()).toBe(true);
+    expect(await cell('Newsletter: SMS').isChecked()).toBe(false);
+  });
+
+  test('tells what holds for one event, and lets that be chosen too', async () => {
+    await page.getByRole('combobox', { name: 'Choose an event' }).fill('paid');
+    await page.getByRole('option', { name: /shop\/web\/order-paid/ }).click();
+    const chosen = page.getByRole('group', { name: 'shop/web/order-paid' });
+    await chosen.getByText(/\(Newsletter, Email\)$/).waitFor();
+    await cell('shop/web/order-paid: SMS').click();
+    await chosen.getByText(/^On: chosen in the console/).waitFor();
+    await button('Reset shop/web/order-paid, SMS').waitFor();
+    await expectAccessible();
+    await button('Reset Everything, all channels').click();
+    await button('Reset Everything, all channels').waitFor({ state: 'detached' });
+  });
+
+  test('keeps their own quiet hours and time zone', async () => {
+    const form = page.getByRole('form', { name: 'Quiet hours' });
+    await form.getByRole('combobox', { name: 'Quiet hours' }).click();
+    await page.getByRole('option', { name: 'Own hours' }).click();
+    await form.getByLabel('From').fill('21:30');
+    await form.getByLabel('Until').fill('21:30');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await form.getByText('Must differ from the beginning').waitFor();
+    await form.getByLabel('Until').fill('06:15');
+    await form.getByText('Sun', { exact: true }).click();
+    await form.getByRole('combobox', { name: 'Time zone' }).fill('Kolkata');
+    await page.getByRole('option', { name: 'Asia/Kolkata' }).click();
+    await form.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved.', { exact: true }).waitFor();
+    expect((await ask({ path: `${user('ada')}preferences/` })).body).toMatchObject({
+      timezone: 'Asia/Kolkata',
+      quiet_hours: { from: '21:30', to: '06:15', weekdays: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat'] },
+    });
+  });
+
+  test('revokes every link once that is confirmed', async () => {
+    const status = async () => (await fetch(link)).status;
+    await button('Revoke all links').click();
+    await dialog().getByRole('button', { name: 'Cancel' }).click();
+    expect(await status()).toBe(200);
+    await button('Revoke all links').click();
+    await dialog().getByRole('button', { name: 'Revoke all links' }).click();
+    await page.getByText('Revoked all links and tokens.').waitFor();
+    expect(await status()).toBe(404);
+  });
+});
+
+test('the settings show the preference page as it will look, and are kept', async () => {
+  await page.goto('/o/demo/settings');
+  const form = page.getByRole('form', { name: 'Preference page and quiet hours' });
+  await form.getByLabel('Brand color').fill('#0b7285');
+  await form.getByRole('combobox', { name: 'Language of the preview' }).click();
+  await page.getByRole('option', { name: 'Deutsch' }).click();
+  const frame = page.frameLocator('iframe[title="Preview of the preference page"]');
+  await frame.getByRole('checkbox', { name: 'Rundbrief: E-Mail' }).waitFor();
+  const color = () => frame.locator('header').evaluate('element => getComputedStyle(element).backgroundColor');
+  await waitFor('the colour', async () => (await color()) === 'rgb(11, 114, 133)');
+  await form.getByLabel('Logo URL').fill('http://not.safe/logo.png');
+  await form.getByLabel('Most messages per person in 24 hours').fill('20');
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.getByText('must be an https address').waitFor();
+  await form.getByLabel('Logo URL').fill('');
+  await expectAccessible();
+  await form.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.', { exact: true }).waitFor();
+  expect((await ask({ path: `${org}/settings/` })).body).toMatchObject({
+    brand_color: '#0b7285',
+    logo_url: null,
+    quiet_hours: null,
+    most_per_day: 20,
+  });
+});
+
+describe('the designer', () => {
+  test('says a throttle in words while it is typed, and keeps it', async () => {
+    const [{ id }] = (await ask({ path: `${event}n/` })).body;
+    await page.goto(`${eventPage}/n/${id}`);
+    await page.getByRole('switch', { name: 'Limit how often a person gets this' }).click();
+    await page.getByText('At most 3 an hour for each person; the rest is dropped.').waitFor();
+    await page.getByLabel('Counted by').fill('order');
+    await page.getByLabel('Per', { exact: true }).fill('soon');
+    await button('Save').click();
+    await page.getByText('Enter a duration, such as 30m, 1h or 7d.').waitFor();
+    await page.getByLabel('Per', { exact: true }).fill('30m');
+    await page.getByText('At most 3 in 30 minutes per order for each person; the rest is dropped.').waitFor();
+    await expectAccessible();
+    await button('Save').click();
+    await page.getByText('Saved.', { exact: true }).waitFor();
+    const read = async () => (await ask({ path: `${event}n/${id}/` })).body.throttle;
+    expect(await read()).toEqual({ most: 3, per: '30m', key: 'order' });
+    await page.getByRole('switch', { name: 'Limit how often a person gets this' }).click();
+    await button('Save').click();
+    await waitFor('it to be gone', async () => (await read()) === null);
+  });
+
+  test('shows the links of the usual layout, in HTML and in text', async () => {
+    const mail = page.frameLocator('iframe[title="Email on desktop"]');
+    await mail.getByRole('link', { name: 'Unsubscribe' }).waitFor();
+    await mail.getByRole('link', { name: 'Notification settings' }).waitFor();
+    await page.getByText('Text', { exact: true }).click();
+    await page.getByText(/Unsubscribe: http:\/\/127\.0\.0\.1:\d+\/unsubscribe\/preview/).waitFor();
+  });
+});
+
+test('what waits for quiet hours says so, and until when: everywhere', async () => {
+  const clock = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16);
+  await send('PATCH', `${user('grace')}preferences/`, { quiet_hours: { from: clock(-60), to: clock(120) } });
+  await send('PATCH', `${user('alan')}preferences/`, { preferences: [{ category: 'newsletter', enabled: false }] });
+  const body = { context: { order: 'Q-1', amount: '1 EUR' } };
+  const { occurrence } = await send('POST', demo.triggerPath, body);
+  await waitFor('it to wait', async () => {
+    const { body: deliveries } = await ask({ path: `${org}/occurrence/${occurrence}/deliveries/?status=pending` });
+    return deliveries.some((one: { reason: string | null }) => one.reason === 'quiet_hours');
+  });
+  await page.goto(`/o/demo/occurrences/${occurrence}?why=grace@demo.test`);
+  const until = /^Until \d\d:\d\d$/;
+  await section('Deliveries').getByText(until).first().waitFor();
+  await section('Deliveries')
+    .getByText(/^category newsletter, api on /)
+    .waitFor();
+  await section('Why not?').getByText(until).waitFor();
+  await page.goto(person('grace'));
+  await section('Delivery history').getByText(until).waitFor();
+  await page.goto(eventPage);
+  await page.getByText(/^1 message waits for quiet hours to end, until \d\d:\d\d\.$/).waitFor();
+  await button('Simulate').click();
+  await page.getByText(/1 of them would wait:/).waitFor();
+  await page.getByText(/^Would wait until \d\d:\d\d$/).waitFor();
+  await page.getByText(/^category newsletter, api on /).waitFor();
+  await expectAccessible();
+});
+
+test('an imported file says how many opt out before it does so', async () => {
+  const [{ id }] = (await ask({ path: `${org}/p/shop/d/` })).body;
+  await page.goto(`/o/demo/p/shop/lists/${id}/import`);
+  await page.getByText('The column opt_out holds').waitFor();
+  const file = 'email,unsubscribed\nnew@demo.test,newsletter\nada@demo.test,all\nalan@demo.test,\n';
+  await page.locator('input[type=file]').setInputFiles({
+    name: 'people.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(file),
+  });
+  await button('Check file').click();
+  await section('3. Check').getByText('will opt out').waitFor();
+  const optedOut = (name: string) => section(name).locator('div:has(> p:text-is("2"))').getByText(/opt/);
+  await optedOut('3. Check').waitFor();
+  await expectAccessible();
+  expect((await ask({ path: `${user('ada')}preferences/` })).body.preferences).not.toContainEqual(
+    expect.objectContaining({ source: 'import' }),
+  );
+  await button('Import 3 rows').click();
+  await section('4. Import').getByText('opted out').waitFor();
+  await optedOut('4. Import').waitFor();
+  expect((await ask({ path: `${user('ada')}preferences/` })).body.preferences).toContainEqual(
+    expect.objectContaining({ category: null, event: null, enabled: false, source: 'import' }),
+  );
+});

@@ -1,0 +1,195 @@
+/** The console says what is, before and after: pauses, retries, outcomes, and every delivery. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { type Ask, asker } from './support/api.ts';
+import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+import { type HttpPeer, openHttpPeer } from './support/http-peer.ts';
+import { waitFor } from './support/process.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 });
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let visitor: Visit;
+let page: Page;
+let ask: Ask;
+let peer: HttpPeer;
+let status = 200;
+
+const alert = '/api/o/demo/p/shop/a/web/e/alert/';
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.runtime.deps))!;
+  ask = asker(service.address, demo.key);
+  peer = await openHttpPeer(() => ({ status }));
+  const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
+  const providers = [{ use: 'standard-webhooks', url: `${peer.url}/hook`, secret }];
+  const done = [
+    await post('/api/o/demo/c/', { slug: 'hooks', name: 'Hooks', type: 'webhook', providers }),
+    await post('/api/o/demo/p/shop/a/web/e/', { slug: 'alert', name: 'Alert' }),
+    await post(`${alert}n/`, {
+      name: 'page',
+      recipients: { list: 'Customers' },
+      channels: ['hooks'],
+      message: { subject: 'Alert', body: 'Look' },
+    }),
+  ];
+  expect(done.map(answer => answer.status)).toEqual([201, 201, 201]);
+  browser = await openBrowser();
+  visitor = await visit(browser, service.address);
+  visitor.context.setDefaultTimeout(45_000);
+  page = visitor.page;
+  await signIn(page, demo.signIn);
+});
+afterAll(async () => {
+  await visitor.close();
+  await browser.close();
+  await peer.close();
+  await service.stop();
+});
+
+const post = (path: string, body?: unknown) => ask({ method: 'POST', path, body });
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: typeof name === 'string' });
+const dialog = () => page.getByRole('dialog');
+const banner = (path: string) => page.getByRole('region', { name: `${path} is paused` });
+
+/** Triggers the alert, and waits until it stands so. */
+async function alertUntil(outcome: string): Promise<string> {
+  const { body } = await post(`${alert}trigger/`, {});
+  await waitFor(`an alert that is ${outcome}`, async () => {
+    const { body: found } = await ask({ path: `/api/o/demo/occurrence/${body.occurrence}/` });
+    return found.outcome === outcome || undefined;
+  });
+  return body.occurrence;
+}
+
+test('a pause says on every page that it concerns how much waits, and ends from there', async () => {
+  await post('/api/o/demo/c/hooks/pause/');
+  const id = await alertUntil('held');
+  for (const at of ['/o/demo', `/o/demo/occurrences/${id}`, '/o/demo/channels/hooks']) {
+    await page.goto(at);
+    await banner('Channel hooks').getByText('3 messages are waiting.').waitFor();
+  }
+  expect(await axeViolations(page)).toEqual([]);
+  await page.goto('/o/demo');
+  await page.getByText('3 held').waitFor();
+  await button('Resume hooks').click();
+  await page.getByText('Resumed hooks. 3 waiting messages will now be sent.').waitFor();
+  await banner('Channel hooks').waitFor({ state: 'detached' });
+
+  await post(`${alert}pause/`);
+  await post('/api/o/demo/p/shop/a/web/pause/');
+  await alertUntil('held');
+  await page.goto('/o/demo/p/shop/a/web/e/alert');
+  await banner('Event shop/web/alert').getByText('1 occurrence is waiting.').waitFor();
+  await button('Resume shop/web/alert').click();
+  await banner('Application shop/web').waitFor();
+  await page.goto('/o/demo/events');
+  await button('Resume shop/web').click();
+  await page.getByText('Resumed shop/web. 1 waiting message will now be sent.').waitFor();
+});
+
+describe('what failed', () => {
+  test('is told before a retry what will happen and afterwards what did, and the numbers agree', async () => {
+    status = 400;
+    const id = await alertUntil('failed');
+    status = 200;
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: true } });
+    await page.goto('/o/demo');
+    await page.getByText('3 failed · 0 unknown').waitFor();
+    await button('Retry delivery to grace@demo.test').click();
+    await dialog().getByText('1 will be sent').waitFor();
+    await dialog().getByRole('button', { name: 'Retry' }).click();
+    await page.getByText('Sent to grace@demo.test.').waitFor();
+    await page.getByText('2 failed · 0 unknown').waitFor();
+
+    await page.goto(`/o/demo/occurrences/${id}`);
+    await button('Replay').click();
+    await dialog().getByText('1 will not be sent: the user is locked').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await dialog().getByRole('button', { name: 'Replay' }).click();
+    const result = page.getByRole('status', { name: 'Replay result' });
+    await result.getByText('1 sent').waitFor();
+    await result.getByText('1 suppressed').waitFor();
+    await page.goto('/o/demo');
+    await page.getByText('All clear').first().waitFor();
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: false } });
+  });
+
+  test('stands first among the deliveries, and what was suppressed is folded by reason', async () => {
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: true } });
+    status = 400;
+    const id = await alertUntil('failed');
+    status = 200;
+    await page.goto(`/o/demo/occurrences/${id}`);
+    const rows = page.getByRole('table', { name: 'Deliveries' }).getByRole('link');
+    await expect.poll(() => rows.allInnerTexts(), { timeout: 30_000 }).toHaveLength(2);
+    await button(/1 · The user is locked/).click();
+    await page.getByRole('table', { name: 'The user is locked' }).getByText('ada@demo.test').click();
+    await dialog().getByText('Delivery').first().waitFor();
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: false } });
+
+    await page.goto('/o/demo/occurrences');
+    await page.getByRole('textbox', { name: 'Outcome' }).or(page.getByLabel('Outcome')).first().click();
+    await page.getByRole('option', { name: 'Failed', exact: true }).click();
+    await page.waitForURL(/outcome=failed/);
+    const listed = page.getByRole('table', { name: 'Occurrences' }).getByRole('link');
+    await expect.poll(() => listed.count(), { timeout: 30_000 }).toBe(1);
+    await listed.first().click();
+    await page.waitForURL(new RegExp(id));
+  });
+});
+
+test('activity has every delivery, found by whom and how, and retries a selection', async () => {
+  await page.goto('/o/demo/activity?status=failed');
+  const table = page.getByRole('table', { name: 'Activity' });
+  await table.getByRole('link').nth(1).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await page.getByLabel('Select all loaded rows').check();
+  await page.getByText('2 selected').waitFor();
+  await button('Retry 2').click();
+  await dialog().getByText('2 will be sent').waitFor();
+  await dialog().getByRole('button', { name: 'Retry' }).click();
+  await page.getByText('Retrying 2 deliveries.').waitFor();
+  await page.getByText('No matches').waitFor();
+
+  await page.goto('/o/demo/activity');
+  await page.getByRole('searchbox', { name: 'Username or exact address' }).fill('grace@demo.test');
+  await expect
+    .poll(async () => new Set(await table.getByRole('link').allInnerTexts()), { timeout: 30_000 })
+    .toEqual(new Set([expect.stringContaining('grace@demo.test')]));
+  await page.getByLabel('Select delivery to grace@demo.test').first().check();
+  await button('Add to list').click();
+  await dialog().getByLabel('List').first().click();
+  await page.getByRole('option', { name: 'Customers' }).click();
+  await dialog().getByRole('button', { name: 'Add to list' }).click();
+  await page.getByText('grace@demo.test was already on the list.').waitFor();
+  await button('Lock people').click();
+  await dialog().getByRole('button', { name: 'Lock' }).click();
+  await page.getByText('Locked grace@demo.test.').waitFor();
+  expect((await ask({ path: '/api/o/demo/u/grace@demo.test/' })).body.locked).toBe(true);
+});
+
+test('the palette opens the dialogs of a new event and a new list on their pages', async () => {
+  const choose = async (text: string) => {
+    await page.keyboard.press('Control+K');
+    await page.getByRole('textbox', { name: 'Search' }).fill(text);
+    await page.locator('.mantine-Spotlight-action', { hasText: text }).first().click();
+  };
+  await page.goto('/o/demo');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await choose('New event');
+  await dialog().getByText('New event').waitFor();
+  await dialog().getByRole('button', { name: 'Cancel' }).click();
+  await choose('New list');
+  await dialog().getByRole('textbox', { name: 'Name' }).fill('From the palette');
+  await dialog().getByRole('button', { name: 'Create list' }).click();
+  await page.waitForURL(/\/lists\/\d+$/);
+});

@@ -1,0 +1,330 @@
+/** Steps: one after the other until somebody answers, whatever happens in between. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from './support/api.ts';
+import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
+
+let world: EngineWorld;
+beforeAll(async () => {
+  world = await openWorld({ BASE_URL: 'http://belfry.test' });
+}, 60_000);
+afterAll(async () => {
+  await world.checkLedger();
+  await world.close();
+});
+
+const inbox = { slug: 'app', name: 'App', type: 'inbox', providers: [{ use: 'inbox' }] };
+const people = { users: ['ann@x.test', 'bob@x.test', 'eve@x.test'], members: ['ann@x.test', 'bob@x.test'] };
+const lists = { 'On call': ['eve@x.test'] };
+
+async function escalating(steps: object[], more: object = {}): Promise<Tenant> {
+  return world.tenant({ ...people, lists, channels: [{ slug: 'hooks' }, inbox], notifications: [{ steps, ...more }] });
+}
+
+const steps = async (tenant: Tenant, id: string) =>
+  (await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/steps/` })).body as Record<string, unknown>[];
+
+const told = async (tenant: Tenant, id: string) =>
+  (await tenant.deliveries(id)).map(
+    one => `${one.step} ${one.user} ${one.channel} ${one.status}${one.reason ? `: ${one.reason}` : ''}`,
+  );
+
+/** What waits for later is due now. */
+async function next(tenant: Tenant): Promise<void> {
+  await tenant.sql(`update steps set due_at = now() where status = 'waiting' and organization_id = ${tenant.id}`);
+  await tenant.sql('notify belfry_work');
+}
+
+const run = (tenant: Tenant, id: string, number: number) =>
+  eventually(async () => {
+    const found = (await steps(tenant, id)).find(one => one.number === number);
+    expect(['done', 'skipped', 'ended']).toContain(found?.status);
+    const deliveries = await tenant.deliveries(id);
+    expect(deliveries.filter(one => ['pending', 'sending'].includes(one.status))).toEqual([]);
+    return found!;
+  }, 8_000);
+
+const answer = (tenant: Tenant, id: string, what: string) =>
+  tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/${what}/`);
+
+test('steps tell people one after the other, and leave out who has read it', async () => {
+  const tenant = await escalating([
+    { channels: ['app'] },
+    { after: '1h', unless: 'read', channels: ['hooks'] },
+    { after: '1h', channels: ['hooks'], recipients: { list: 'On call' }, repeat: 2 },
+  ]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  expect(await tenant.occurrence(id)).toMatchObject({ status: 'sending', outcome: 'escalating', completed_at: null });
+  expect((await steps(tenant, id)).map(one => `${one.number} ${one.step} ${one.status}`)).toEqual([
+    '1 1 done',
+    '2 2 planned',
+    '3 3 planned',
+    '4 3 planned',
+  ]);
+  await tenant.post(`/api/o/${tenant.slug}/u/ann@x.test/inbox/read/`, {});
+  await next(tenant);
+  await run(tenant, id, 2);
+  await next(tenant);
+  await run(tenant, id, 3);
+  await next(tenant);
+  await run(tenant, id, 4);
+  expect(await told(tenant, id)).toEqual([
+    '1 ann@x.test app sent',
+    '1 bob@x.test app sent',
+    '2 ann@x.test hooks suppressed: unless.read',
+    '2 bob@x.test hooks sent',
+    '3 eve@x.test hooks sent',
+    '4 eve@x.test hooks sent',
+  ]);
+  expect(tenant.received().map(({ to }) => to)).toEqual(['bob@x.test', 'eve@x.test', 'eve@x.test']);
+  await eventually(async () => {
+    expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', outcome: 'sent' });
+  });
+});
+
+test('an acknowledgement ends every later step, and the first one counts', async () => {
+  const tenant = await escalating([
+    { channels: ['hooks'] },
+    { after: '1h', unless: 'acknowledged', channels: ['hooks'], recipients: { list: 'On call' } },
+  ]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  const listed = async () =>
+    (await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/?unacknowledged=true` })).body.length;
+  expect(await listed()).toBe(1);
+  const first = await answer(tenant, id, 'acknowledge');
+  expect(first).toMatchObject({ status: 200, body: { changed: true, acknowledged_by: 'API key test' } });
+  const second = await answer(tenant, id, 'acknowledge');
+  expect(second.body).toEqual({ ...first.body, changed: false });
+  expect(await listed()).toBe(0);
+  await next(tenant);
+  expect(await tenant.occurrence(id)).toMatchObject({
+    status: 'completed',
+    outcome: 'acknowledged',
+    acknowledged_by: 'API key test',
+  });
+  expect((await steps(tenant, id))[1]).toMatchObject({ number: 2, status: 'ended', reason: 'acknowledged' });
+  expect(tenant.received()).toHaveLength(2);
+  const audit = await tenant.ask({ path: `/api/o/${tenant.slug}/audit/?noun=occurrence` });
+  expect(audit.body.map((one: { action: string }) => one.action)).toEqual(['acknowledge']);
+});
+
+test('an acknowledgement cancels what waits for another attempt, of the steps alone', async () => {
+  const tenant = await world.tenant({
+    ...people,
+    notifications: [{ steps: [{ channels: ['hooks'] }] }, { recipients: { list: 'All' } }],
+  });
+  tenant.answer({ status: 503 });
+  const id = await tenant.trigger();
+  await tenant.until(id, 'retrying');
+  await eventually(async () => expect(await tenant.deliveries(id)).toHaveLength(4));
+  expect((await answer(tenant, id, 'acknowledge')).body).toMatchObject({ cancelled: 2 });
+  expect(await told(tenant, id)).toEqual([
+    'null ann@x.test hooks retrying: provider.failed',
+    'null bob@x.test hooks retrying: provider.failed',
+    '1 ann@x.test hooks cancelled: acknowledged',
+    '1 bob@x.test hooks cancelled: acknowledged',
+  ]);
+  tenant.answer({});
+  await tenant.hurry();
+  await tenant.outcomes(id);
+});
+
+test('the link in a message shows a page, and only its button acknowledges', async () => {
+  const tenant = await escalating(
+    [{ channels: ['hooks'] }, { after: '1h', unless: 'acknowledged', channels: ['hooks'] }],
+    {
+      message: { subject: '{{ user.email }}', body: '{{ acknowledge_url }}' },
+    },
+  );
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  const url = new URL(tenant.received()[0]!.text);
+  const path = `${world.service.address}${url.pathname}`;
+  const shown = await fetch(path);
+  expect(shown.status).toBe(200);
+  expect(await shown.text()).toContain('<button type="submit">Acknowledge</button>');
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null });
+  const done = await fetch(path, { method: 'POST', headers: { 'accept-language': 'de' } });
+  expect(await done.text()).toContain('Übernommen von ann@x.test');
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test', outcome: 'acknowledged' });
+  expect((await fetch(`${path.slice(0, -2)}xx`, { method: 'POST' })).status).toBe(404);
+  expect((await fetch(`${world.service.address}/acknowledge/preview`)).status).toBe(200);
+});
+
+test('triggers of one key join the open occurrence, and resolving it tells those who were told', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }], {
+    notify_resolved: true,
+  });
+  const ids = await Promise.all(Array.from({ length: 20 }, () => tenant.trigger({ dedup_key: 'disk' })));
+  expect(new Set(ids).size).toBe(1);
+  const [id] = ids as [string];
+  await run(tenant, id, 1);
+  expect(await tenant.occurrence(id)).toMatchObject({ triggers: 20, dedup_key: 'disk' });
+  expect(tenant.received()).toHaveLength(2);
+  expect(await tenant.trigger({ dedup_key: 'disk', resolve: true })).toBe(id);
+  expect(await tenant.trigger({ dedup_key: 'disk', resolve: true })).toBe(id);
+  await tenant.outcomes(id);
+  expect(await tenant.occurrence(id)).toMatchObject({ outcome: 'resolved', resolved_by: 'API key test' });
+  expect(
+    tenant
+      .received()
+      .slice(2)
+      .map(({ to, text }) => [to, text])
+      .sort(),
+  ).toEqual([
+    ['Resolved: ann@x.test', 'Resolved.\n\nHello'],
+    ['Resolved: bob@x.test', 'Resolved.\n\nHello'],
+  ]);
+  const another = await tenant.trigger({ dedup_key: 'disk' });
+  expect(another).not.toBe(id);
+  expect((await answer(tenant, another, 'resolve')).body).toMatchObject({ changed: true });
+  const nothing = await tenant.trigger({ dedup_key: 'other', resolve: true });
+  await tenant.outcomes(nothing);
+  expect(await tenant.occurrence(nothing)).toMatchObject({ outcome: 'nobody', reason: 'occurrence.not_open' });
+});
+
+test('a trigger that is sent again under its idempotency key is not counted again', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }]);
+  const again = { dedup_key: 'disk', idempotency_key: 'one' };
+  const ids = [await tenant.trigger(again), await tenant.trigger(again), await tenant.trigger({ dedup_key: 'disk' })];
+  expect(new Set(ids).size).toBe(1);
+  expect(await tenant.occurrence(ids[0]!)).toMatchObject({ triggers: 2 });
+  const other = await tenant.post(`${tenant.event}trigger/`, { options: again, context: { n: 2 } });
+  expect(other).toMatchObject({ status: 400, body: { code: 'idempotency.conflict' } });
+  await tenant.outcomes(ids[0]!);
+});
+
+test('nothing escalates after its time, also when nobody worked for months', async () => {
+  const tenant = await escalating([
+    { channels: ['hooks'] },
+    { after: '1h', unless: 'acknowledged', channels: ['hooks'] },
+  ]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  await tenant.sql(
+    `update steps set began_at = began_at - interval '90 days', due_at = now() - interval '89 days'
+     where organization_id = $1 and status = 'waiting'`,
+    tenant.id,
+  );
+  await tenant.sql('notify belfry_work');
+  expect(await run(tenant, id, 2)).toMatchObject({ status: 'ended', reason: 'gave_up' });
+  expect(tenant.received()).toHaveLength(2);
+  await eventually(async () => {
+    expect(await tenant.occurrence(id)).toMatchObject({ outcome: 'unacknowledged', reason: 'gave_up' });
+  });
+});
+
+test('a message of a step that waited for months is not sent', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }]);
+  tenant.answer({ status: 503 });
+  const id = await tenant.trigger();
+  await tenant.until(id, 'retrying');
+  await tenant.sql(`update occurrences set due_at = due_at - interval '90 days' where organization_id = $1`, tenant.id);
+  const before = tenant.received().length;
+  await tenant.hurry();
+  expect(await tenant.outcomes(id)).toEqual(['ann@x.test expired: gave_up', 'bob@x.test expired: gave_up']);
+  expect(tenant.received()).toHaveLength(before);
+});
+
+test('an expression sees the context, the person and what was sent', async () => {
+  const tenant = await escalating([
+    { channels: ['hooks'] },
+    {
+      after: '1h',
+      unless: "context.low || user.email == 'ann@x.test' && sent && length(deliveries) == `1`",
+      channels: ['hooks'],
+    },
+    { after: '1h', unless: 'sent', channels: ['hooks'], recipients: { list: 'On call' } },
+  ]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  await next(tenant);
+  await run(tenant, id, 2);
+  await next(tenant);
+  expect(await run(tenant, id, 3)).toMatchObject({ status: 'skipped', reason: 'unless.sent', told: 0 });
+  expect((await told(tenant, id)).slice(2)).toEqual([
+    '2 ann@x.test hooks suppressed: unless.expression',
+    '2 bob@x.test hooks sent',
+  ]);
+});
+
+test('cancelling ends the steps', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  expect((await answer(tenant, id, 'cancel')).status).toBe(200);
+  expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed' });
+  expect((await steps(tenant, id))[1]).toMatchObject({ status: 'ended', reason: 'cancelled' });
+});
+
+test('what makes no sense is refused, field by field', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }]);
+  const path = `${tenant.event}n/`;
+  const base = { name: 'other', recipients: { list: 'All' }, message: { body: 'x' } };
+  const refused = async (body: object) => {
+    const answer = await tenant.post(path, { ...base, ...body });
+    expect(answer.status).toBe(400);
+    return answer.body.errors;
+  };
+  const one = { channels: ['hooks'] };
+  expect(await refused({})).toEqual({ channels: ['is required: give channels or steps'] });
+  expect(await refused({ channels: ['hooks'], steps: [one] })).toEqual({
+    channels: ['give either channels or steps, not both'],
+  });
+  expect(await refused({ channels: ['hooks'], give_up_after: '1h' })).toEqual({ give_up_after: ['is only for steps'] });
+  expect(await refused({ steps: [{ ...one, unless: 'aknowledged' }] })).toEqual({
+    'steps/0/unless': [expect.stringContaining('must be sent, read, acknowledged or an expression')],
+  });
+  expect(await refused({ steps: [{ ...one, unless: '[context.a]' }] })).toHaveProperty(['steps/0/unless']);
+  expect(await refused({ steps: [{ ...one, repeat: 2 }] })).toHaveProperty(['steps/0/after']);
+  expect(await refused({ steps: [{ ...one, after: '13h', repeat: 2 }] })).toEqual({
+    steps: ['take 26h in all, longer than give_up_after (24h): shorten them, or raise it'],
+  });
+  expect(await refused({ steps: [one], give_up_after: '8d' })).toEqual({ give_up_after: ['must be 7d at most'] });
+  expect(await refused({ steps: [{ ...one, recipients: { list: 'Nobody' } }] })).toHaveProperty([
+    'steps/0/recipients/list',
+  ]);
+  expect(await refused({ steps: Array.from({ length: 21 }, () => one) })).toHaveProperty('steps');
+});
+
+test('steps take the place of channels and the other way round, and are exported as they were given', async () => {
+  const given = [
+    { channels: ['hooks'] },
+    { after: '10m', unless: 'read', channels: ['app'], recipients: { list: 'On call' } },
+  ];
+  const tenant = await escalating(given, { give_up_after: '2h', notify_resolved: true });
+  const [{ id }] = (await tenant.ask({ path: `${tenant.event}n/` })).body;
+  const path = `${tenant.event}n/${id}/`;
+  const exported = await tenant.ask({ path: `/api/o/${tenant.slug}/configuration/` });
+  const [entry] = exported.body.projects[0].applications[0].events[0].notifications;
+  expect(entry).toMatchObject({ steps: given, give_up_after: '2h', notify_resolved: true });
+  expect(entry).not.toHaveProperty('channels');
+  const patch = async (body: object) => (await tenant.ask({ method: 'PATCH', path, body })).body;
+  expect(await patch({ name: 'renamed' })).toMatchObject({ steps: given, channels: ['hooks', 'app'] });
+  expect(await patch({ channels: ['app'] })).toMatchObject({ steps: null, channels: ['app'], notify_resolved: false });
+  expect(await patch({ steps: given })).toMatchObject({ steps: given, channels: ['hooks', 'app'] });
+  const lists = (await tenant.ask({ path: `/api/o/${tenant.slug}/p/shop/d/` })).body as { id: number; name: string }[];
+  const list = lists.find(({ name }) => name === 'On call')!;
+  const inUse = await tenant.ask({ method: 'DELETE', path: `/api/o/${tenant.slug}/p/shop/d/${list.id}/?cascade=true` });
+  expect(inUse.status).toBe(409);
+  await tenant.ask({ method: 'PATCH', path: `/api/o/${tenant.slug}/p/shop/d/${list.id}/`, body: { name: 'Pagers' } });
+  expect((await tenant.ask({ path })).body.steps[1].recipients).toEqual({ list: 'Pagers' });
+});
+
+test('a simulation shows the plan over time', async () => {
+  const tenant = await escalating([
+    { channels: ['hooks'] },
+    { after: '10m', unless: 'acknowledged', channels: ['app'], recipients: { list: 'On call' }, repeat: 2 },
+  ]);
+  const { body } = await tenant.post(`${tenant.event}simulate/`, {});
+  const [{ steps: runs, deliveries }] = body.notifications;
+  expect(deliveries).toBe(4);
+  expect(runs.map((run: Record<string, unknown>) => [run.number, run.step, run.deliveries, run.recipients])).toEqual([
+    [1, 1, 2, null],
+    [2, 2, 1, 'On call'],
+    [3, 2, 1, 'On call'],
+  ]);
+  expect(Date.parse(runs[2].at) - Date.parse(runs[0].at)).toBe(20 * 60_000);
+  expect(body.deliveries.map((one: { step: number }) => one.step).sort()).toEqual([1, 1, 2, 3]);
+});
