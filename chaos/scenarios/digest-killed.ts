@@ -106,7 +106,7 @@ async function settle(stage: Stage, facts: Facts): Promise<Ledger> {
   // What arrived under one id is one message; the last time is what its receiver keeps.
   const messages = [...new Map(received.map(one => [one.id, one])).values()];
   const items = messages.flatMap(({ recipient, text }) =>
-    text
+    text!
       .split(' ')
       .slice(1)
       .map(n => `${n} ${recipient}`),
