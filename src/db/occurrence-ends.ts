@@ -29,7 +29,8 @@ interface Stopped {
   ended: string[];
 }
 
-const stopAll = stopDeliveries('');
+// Items of digests leave one by one, afterwards: whoever changes a digest locks it before any occurrence.
+const stopAll = stopDeliveries('and d.digest_id is null');
 const stopSteps = stopDeliveries('and d.step > 0');
 
 async function endSteps(client: pg.PoolClient, organizationId: number, id: string, reason: string): Promise<void> {
@@ -61,8 +62,8 @@ export async function cancelOccurrence(
   organizationId: number,
   id: string,
 ): Promise<Stopped | undefined> {
-  const begun = await inTransaction(pool, async client => {
-    const { rows } = await client.query<{ ended: string | null }>(
+  const stopped = await inTransaction(pool, async client => {
+    const { rows: changed } = await client.query<{ ended: string | null }>(
       `update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
         status = case when o.status = 'sending' then o.status else 'completed' end,
         reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
@@ -84,6 +85,9 @@ export async function cancelOccurrence(
     const first = begun.ended ? [begun.ended] : [];
     return { stopped: items.stopped + stopped, ended: [...first, ...items.ended, ...ended, ...over] };
   });
+  if (!stopped) return undefined;
+  const items = await cancelDigestItems(pool, organizationId, id);
+  return { stopped: stopped.stopped + items.stopped, ended: [...stopped.ended, ...items.ended] };
 }
 
 /** Who answered, and when; null where nobody has. */

@@ -216,7 +216,9 @@ async function decideStep(
       ? null
       : (limitOf(isOver, decided.isOverUserLimit) ?? (wanted.length > 0 ? null : whyNobody(decided))),
     deliveries: deliveries.map(({ delivery }) => delivery),
-    throttled: groupThrottled(plan, occurrence.context, deliveries, throttling),
+    throttled: groupThrottled(plan, occurrence.context, deliveries, {
+      refuse: ({ delivery }) => Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null }),
+    }),
   });
 }
 

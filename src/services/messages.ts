@@ -174,7 +174,7 @@ export function optionsFor(
   person: UserFacts,
   address: string | null,
   links: RenderedLinks | undefined,
-  { acknowledge_url, step, gathered }: Particulars,
+  { acknowledge_url, step, gathered }: { acknowledge_url: string; step: number; gathered?: GatheredItems | undefined },
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
