@@ -244,30 +244,6 @@ export async function cancelDigestItems(
   }
 }
 
-/** Those of these deliveries that are items of a digest. */
-export async function cancelItemsAmong(
-  pool: pg.Pool,
-  organizationId: number,
-  deliveries: readonly { occurrence: string; id: number }[],
-): Promise<CancelledItems> {
-  const all: CancelledItems = { stopped: 0, ended: [] };
-  for (const [occurrence, members] of Map.groupBy(deliveries, one => one.occurrence)) {
-    const { rows } = await pool.query<Item>(
-      `select id, digest_id from deliveries
-       where organization_id = $1 and occurrence_id = $2 and id = any($3::bigint[]) and digest_id is not null
-         and status in ('pending', 'retrying')`,
-      [organizationId, occurrence, members.map(one => one.id)],
-    );
-    await cancelThese(pool, organizationId, occurrence, rows, all);
-  }
-  return all;
-}
-
-interface Item {
-  id: number;
-  digest_id: string;
-}
-
 async function cancelThese(
   pool: pg.Pool,
   organizationId: number,

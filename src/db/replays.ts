@@ -114,7 +114,6 @@ export async function cancelDeliveries(
   organizationId: number,
   deliveries: DeliveryKey[],
 ): Promise<{ stopped: number; ended: string[] }> {
-  const items = await cancelItemsAmong(pool, organizationId, deliveries);
   const { rows } = await pool.query<{ stopped: number; ended: string[] }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null

@@ -270,15 +270,3 @@ async function decideResolution(
     deliveries,
   });
 }
-
-/** Nothing of a step gathers: by then it would be too late. */
-const throttling = {
-  take: () => {},
-  refuse,
-  gather: refuse,
-  isCounted: () => false,
-};
-
-function refuse({ delivery }: { delivery: object }): void {
-  Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null });
-}

@@ -160,13 +160,6 @@ function gone(what: string): AppError {
   return new AppError('message.not_found', `it cannot be written again: the ${what} has been deleted`);
 }
 
-/** What only some messages have. */
-interface Particulars {
-  acknowledge_url: string;
-  step: number;
-  gathered?: GatheredItems | undefined;
-}
-
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
 export function optionsFor(
   renderContext: RenderContext,
