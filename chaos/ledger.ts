@@ -5,6 +5,8 @@ export interface Receipt {
   id: string;
   at: number;
   answered: boolean;
+  /** What it said. */
+  text?: string;
 }
 
 export interface Ledger {

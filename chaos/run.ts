@@ -9,6 +9,7 @@ import type { Scenario } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { digestKilled } from './scenarios/digest-killed.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
@@ -22,6 +23,7 @@ const scenarios: Record<string, Scenario> = {
   'connections-cut': connectionsCut,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
+  'digest-killed': digestKilled,
   'inbox-stream': inboxStream,
   outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,

@@ -3,13 +3,13 @@
  * message with its time, and answers, drops or hangs as told:
  *   POST /hook      a message; answered after DELAY_MS
  *   PUT /mode       { "mode": "ok" | "drop" | "hang" }
- *   GET /received   { "received": [[occurrence, recipient, webhook id, time in ms, answered]] }
+ *   GET /received   { "received": [[occurrence, recipient, webhook id, time in ms, answered, text]] }
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 const delayMs = Number(process.env.DELAY_MS ?? 10);
-const received: [string, string, string, number, boolean][] = [];
+const received: [string, string, string, number, boolean, string][] = [];
 let mode = 'ok';
 let count = 0;
 
@@ -30,10 +30,10 @@ const server = createServer(async (request, response) => {
     return;
   }
   const id = String(request.headers['webhook-id']);
-  const { title } = JSON.parse(body) as { title: string };
+  const { title, text } = JSON.parse(body) as { title: string; text: string };
   // Of three that come while it drops, one gets its answer.
   const lost = mode === 'hang' || (mode === 'drop' && ++count % 3 !== 0);
-  received.push([id.split('.')[0]!, title, id, Date.now(), !lost]);
+  received.push([id.split('.')[0]!, title, id, Date.now(), !lost, text]);
   if (!lost) setTimeout(() => response.end(), delayMs);
   else if (mode === 'drop') request.socket.destroy();
 });

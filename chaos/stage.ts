@@ -122,9 +122,11 @@ export class Stage {
 
   async received(): Promise<Receipt[]> {
     const { received } = (await (await fetch(`${this.#sinkUrl}/received`)).json()) as {
-      received: [string, string, string, number, boolean][];
+      received: [string, string, string, number, boolean, string][];
     };
-    return received.map(([occurrence, recipient, id, at, answered]) => ({ occurrence, recipient, id, at, answered }));
+    return received.map(([occurrence, recipient, id, at, answered, text]) => ({
+      ...{ occurrence, recipient, id, at, answered, text },
+    }));
   }
 
   /** The postmaster and its children, as a power cut would end them. */

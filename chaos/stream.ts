@@ -45,7 +45,7 @@ export function startStream(stage: Stage, perSecond: number): Stream {
 }
 
 /** The occurrence, or undefined when nobody accepted it for a long time: then nothing was promised. */
-export async function triggerOnce(stage: Stage, n: number): Promise<string | undefined> {
+export async function triggerOnce(stage: Stage, n: number, options = {}): Promise<string | undefined> {
   const deadline = Date.now() + timeoutMs;
   while (Date.now() < deadline) {
     try {
@@ -56,7 +56,7 @@ export async function triggerOnce(stage: Stage, n: number): Promise<string | und
           'content-type': 'application/json',
           'idempotency-key': `n-${n}`,
         },
-        body: JSON.stringify({ context: { n } }),
+        body: JSON.stringify({ context: { n }, options }),
         signal: AbortSignal.timeout(10_000),
       });
       const text = await response.text();

@@ -22,10 +22,10 @@ export interface NewDelivery {
   priority: number;
   /** Of the user, as it was decided. */
   user_version: number;
-  /** The run of a step; absent: its notification has no steps. */
-  step?: number;
   /** The digest that it gathers in. */
   digest_id: string | null;
+  /** The run of a step; absent: its notification has no steps. */
+  step?: number;
 }
 
 export interface Delivery {
@@ -42,10 +42,10 @@ export interface Delivery {
   provider_attempts: number;
   priority: number;
   user_version: number | null;
-  /** The run of a step that it belongs to; 0: none; -1: it tells that the occurrence is resolved. */
-  step: number;
   /** The digest that it carries. */
   digest_id: string | null;
+  /** The run of a step that it belongs to; 0: none; -1: it tells that the occurrence is resolved. */
+  step: number;
   created_at: Date;
 }
 

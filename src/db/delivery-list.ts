@@ -52,7 +52,7 @@ export type DeliveryParts = Pick<
 
 const deliveryParts = [
   ...(['notification_id', 'version', 'channel_id', 'user_id', 'address', 'wording', 'user_version'] as const),
-  ...(['digest_id', 'step'] as const),
+  ...(['step', 'digest_id'] as const),
 ] as const;
 
 /** What its message is made of. */

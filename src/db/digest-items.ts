@@ -184,6 +184,7 @@ const listItems = {
   text: `
     select d.id, d.digest_id from deliveries d
     where d.organization_id = $1 and d.occurrence_id = $2 and d.id > $3 and ${hasDigest}
+      and ($4::bigint[] is null or d.id = any($4))
       and d.status ${notEnded} and d.status <> 'sending'
     order by d.id limit ${itemsAtOnce}`,
 };
@@ -213,72 +214,50 @@ const cancelItems = {
     from cancelled group by 1`,
 };
 
-export interface CancelledItems {
+interface Cancelled {
   stopped: number;
-  /** Outcomes of occurrences that came to their end with it. */
+  /** The outcome of the occurrence, where it came to its end with it. */
   ended: string[];
 }
 
-/** The items of an occurrence. Few at a time, as a fan-out may have an item in everybody's digest. */
+/** The items of an occurrence, or some of them. Few at a time, as a fan-out may have an item in everybody's digest. */
 export async function cancelDigestItems(
   pool: pg.Pool,
   organizationId: number,
   occurrenceId: string,
-): Promise<CancelledItems> {
-  const all: CancelledItems = { stopped: 0, ended: [] };
-  for (let after = 0; ; ) {
-    const { rows } = await pool.query<Item>({ ...listItems, values: [organizationId, occurrenceId, after] });
-    await cancelThese(pool, organizationId, occurrenceId, rows, all);
+  only?: number[],
+): Promise<Cancelled> {
+  let after = 0;
+  const all: Cancelled = { stopped: 0, ended: [] };
+  for (;;) {
+    const { rows } = await pool.query<{ id: number; digest_id: string }>({
+      ...listItems,
+      values: [organizationId, occurrenceId, after, only ?? null],
+    });
+    if (rows.length > 0) {
+      const { stopped, ended } = await cancelThese(pool, organizationId, occurrenceId, rows);
+      all.stopped += stopped;
+      all.ended.push(...ended);
+    }
     if (rows.length < itemsAtOnce) return all;
     after = rows.at(-1)!.id;
   }
-}
-
-/** Those of these deliveries that are items of a digest. */
-export async function cancelItemsAmong(
-  pool: pg.Pool,
-  organizationId: number,
-  deliveries: readonly { occurrence: string; id: number }[],
-): Promise<CancelledItems> {
-  const all: CancelledItems = { stopped: 0, ended: [] };
-  for (const [occurrence, members] of Map.groupBy(deliveries, one => one.occurrence)) {
-    const { rows } = await pool.query<Item>(
-      `select id, digest_id from deliveries
-       where organization_id = $1 and occurrence_id = $2 and id = any($3::bigint[]) and digest_id is not null
-         and status in ('pending', 'retrying')`,
-      [organizationId, occurrence, members.map(one => one.id)],
-    );
-    await cancelThese(pool, organizationId, occurrence, rows, all);
-  }
-  return all;
-}
-
-interface Item {
-  id: number;
-  digest_id: string;
 }
 
 async function cancelThese(
   pool: pg.Pool,
   organizationId: number,
   occurrenceId: string,
-  items: Item[],
-  all: CancelledItems,
-): Promise<void> {
-  if (items.length === 0) return;
-  await inTransaction(pool, async client => {
+  items: { id: number; digest_id: string }[],
+): Promise<Cancelled> {
+  return inTransaction(pool, async client => {
     const ids = items.map(one => one.digest_id);
-    await lockDigestsAcrossTenants(
-      client,
-      ids.map(() => organizationId),
-      ids,
-    );
+    await lockDigestsAcrossTenants(client, [organizationId], ids);
     const { rows } = await client.query<Removal & { ended: string[] }>({
       ...cancelItems,
       values: [organizationId, occurrenceId, items.map(one => one.id)],
     });
     await passOnDigests(client, organizationId, rows);
-    all.stopped += rows.reduce((sum, one) => sum + one.removed, 0);
-    all.ended.push(...(rows[0]?.ended ?? []));
+    return { stopped: rows.reduce((sum, one) => sum + one.removed, 0), ended: rows[0]?.ended ?? [] };
   });
 }

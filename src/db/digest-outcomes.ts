@@ -81,14 +81,13 @@ function isAlone({ reason }: Settlement): boolean {
   return reason === 'cancelled' || reason === 'expired';
 }
 
-/** Outcomes of deliveries that carry a digest; returns those of occurrences that ended with them. */
+/** Outcomes of deliveries that carry a digest; returns those of occurrences that came to their end with it. */
 export async function settleDigestsAcrossTenants(
   pool: pg.Pool,
   settlements: Settlement[],
 ): Promise<OccurrenceOutcome[]> {
   if (settlements.length === 0) return [];
   return inTransaction(pool, async client => {
-    const ended: OccurrenceOutcome[] = [];
     const columns = (some: Settlement[]): [number[], string[]] => [
       some.map(one => one.organization_id),
       some.map(one => one.digest_id!),
@@ -96,6 +95,7 @@ export async function settleDigestsAcrossTenants(
     await lockDigestsAcrossTenants(client, ...columns(settlements));
     const alone = settlements.filter(isAlone);
     const whole = settlements.filter(one => !isAlone(one));
+    const ended: OccurrenceOutcome[] = [];
     for (const one of alone) ended.push(...(await endAlone(client, one)));
     if (whole.length > 0) ended.push(...(await settleThese(client, whole)));
     const held = whole.filter(({ status, reason }) => status === 'pending' && reason !== null);

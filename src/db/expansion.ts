@@ -111,9 +111,9 @@ export const insertDeliveriesText = `
     (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
     coalesce(g.due_at, now()), coalesce(g.step, 0)
   from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::uuid[], $16::smallint[])
+    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::smallint[], $16::uuid[])
     as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id, address, status, reason,
-    user_version, detail, due_at, digest_id, step)`;
+    user_version, detail, due_at, step, digest_id)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -390,8 +390,8 @@ export function deliveryArrays(owner: number, pages: ExpansionPage[]): unknown[]
     // Most have none: an array that is absent is filled up with nulls.
     rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
     rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
-    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
     rows.some(({ delivery }) => delivery.step) ? plain(one => one.step ?? 0) : null,
+    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
   ];
 }
 
@@ -415,8 +415,8 @@ export function toDelivery(
     provider_attempts: 1,
     priority: given.priority,
     user_version: given.user_version,
-    step: given.step ?? 0,
     digest_id: null,
+    step: given.step ?? 0,
     created_at,
   };
 }

@@ -43,8 +43,8 @@ export async function listAllNotifications(
     extra_context: row.extra_context as JsonObject,
     priority: row.priority === null ? null : priorities[row.priority]!,
     throttle: row.throttle as Throttle | null,
-    steps: row.steps as Step[] | null,
     digest: row.digest as Digest | null,
+    steps: row.steps as Step[] | null,
   }));
 }
 
@@ -142,7 +142,7 @@ function toRow({ recipients, extra_context, priority, throttle, digest, steps, .
     extra_context: JSON.stringify(extra_context),
     priority: priority === null ? null : priorities.indexOf(priority),
     throttle: throttle && JSON.stringify(throttle),
-    steps: steps && JSON.stringify(steps),
     digest: digest && JSON.stringify(digest),
+    steps: steps && JSON.stringify(steps),
   };
 }

@@ -12,8 +12,7 @@ import { inTransaction } from './transaction.ts';
 const stopDeliveries = (condition: string) => `
   with waiting as (
     select d.id from deliveries d
-    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying')
-      and d.digest_id is null ${condition}
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying') ${condition}
     for update skip locked
   ), stopped as (
     update deliveries d set status = 'cancelled', reason = $3, owner = null
@@ -29,7 +28,8 @@ interface Stopped {
   ended: string[];
 }
 
-const stopAll = stopDeliveries('');
+// Items of digests leave one by one, afterwards: whoever changes a digest locks it before any occurrence.
+const stopAll = stopDeliveries('and d.digest_id is null');
 const stopSteps = stopDeliveries('and d.step > 0');
 
 async function endSteps(client: pg.PoolClient, organizationId: number, id: string, reason: string): Promise<void> {
@@ -52,17 +52,14 @@ async function completeIfOver(client: pg.PoolClient, organizationId: number, id:
   return rows.map(({ outcome }) => outcome);
 }
 
-/**
- * Stops what is not sent yet; undefined when it has ended already. What is in digests goes by itself, whose locks come before
- * the occurrence's: from the first commit on nothing of it is sent any more.
- */
+/** Stops what is not sent yet; returns how many deliveries that were, or undefined when it has ended already. */
 export async function cancelOccurrence(
   pool: pg.Pool,
   organizationId: number,
   id: string,
 ): Promise<Stopped | undefined> {
-  const begun = await inTransaction(pool, async client => {
-    const { rows } = await client.query<{ ended: string | null }>(
+  const stopped = await inTransaction(pool, async client => {
+    const { rows: changed } = await client.query<{ ended: string | null }>(
       `update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
         status = case when o.status = 'sending' then o.status else 'completed' end,
         reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
@@ -72,18 +69,16 @@ export async function cancelOccurrence(
       returning case when o.status = 'completed' then o.outcome end as ended`,
       [organizationId, id],
     );
-    if (rows[0]) await endSteps(client, organizationId, id, 'cancelled');
-    return rows[0];
-  });
-  if (!begun) return undefined;
-  const items = await cancelDigestItems(pool, organizationId, id);
-  return inTransaction(pool, async client => {
+    if (!changed[0]) return undefined;
+    await endSteps(client, organizationId, id, 'cancelled');
     const { rows } = await client.query<Stopped>(stopAll, [organizationId, id, 'cancelled']);
     const { stopped, ended } = rows[0]!;
     const over = await completeIfOver(client, organizationId, id);
-    const first = begun.ended ? [begun.ended] : [];
-    return { stopped: items.stopped + stopped, ended: [...first, ...items.ended, ...ended, ...over] };
+    return { stopped, ended: [...(changed[0].ended ? [changed[0].ended] : []), ...ended, ...over] };
   });
+  if (!stopped) return undefined;
+  const items = await cancelDigestItems(pool, organizationId, id);
+  return { stopped: stopped.stopped + items.stopped, ended: [...stopped.ended, ...items.ended] };
 }
 
 /** Who answered, and when; null where nobody has. */

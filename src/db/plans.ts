@@ -40,10 +40,10 @@ export interface NotificationRow {
   extra_context: JsonObject;
   priority: number | null;
   throttle: Throttle | null;
+  digest: Digest | null;
   steps: Step[] | null;
   give_up_after: string | null;
   notify_resolved: boolean;
-  digest: Digest | null;
   version: number;
 }
 

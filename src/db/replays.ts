@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
-import { cancelItemsAmong } from './digest-items.ts';
+import { cancelDigestItems } from './digest-items.ts';
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 
@@ -37,7 +37,8 @@ export async function findFailedDeliveries(
 
 /**
  * Failed and unknown deliveries are due again, from the first provider on; returns how many. What a digest carried goes by
- * itself: the others of it belong to other occurrences. An occurrence whose expansion was set aside is expanded again.
+ * itself: its other items belong to other occurrences. An occurrence whose expansion
+ * was set aside is expanded again.
  */
 export async function replayOccurrence(
   pool: pg.Pool,
@@ -113,7 +114,6 @@ export async function cancelDeliveries(
   organizationId: number,
   deliveries: DeliveryKey[],
 ): Promise<{ stopped: number; ended: string[] }> {
-  const items = await cancelItemsAmong(pool, organizationId, deliveries);
   const { rows } = await pool.query<{ stopped: number; ended: string[] }>(
     `with stopped as (
       update deliveries d set status = 'cancelled', reason = 'cancelled', owner = null
@@ -126,8 +126,14 @@ export async function cancelDeliveries(
     select count(*)::int as stopped, ${endedText} as ended from stopped`,
     [organizationId, deliveries.map(one => one.occurrence), deliveries.map(one => one.id)],
   );
-  const { stopped, ended } = rows[0]!;
-  return { stopped: items.stopped + stopped, ended: [...items.ended, ...ended] };
+  const all = rows[0]!;
+  for (const [occurrence, members] of Map.groupBy(deliveries, one => one.occurrence)) {
+    const ids = members.map(one => one.id);
+    const items = await cancelDigestItems(pool, organizationId, occurrence, ids);
+    all.stopped += items.stopped;
+    all.ended.push(...items.ended);
+  }
+  return all;
 }
 
 /** Of any occurrences. */

@@ -22,8 +22,8 @@ export class Outcomes {
       async settlements => {
         const ended = await retryWhileUnavailable(log, 'writing outcomes', async () => {
           const { alone = [], digests = [] } = Object.groupBy(settlements, toWay);
-          const outcomes = alone.length > 0 ? (await settleDeliveriesAcrossTenants(pool, alone)).ended : [];
-          return [...outcomes, ...(await settleDigestsAcrossTenants(pool, digests))];
+          const settled = await settleDeliveriesAcrossTenants(pool, alone);
+          return [...settled.ended, ...(await settleDigestsAcrossTenants(pool, digests))];
         });
         onBatch(settlements.length, ended);
         return settlements.map(() => undefined);

@@ -216,7 +216,9 @@ async function decideStep(
       ? null
       : (limitOf(isOver, decided.isOverUserLimit) ?? (wanted.length > 0 ? null : whyNobody(decided))),
     deliveries: deliveries.map(({ delivery }) => delivery),
-    throttled: groupThrottled(plan, occurrence.context, deliveries, throttling),
+    throttled: groupThrottled(plan, occurrence.context, deliveries, {
+      refuse: ({ delivery }) => Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null }),
+    }),
   });
 }
 
@@ -267,16 +269,4 @@ async function decideResolution(
     due_at: cursor ? new Date(now) : null,
     deliveries,
   });
-}
-
-/** Nothing of a step gathers: by then it would be too late. */
-const throttling = {
-  take: () => {},
-  refuse,
-  gather: refuse,
-  isCounted: () => false,
-};
-
-function refuse({ delivery }: { delivery: object }): void {
-  Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null });
 }

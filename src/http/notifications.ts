@@ -18,16 +18,12 @@ import { CascadeQuery, Deleted, deletionOf } from './schemas.ts';
 const tag = 'Notifications';
 const own = [
   ...['name', 'active', 'recipients', 'channels', 'steps', 'give_up_after', 'notify_resolved', 'filter', 'environs'],
-  ...['extra_context', 'priority'],
+  ...['extra_context', 'priority', 'throttle', 'digest'],
 ];
-const rules = ['throttle', 'digest'];
 const words = ['message', 'overrides'];
 
-const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...rules, ...words]);
-const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, [
-  ...own,
-  ...rules,
-]);
+const NewNotification = fieldsOf<NotificationEntry>('NewNotification', NotificationEntry, [...own, ...words]);
+const Changes = changesOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
 const NewMessage = fieldsOf<notifications.Words>('NewMessage', NotificationEntry, words);
 
 const wordFields = {

@@ -160,13 +160,6 @@ function gone(what: string): AppError {
   return new AppError('message.not_found', `it cannot be written again: the ${what} has been deleted`);
 }
 
-/** What only some messages have. */
-interface Particulars {
-  acknowledge_url: string;
-  step: number;
-  gathered?: GatheredItems | undefined;
-}
-
 /** Names of Belfry's own win over the context's of the same name, which stay reachable as `context.…`. */
 export function optionsFor(
   renderContext: RenderContext,
@@ -174,7 +167,7 @@ export function optionsFor(
   person: UserFacts,
   address: string | null,
   links: RenderedLinks | undefined,
-  { acknowledge_url, step, gathered }: Particulars,
+  { acknowledge_url, step, gathered }: { acknowledge_url: string; step: number; gathered?: GatheredItems | undefined },
 ): RenderOptions {
   const { extra_context, event, application, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();

@@ -49,13 +49,13 @@ export interface PlannedNotification extends DecidingNotification {
   /** Its own; null: not stated. */
   priority: number | null;
   throttle: PlannedThrottle | undefined;
+  digest: PlannedDigest | undefined;
+  /** How many items its digests have in their message; undefined where nothing of it gathers. */
+  mostItems: number | undefined;
   /** Undefined: everybody is told at once. */
   steps: PlannedSteps | undefined;
   /** Whether these are one step's recipients, to whom nobody is added whom the trigger names. */
   hasOwnRecipients?: boolean;
-  digest: PlannedDigest | undefined;
-  /** How many items its digests have in their message; undefined where nothing of it gathers. */
-  mostItems: number | undefined;
   version: number;
 }
 
@@ -380,9 +380,9 @@ function planWhole(row: NotificationRow): PlannedNotification {
     extraContext: row.extra_context,
     priority: row.priority,
     throttle: row.throttle ? planThrottle(row.throttle) : undefined,
-    steps: undefined,
     digest: row.digest ? planDigest(row.digest) : undefined,
     mostItems: mostItemsOf(row),
+    steps: undefined,
     version: row.version,
   };
 }

@@ -31,10 +31,11 @@ type Sendable = Pick<Decided, 'notification' | 'person' | 'reason' | 'dueAt' | '
 
 /** What becomes of a decision. */
 export interface ThrottleHandlers<Decision> {
-  take: (decision: Decision) => void;
   refuse: (decision: Decision) => void;
-  gather: (decision: Decision, until: Date) => void;
-  isCounted: (decision: Decision) => boolean;
+  take?: (decision: Decision) => void;
+  /** Absent: what is over is refused. */
+  gather?: (decision: Decision, until: Date) => void;
+  isCounted?: (decision: Decision) => boolean;
 }
 
 /** One for each person and notification; none where no rule applies. What waits for the morning counts now. */
@@ -42,7 +43,7 @@ export function groupThrottled<Decision extends Sendable>(
   plan: EventPlan,
   context: JsonObject,
   decisions: readonly Decision[],
-  { take, refuse, gather, isCounted }: ThrottleHandlers<Decision>,
+  { refuse, take = () => {}, gather = refuse, isCounted = () => false }: ThrottleHandlers<Decision>,
 ): Throttled[] {
   const { organization, topic } = plan;
   const groups = new Map<string, { decisions: Decision[]; claims: OrganizationClaim[] }>();

@@ -145,7 +145,8 @@ async function explainOne(
   const own = found.filter(one => one.user === person.username);
   if (own.length > 0) return { deliveries: own };
   if (found[0]) return { deliveries: [], answer: absent(name, 'duplicate', `by ${found[0].channel}`) };
-  if (notification.steps && occurrence.outcome === 'escalating') return { deliveries: [], answer: absent(name, 'step.waiting') };
+  if (notification.steps && occurrence.outcome === 'escalating')
+    return { deliveries: [], answer: absent(name, 'step.waiting') };
   if (occurrence.status === 'accepted' || occurrence.status === 'expanding') {
     const paused = occurrence.reason === 'event.paused';
     const reason = paused

@@ -158,7 +158,6 @@ export const texts = {
   chooseADay: 'Choose at least one day',
 
   lookAndLimits: 'Preference page and quiet hours',
-  brandColorExample: '#1f5fbf',
   brandColor: 'Brand color',
   brandColorHint: 'Header and buttons of the pages that recipients see.',
   pickColor: 'Pick a color from the screen',

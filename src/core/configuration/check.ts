@@ -178,8 +178,12 @@ function checkNotification(
   checkWords(entry, at, complain, checkTemplate);
 }
 
-function checkDigest({ digest, priority }: JsonObject, at: string, complain: Complain): void {
+function checkDigest({ digest, priority, steps, throttle }: JsonObject, at: string, complain: Complain): void {
+  if (steps !== undefined && isObject(throttle) && throttle.overflow === 'digest')
+    complain(`${at}/throttle/overflow`, 'must be drop where the notification has steps: steps do not gather');
   if (!isObject(digest)) return;
+  if (steps !== undefined)
+    complain(`${at}/digest`, 'must be absent where the notification has steps: steps do not gather');
   checkFilter(digest.key, `${at}/digest/key`, complain);
   const mistake = typeof digest.every === 'string' ? findDigestMistake(digest.every) : undefined;
   if (mistake) complain(`${at}/digest/every`, mistake);

@@ -1,4 +1,5 @@
 /** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+
 import { Digest } from '../digest.ts';
 import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
@@ -117,7 +118,7 @@ function toEventEntry({ slug, name, active, category, notifications = [] }: Even
 
 export function toNotificationEntry(notification: NotificationState): NotificationEntry {
   const { name, active, recipients, channels, filter, environs, extra_context, priority } = notification;
-  const { throttle, digest, steps, give_up_after, notify_resolved, content } = notification;
+  const { throttle, digest, content, steps, give_up_after, notify_resolved } = notification;
   return {
     name,
     ...(!active && { active }),
