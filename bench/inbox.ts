@@ -37,7 +37,9 @@ export const inbox: Scenario = {
          from organizations o, generate_series(0, $1::int - 1) i where o.slug = 'bench'`,
         [people],
       );
-      const service = await stage.start('all');
+      // Apart, as whoever has so many would run them: what is measured is the process that has the streams.
+      const service = await stage.start('api');
+      await stage.start('worker');
       const { hostname, port } = new URL(service.address);
       const tally = new Tally();
       log(`opens ${people} streams`);
@@ -84,15 +86,15 @@ export const inbox: Scenario = {
       if (tally.delays.length !== count) throw new Error(`${tally.delays.length} messages arrived instead of ${count}`);
       const most = 300;
       return [
-        { measure: 'memory with all streams open', value: memory, unit: 'MB', limit: { of: 'value', most } },
+        { measure: 'memory of the API with all streams open', value: memory, unit: 'MB', limit: { of: 'value', most } },
         {
-          measure: 'memory after the messages',
+          measure: 'memory of the API after the messages',
           value: await residentMb(service),
           unit: 'MB',
           limit: { of: 'value', most },
         },
         {
-          measure: 'processor time of the service in a second, at rest',
+          measure: 'processor time of the API in a second, at rest',
           value: atRest,
           unit: 'ms',
           limit: { of: 'value', most: 15 },

@@ -11,6 +11,7 @@ import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
 import { digestKilled } from './scenarios/digest-killed.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
+import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
@@ -24,6 +25,7 @@ const scenarios: Record<string, Scenario> = {
   'provider-hangs': providerHangs,
   'digest-killed': digestKilled,
   'inbox-stream': inboxStream,
+  outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,
 };
 

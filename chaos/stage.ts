@@ -56,6 +56,8 @@ export class Stage {
   readonly key: string;
   readonly processes: { role: Role; running: Running }[] = [];
   readonly recipients: string[];
+  /** What processes that are started from now on have in their environment besides. */
+  readonly environment: Record<string, string> = {};
   readonly #dataDir: string;
   readonly #release: () => Promise<void>;
   readonly #sink: ChildProcess;
@@ -96,7 +98,7 @@ export class Stage {
 
   async start(role: Role): Promise<Running> {
     const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
-    const running = await startBelfry(env, ['--role', role]);
+    const running = await startBelfry({ ...env, ...this.environment }, ['--role', role]);
     this.processes.push({ role, running });
     return running;
   }

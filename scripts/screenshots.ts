@@ -1,18 +1,33 @@
 /**
  * Takes the pictures of the console that the documents show, from the running product: a fresh demo with some traffic.
- *   node scripts/screenshots.ts
+ *   node scripts/screenshots.ts [BEGINNING OF A NAME]
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
 import { asker } from '../test/support/api.ts';
 import { openBrowser, signIn } from '../test/support/browser.ts';
 import { startBelfry, waitFor } from '../test/support/process.ts';
 import { buildConsole } from './console.ts';
+import { decideOnPage, decideSomething } from './screenshot-preferences.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
+
+const [wanted = ''] = process.argv.slice(2);
+
+interface Picture {
+  name: string;
+  /** Path of the page; or what is done first, and gives it. */
+  at?: string;
+  prepare?: (page: Page) => Promise<string>;
+  colorScheme?: 'light' | 'dark';
+  height?: number;
+  /** Selector of the part that is shown; absent: what the window shows. */
+  of?: string;
+}
 
 await buildConsole();
 await mkdir(folder, { recursive: true });
@@ -33,13 +48,9 @@ try {
   });
   const { body: notifications } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' });
 
-  const pictures = [
-    { name: 'overview', at: '/o/demo', colorScheme: 'light' },
-    { name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}`, colorScheme: 'light' },
-    { name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' },
-  ] as const;
-  for (const { name, at, colorScheme } of pictures) {
-    const viewport = { width: 1280, height: 800 };
+  const take = async ({ name, at, colorScheme = 'light', height = 800, of, prepare }: Picture) => {
+    if (!name.startsWith(wanted)) return;
+    const viewport = { width: 1280, height };
     const context = await browser.newContext({
       baseURL: service.address,
       colorScheme,
@@ -48,13 +59,21 @@ try {
     });
     const page = await context.newPage();
     await signIn(page, { email, password });
-    await page.goto(at);
+    await page.goto(at ?? (await prepare!(page)));
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.waitForLoadState('networkidle', { timeout: 5_000 }).catch(() => {});
-    await page.screenshot({ path: path.join(folder, `${name}.png`) });
+    const file = { path: path.join(folder, `${name}.png`) };
+    await (of ? page.locator(of).first().screenshot(file) : page.screenshot(file));
     console.log(`docs/images/${name}.png`);
     await context.close();
-  }
+  };
+  await take({ name: 'overview', at: '/o/demo' });
+  await take({ name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}` });
+  await take({ name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' });
+  await decideSomething(ask);
+  await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });
+  await take({ name: 'preferences-page', prepare: page => decideOnPage(ask, page), of: 'main' });
+  await take({ name: 'preferences-person', at: '/o/demo/people/ada@demo.test', of: '[aria-label="Preferences"]' });
 } finally {
   await browser.close();
   await service.end('SIGTERM');

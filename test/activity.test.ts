@@ -18,7 +18,7 @@ beforeAll(async () => {
     notifications: [{ channels: ['hooks', 'sandbox'] }],
   });
   first = await tenant.trigger();
-  await tenant.outcomes(first);
+  await tenant.outcomes(first, 30_000);
   tenant.answer({ status: 400 });
   second = await tenant.trigger({ channels: ['hooks'] });
   await tenant.outcomes(second);

@@ -76,6 +76,10 @@ async function answer(url: string): Promise<{ status?: number; type: string; bod
   }
   if (pathname === '/page.js') return { type: 'text/javascript', body: pageScript };
   if (pathname === '/react.js') return { type: 'text/javascript', body: reactBundle };
+  if (pathname === '/inbox-sw.js') {
+    const body = `importScripts('${world.service.address}/inbox-sw.js')`;
+    return { type: 'text/javascript', body };
+  }
   if (pathname === '/favicon.ico') return { type: 'image/x-icon', body: '' };
   const lang = searchParams.get('lang') ?? 'en';
   const dir = searchParams.get('dir') ?? 'ltr';
@@ -376,4 +380,55 @@ test('the script is small, and is sent once', async () => {
   // The demo is for databases that Belfry started itself.
   expect((await ask({ path: '/inbox-demo' })).status).toBe(404);
   expect((await ask({ method: 'POST', path: '/inbox-demo/token' })).status).toBe(404);
+});
+
+test('asks for the permission to notify, and registers the browser as far as it has a push service', async () => {
+  await fresh();
+  await tenant.apply({
+    channels: [
+      inApp,
+      { slug: 'push', name: 'Push', type: 'webpush', providers: [{ use: 'vapid', subject: 'mailto:a@x.test' }] },
+    ],
+    notifications: [],
+  });
+  const page = await openTab();
+  await isLive();
+  const offered = async () => {
+    await page.locator('belfry-inbox').evaluate(inbox => inbox.setAttribute('push', ''));
+    await bell(page).click();
+  };
+  await offered();
+  // Without a window nobody can be asked, and the browser says no.
+  await page.locator('belfry-inbox').getByText('Notifications are blocked').waitFor();
+  // Nor has it a push service: the permission and what it would give stand in for those alone.
+  const endpoint = 'https://push.test/browser';
+  await visits[0]!.context.addInitScript(`
+    window.asked = [];
+    const keys = { p256dh: 'B'.repeat(87), auth: 'a'.repeat(22) };
+    const subscription = { options: {}, toJSON: () => ({ endpoint: '${endpoint}', keys }), unsubscribe: async () => true };
+    let subscribed = null;
+    let permission = 'default';
+    PushManager.prototype.getSubscription = async () => subscribed;
+    PushManager.prototype.subscribe = async options => {
+      window.asked.push(options.applicationServerKey.length);
+      subscribed = subscription;
+      return subscription;
+    };
+    Notification.requestPermission = async () => (permission = 'granted');
+    Object.defineProperty(Notification, 'permission', { get: () => permission });
+  `);
+  await page.reload();
+  await offered();
+  const offer = page.locator('belfry-inbox').getByRole('button', { name: 'Notify me on this device' });
+  await offer.waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await offer.click();
+  await page.locator('belfry-inbox').getByText('Notifications are on for this device').waitFor();
+  expect(await page.evaluate('window.asked')).toEqual([65]);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/u/${ann}/address/` });
+  const address = body.find((one: { name: string }) => one.name === 'webpush');
+  expect(JSON.parse(address.value)).toMatchObject({ endpoint });
+  // The real service worker is registered, from the page's own origin.
+  const worker = await page.evaluate('navigator.serviceWorker.ready.then(one => one.active.scriptURL)');
+  expect(worker).toBe(`${origin}/inbox-sw.js`);
 });

@@ -51,7 +51,7 @@ describe('an operator', () => {
   test('sets up a channel, with a form that the provider’s own settings draw, and tries it out', async () => {
     await page.goto('/o/demo/new-channel');
     await button(/^Email/).click();
-    await button(/^sandbox/).click();
+    await button(/^Sandbox/).click();
     await page.getByLabel('Name').first().fill('News mail');
     await button('Create channel').click();
     await page.waitForURL(/\/channels\/news-mail/);

@@ -1,6 +1,6 @@
 /** The designer's sentences about how often a notification is sent. */
 import { expect, test } from 'vitest';
-import { explainPeriod, explainSending } from '../console/src/designer/explain-sending.ts';
+import { explainPeriod, explainSending, type Throttle } from '../console/src/designer/explain-sending.ts';
 
 test.each([
   ['1s', 'a second'],
@@ -17,9 +17,18 @@ test.each([
 
 test.each([
   [null, []],
-  [{ most: 3, per: '1h', key: 'order' }, ['At most 3 an hour per order for each person; the rest is dropped.']],
-  [{ most: '2', per: '7d', key: ' ' }, ['At most 2 in 7 days for each person; the rest is dropped.']],
-  [{ most: '', per: '1h', key: '' }, []],
-  [{ most: 0, per: '1h', key: '' }, []],
-  [{ most: 3, per: 'soon', key: '' }, []],
-])('%j is explained, or not yet', (throttle, sentences) => expect(explainSending({ throttle })).toEqual(sentences));
+  [
+    { most: 3, per: '1h', key: 'order', overflow: 'drop' },
+    ['At most 3 an hour per order for each person; the rest is dropped.'],
+  ],
+  [{ most: '2', per: '7d', key: ' ', overflow: 'drop' }, ['At most 2 in 7 days for each person; the rest is dropped.']],
+  [
+    { most: 1, per: '1d', key: '', overflow: 'digest' },
+    ['At most 1 a day for each person; the rest comes as one digest.'],
+  ],
+  [{ most: '', per: '1h', key: '', overflow: 'drop' }, []],
+  [{ most: 0, per: '1h', key: '', overflow: 'drop' }, []],
+  [{ most: 3, per: 'soon', key: '', overflow: 'drop' }, []],
+] as [Throttle | null, string[]][])('%j is explained, or not yet', (throttle, sentences) =>
+  expect(explainSending({ throttle })).toEqual(sentences),
+);

@@ -6,8 +6,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
-import { testService } from './support/database.ts';
+import { createDemo } from '../src/services/demo.ts';
+import { createTestDatabase, testService } from './support/database.ts';
 import { belfry, cleanEnv, root, waitFor } from './support/process.ts';
+import { runSql } from './support/sql.ts';
 
 const run = promisify(execFile);
 const secret = 'a secret of at least 32 characters';
@@ -96,6 +98,55 @@ test('an escalation: applied, simulated, triggered, acknowledged and resolved', 
   expect(await inShell(resolve)).toEqual({ occurrence });
   await waitFor('those who were told to hear of it', async () => (await read()).counts.sent === 2);
   expect(await read()).toMatchObject({ outcome: 'resolved' });
+});
+
+test('a transaction of an application notifies by its commit', { timeout: 180_000 }, async () => {
+  const text = await guide('outbox.md');
+  const application = await createTestDatabase('template1');
+  const demo = await testService({ BELFRY_OUTBOX_URLS: `demo=${application.url}` });
+  try {
+    await createDemo(demo.runtime.deps);
+    const [install] = blocks(text, 'sh') as [string];
+    const words = install.trim().replace('npx belfry ', '').replaceAll('"', '').split(' ');
+    const given: Record<string, string> = { $APP_DATABASE_URL: application.url, $APP_ROLE: 'pg_monitor' };
+    const installed = await belfry(
+      words.map(word => given[word] ?? word),
+      {},
+    );
+    expect([installed.code, installed.stderr]).toEqual([0, '']);
+    await runSql(application.url, 'create table orders (number text, amount integer)');
+    const [notify, mend] = blocks(text, 'sql') as [string, string];
+    await runSql(application.url, notify);
+    await waitFor('the occurrence', async () => {
+      const found = "select from occurrences where context ->> 'order' = 'A-1' and status = 'completed'";
+      return (await runSql(demo.runtime.url, found)).length === 1;
+    });
+    await runSql(application.url, mend);
+  } finally {
+    await demo.stop();
+    await application.drop();
+  }
+});
+
+test('the inbox: a token, a message and the stream', { timeout: 180_000 }, async () => {
+  const text = await guide('inbox.md');
+  await apply(service, blocks(text, 'yaml')[0]!);
+  const key = await createKey(service, 'event:trigger', 'token:write');
+  const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
+  const [, forToken, trigger, stream] = blocks(text, 'sh') as [string, string, string, string];
+  expect(JSON.parse((await run('bash', ['-c', forToken], { env })).stdout)).toMatchObject({
+    token: expect.stringMatching(/^bfr\./),
+  });
+  await run('bash', ['-c', trigger], { env });
+  await waitFor(
+    'the message on the stream',
+    async () => {
+      // curl ends with 28 when its time is over.
+      const { stdout } = await run('bash', ['-c', `${stream} || true`], { env });
+      return /event: message\nid: 1\ndata: \{.*"title":"Joe asks for 90 EUR"/.test(stdout);
+    },
+    60_000,
+  );
 });
 
 test('people are copied from another service, and copied again without harm', { timeout: 180_000 }, async () => {

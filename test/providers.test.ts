@@ -45,6 +45,7 @@ describe('the map', () => {
   it.each(all)('calls %s by its own name and gives it a medium that channels can have', (name, provider) => {
     expect(provider.name).toBe(name);
     expect([...media, 'any']).toContain(provider.medium);
+    expect(provider.title).toMatch(/^[A-Z]/);
     expect(provider.summary).toMatch(/^[A-Z].*\.$/);
   });
 

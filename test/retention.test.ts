@@ -6,6 +6,7 @@ import { lowestUuidAt, uuidv7 } from '../src/core/ids.ts';
 import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
 import { runMaintenance } from '../src/services/maintenance.ts';
 import { sumStatistics } from '../src/services/stats.ts';
+import { eventually } from './support/api.ts';
 import { testDatabase } from './support/database.ts';
 import { runSql } from './support/sql.ts';
 
@@ -120,7 +121,7 @@ describe('dropping', () => {
     const waiting = `select from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like 'lock table%'`;
     try {
-      while ((await pool.query(waiting)).rowCount === 0);
+      await eventually(async () => expect((await pool.query(waiting)).rowCount).toBe(1));
       await worker.query('lock table occurrences in row exclusive mode nowait');
     } finally {
       await worker.query('rollback');

@@ -1,5 +1,6 @@
 /** Steps: one after the other until somebody answers, whatever happens in between. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { countStepCrash } from '../src/db/steps.ts';
 import { eventually } from './support/api.ts';
 import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
 
@@ -55,6 +56,8 @@ test('steps tell people one after the other, and leave out who has read it', asy
   const id = await tenant.trigger();
   await run(tenant, id, 1);
   expect(await tenant.occurrence(id)).toMatchObject({ status: 'sending', outcome: 'escalating', completed_at: null });
+  const why = await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/${id}/why/?user=eve@x.test` });
+  expect(why.body.answers).toMatchObject([{ outcome: 'none', reason: 'step.waiting' }]);
   expect((await steps(tenant, id)).map(one => `${one.number} ${one.step} ${one.status}`)).toEqual([
     '1 1 done',
     '2 2 planned',
@@ -327,4 +330,19 @@ test('a simulation shows the plan over time', async () => {
   ]);
   expect(Date.parse(runs[2].at) - Date.parse(runs[0].at)).toBe(20 * 60_000);
   expect(body.deliveries.map((one: { step: number }) => one.step).sort()).toEqual([1, 1, 2, 3]);
+});
+
+test('a step that ends its worker three times ends, and the occurrence with it', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }]);
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  const { pool } = world.service.runtime.deps;
+  const outcomes: boolean[] = [];
+  for (let n = 0; n < 3; n++) {
+    await tenant.sql(`update steps set owner = 0 where organization_id = $1 and status = 'waiting'`, tenant.id);
+    outcomes.push(await countStepCrash(pool, tenant.id, id, 3));
+  }
+  expect(outcomes).toEqual([false, false, true]);
+  expect((await steps(tenant, id))[1]).toMatchObject({ status: 'ended', reason: 'crashed' });
+  expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', outcome: 'sent' });
 });

@@ -51,6 +51,7 @@ export function explainAbsence(reason: Reason, about = ''): string {
   const outlook: Partial<Record<Reason, string>> = {
     'recipient.not_yet': 'It cannot be told yet',
     'occurrence.waiting': 'It is not sent yet',
+    'step.waiting': 'It is not sent yet',
   };
   return `${outlook[reason] ?? 'It was not sent'}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
 }

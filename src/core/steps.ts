@@ -126,6 +126,12 @@ export function findStepMistakes(entry: { [field: string]: unknown }): Mistake[]
     return mistakes;
   }
   if (channels !== undefined) mistakes.push({ at: 'channels', message: 'give either channels or steps, not both' });
+  if (entry.digest !== undefined) {
+    mistakes.push({ at: 'digest', message: 'must be absent where there are steps: they have their own times' });
+  }
+  if (isObject(entry.throttle) && entry.throttle.overflow === 'digest') {
+    mistakes.push({ at: 'throttle/overflow', message: 'must be drop where there are steps' });
+  }
   if (!Array.isArray(steps)) return mistakes;
   for (const [i, step] of steps.entries()) {
     if (isObject(step)) mistakes.push(...findMistakesOf(step, `steps/${i}`));

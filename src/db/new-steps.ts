@@ -21,13 +21,15 @@ const insertSteps = {
     insert into steps (${stepKey}, step, priority, due_at, began_at)
     select * from unnest($1::bigint[], $2::uuid[], $3::bigint[], $4::smallint[], $5::smallint[], $6::smallint[],
       $7::timestamptz[], $8::timestamptz[])
-    on conflict do nothing`,
+    on conflict do nothing
+    returning organization_id, occurrence_id`,
 };
 
+type StepKey = { organization_id: number; occurrence_id: string };
 type NewStepOf = NewStep & { organization_id: number; occurrence_id: string };
 
-export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: NewStepOf[]): Promise<void> {
-  if (steps.length === 0) return;
+export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: NewStepOf[]): Promise<StepKey[]> {
+  if (steps.length === 0) return [];
   const names = [
     'organization_id',
     'occurrence_id',
@@ -38,13 +40,15 @@ export async function storeNewStepsAcrossTenants(client: pg.PoolClient, steps: N
     'due_at',
     'began_at',
   ] as const;
-  await client.query({ ...insertSteps, values: names.map(name => steps.map(one => one[name])) });
+  const values = names.map(name => steps.map(one => one[name]));
+  return (await client.query<StepKey>({ ...insertSteps, values })).rows;
 }
 
 const beginEscalations = {
   name: 'begin_escalations',
   text: `
-    update occurrences o set escalating = o.escalating + g.count, awaits_acknowledgement = g.awaits
+    update occurrences o set escalating = o.escalating + g.count, awaits_acknowledgement =
+      o.awaits_acknowledgement or g.awaits and o.acknowledged_at is null and o.resolved_at is null
     from unnest($1::bigint[], $2::uuid[], $3::integer[], $4::boolean[]) as g (organization_id, id, count, awaits)
     where o.organization_id = g.organization_id and o.id = g.id`,
 };
@@ -61,17 +65,20 @@ interface Beginning {
 export async function beginStepsAcrossTenants(client: pg.PoolClient, pages: readonly Beginning[]): Promise<void> {
   const some = pages.filter(page => page.steps?.length);
   if (some.length === 0) return;
+  const steps = some.flatMap(({ organization_id, id, steps: own }) =>
+    own!.map(one => ({ ...one, organization_id, occurrence_id: id })),
+  );
+  // One that is there already has begun before.
+  const stored = await storeNewStepsAcrossTenants(client, steps);
+  const nameOf = (organizationId: number, id: string) => `${organizationId}/${id}`;
+  const begun = Map.groupBy(stored, one => nameOf(one.organization_id, one.occurrence_id));
   await client.query({
     ...beginEscalations,
     values: [
       some.map(page => page.organization_id),
       some.map(page => page.id),
-      some.map(page => page.steps!.length),
+      some.map(page => begun.get(nameOf(page.organization_id, page.id))?.length ?? 0),
       some.map(page => page.awaitsAcknowledgement ?? false),
     ],
   });
-  const steps = some.flatMap(({ organization_id, id, steps: own }) =>
-    own!.map(one => ({ ...one, organization_id, occurrence_id: id })),
-  );
-  await storeNewStepsAcrossTenants(client, steps);
 }

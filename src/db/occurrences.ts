@@ -56,8 +56,6 @@ export interface Occurrence {
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
-  /** Whether steps of it are still to come. */
-  is_escalating: boolean;
   /** Whether somebody is to acknowledge it, and nobody has. */
   awaits_acknowledgement: boolean;
   acknowledged_at: Date | null;
@@ -192,9 +190,14 @@ function outcomeWays(organizationId: number, outcome: OccurrenceOutcome): RawBui
     case 'scheduled':
       return [sql`o.outcome = 'scheduled' and o.due_at > now()`];
     case 'held':
-      return [sql`o.outcome = 'held'`, sql`o.outcome = 'sending' and ${held}`];
+      return [
+        sql`o.outcome = 'held'`,
+        sql`o.outcome = 'sending' and ${held}`,
+        sql`o.outcome = 'escalating' and ${held}`,
+      ];
     case 'sending':
-      return [sql`o.outcome = 'sending' and not ${held}`];
+    case 'escalating':
+      return [sql`o.outcome = ${outcome} and not ${held}`];
     case 'expanding':
       // What is about to be expanded is in the queue.
       return [
@@ -217,8 +220,8 @@ const heldWhileSending = (organizationId: number) => sql`
       and organization_id = ${organizationId} and due_at = 'infinity' limit ${mostWaiting}
   ) waiting
   union
-  select s.id from (
-    select id, event_id from occurrences where organization_id = ${organizationId} and outcome = 'sending'
+  select s.id from unnest(array['sending', 'escalating']) as being (outcome), lateral (
+    select id, event_id from occurrences where organization_id = ${organizationId} and outcome = being.outcome
     order by id desc limit ${mostWaiting}
   ) s
   join events e on e.organization_id = ${organizationId} and e.id = s.event_id

@@ -328,6 +328,35 @@ export async function releaseStepsAcrossTenants(pool: pg.Pool, owner: number): P
   return rowCount!;
 }
 
+/** Counts that running a step has ended a worker; the last time, its escalation ends. Returns whether it did. */
+export async function countStepCrash(
+  pool: pg.Pool,
+  organizationId: number,
+  occurrenceId: string,
+  most: number,
+): Promise<boolean> {
+  const { rows } = await pool.query<{ isSetAside: boolean | null }>(
+    `with crashed as (
+      update steps set crashes = crashes + 1, owner = null,
+        status = case when crashes + 1 >= $3 then 'ended' else status end,
+        reason = case when crashes + 1 >= $3 then 'crashed' else reason end,
+        ended_at = case when crashes + 1 >= $3 then now() end
+      where organization_id = $1 and occurrence_id = $2 and status = 'waiting' and owner is not null
+      returning status
+    ), g as (
+      select 0 as deliveries, 0 as suppressed, count(*)::int as ended from crashed where status = 'ended'
+    ), ended as (
+      update occurrences o set escalating = ${escalating},
+        status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
+        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
+      from g where g.ended > 0 and o.organization_id = $1 and o.id = $2
+    )
+    select bool_or(status = 'ended') as "isSetAside" from crashed`,
+    [organizationId, occurrenceId, most],
+  );
+  return rows[0]?.isSetAside ?? false;
+}
+
 export interface StepView {
   notification_id: number;
   notification: string | null;

@@ -58,6 +58,7 @@ const ProviderKind = Type.Object(
   {
     name: Type.String({ description: 'As `use` has it.' }),
     medium: Type.String({ description: 'The type of channel that may use it, or any.' }),
+    title: Type.String({ description: 'What people call it.' }),
     summary: Type.String(),
     settings: Type.Unsafe<object>({
       type: 'object',

@@ -15,6 +15,8 @@ export interface Provider<Settings extends TObject = TObject> {
   name: string;
   /** The only type of channel that may use it. */
   medium: Medium | 'any';
+  /** What people call it. */
+  title: string;
   summary: string;
   settings: Settings;
   /**

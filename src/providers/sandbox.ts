@@ -9,6 +9,7 @@ const Settings = settings({});
  */
 export const sandbox: Provider<typeof Settings> = {
   name: 'sandbox',
+  title: 'Sandbox',
   medium: 'any',
   summary: 'Keeps messages for viewing instead of sending them.',
   settings: Settings,

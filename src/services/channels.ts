@@ -208,11 +208,18 @@ async function readHealth(db: Db, organizationId: number, ids: number[]): Promis
 export interface ShownProviderKind {
   name: string;
   medium: string;
+  title: string;
   summary: string;
   /** JSON schema; see `provider.ts` for its marks. */
   settings: object;
 }
 
 export function listProviders({ providers }: Deps): ShownProviderKind[] {
-  return Object.values(providers).map(({ name, medium, summary, settings }) => ({ name, medium, summary, settings }));
+  return Object.values(providers).map(({ name, medium, title, summary, settings }) => ({
+    name,
+    medium,
+    title,
+    summary,
+    settings,
+  }));
 }

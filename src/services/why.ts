@@ -145,6 +145,8 @@ async function explainOne(
   const own = found.filter(one => one.user === person.username);
   if (own.length > 0) return { deliveries: own };
   if (found[0]) return { deliveries: [], answer: absent(name, 'duplicate', `by ${found[0].channel}`) };
+  if (notification.steps && occurrence.outcome === 'escalating')
+    return { deliveries: [], answer: absent(name, 'step.waiting') };
   if (occurrence.status === 'accepted' || occurrence.status === 'expanding') {
     const paused = occurrence.reason === 'event.paused';
     const reason = paused
@@ -169,7 +171,8 @@ async function select(
   person: Person,
 ): Promise<Selected> {
   const missed: Selected[] = [];
-  for (const source of sourcesOf(notification, plan, options)) {
+  const told = notification.steps?.steps.map(step => step.notification) ?? [notification];
+  for (const source of told.flatMap(one => sourcesOf(one, plan, options))) {
     if ('list' in source) {
       const { list } = source;
       const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), person.user_id);

@@ -1,5 +1,6 @@
 /** An occurrence or delivery whose processing ends its worker is tried again twice, then set aside: it never stops others. */
 import type { Logger } from 'pino';
+import { countStepCrash } from '../db/steps.ts';
 import { countDeliveryCrash, countOccurrenceCrash } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
 
@@ -8,7 +9,7 @@ const mostCrashes = 3;
 interface Culprit {
   organizationId: number;
   occurrenceId: string;
-  /** Undefined: the occurrence itself was being expanded. */
+  /** Undefined: the occurrence itself, or one of its steps, was being expanded. */
   deliveryId: number | undefined;
 }
 
@@ -16,7 +17,8 @@ export async function countCrash({ pool }: Deps, culprit: Culprit, log: Pick<Log
   const { organizationId, occurrenceId, deliveryId } = culprit;
   const isSetAside =
     deliveryId === undefined
-      ? await countOccurrenceCrash(pool, organizationId, occurrenceId, mostCrashes)
+      ? (await countOccurrenceCrash(pool, organizationId, occurrenceId, mostCrashes)) ||
+        (await countStepCrash(pool, organizationId, occurrenceId, mostCrashes))
       : await countDeliveryCrash(pool, organizationId, occurrenceId, deliveryId, mostCrashes);
   if (isSetAside) log.error(culprit, `set aside what ended the engine ${mostCrashes} times; a replay tries it again`);
 }

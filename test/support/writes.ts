@@ -114,8 +114,16 @@ export const writes: Record<string, Write> = {
   deleteOrganization: { action: 'delete', noun: 'organization', query: '?cascade=true' },
   cancelOccurrence: { action: 'cancel', noun: 'occurrence' },
   replayOccurrence: { action: 'replay', noun: 'occurrence' },
-  acknowledgeOccurrence: { action: 'acknowledge', noun: 'occurrence' },
-  resolveOccurrence: { action: 'resolve', noun: 'occurrence' },
+  acknowledgeOccurrence: {
+    params: ({ acme }) => ({ identifier: acme.occurrences[1]!.id }),
+    action: 'acknowledge',
+    noun: 'occurrence',
+  },
+  resolveOccurrence: {
+    params: ({ acme }) => ({ identifier: acme.occurrences[1]!.id }),
+    action: 'resolve',
+    noun: 'occurrence',
+  },
   retryDelivery: {
     params: ({ acme }) => ({
       identifier: acme.occurrences[1]!.id,

@@ -48,10 +48,10 @@ export const outcomeLooks: Record<string, Look> = {
     name: texts.escalating,
     color: 'orange',
     fill: 'orange.5',
-    meaning: texts.moreStepsMayCome,
+    meaning: texts.moreStepsToCome,
     moving: true,
   },
-  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.somebodyHasItInHand },
+  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.somebodyAnswered },
   resolved: { name: texts.resolved, color: 'teal', fill: 'teal.7', meaning: texts.itIsOver },
   unacknowledged: { name: texts.unacknowledged, color: 'red', fill: 'red.7', meaning: texts.nobodyAnswered },
 };
@@ -86,6 +86,7 @@ export function StatusBadge({ status, looks = deliveryLooks }: { status: string;
         tt="none"
         fw={500}
         leftSection={<span className={moving ? 'dot live' : 'dot'} style={{ '--dot': dot } as React.CSSProperties} />}
+        miw="max-content"
         style={{ cursor: 'inherit' }}
       >
         {name ?? sentence(status)}

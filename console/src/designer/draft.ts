@@ -52,11 +52,7 @@ export function toDraft(stored: Notification): Draft {
     giveUpAfter: stored.give_up_after ?? '',
     notifyResolved: stored.notify_resolved,
     priority: stored.priority as Priority | null,
-    throttle: stored.throttle && {
-      most: stored.throttle.most,
-      per: stored.throttle.per,
-      key: stored.throttle.key ?? '',
-    },
+    throttle: stored.throttle && { key: '', overflow: 'drop', ...stored.throttle },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
     extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
@@ -125,7 +121,12 @@ function settingsOf(draft: Draft): NotificationChanges {
 function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] {
   if (!throttle) return null;
   const key = throttle.key.trim();
-  return { most: Number(throttle.most), per: throttle.per.trim(), ...(key && { key }) };
+  return {
+    most: Number(throttle.most),
+    per: throttle.per.trim(),
+    ...(key && { key }),
+    ...(throttle.overflow !== 'drop' && { overflow: throttle.overflow }),
+  };
 }
 
 /** Only what differs: a change of one field takes nothing back that somebody else did to another. */

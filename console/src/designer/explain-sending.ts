@@ -7,6 +7,8 @@ export interface Throttle {
   per: string;
   /** Empty: all together. */
   key: string;
+  /** What becomes of the others. */
+  overflow: 'drop' | 'digest';
 }
 
 export interface SendingRules {
@@ -33,9 +35,10 @@ export function explainSending({ throttle }: SendingRules): string[] {
   return throttle ? explainThrottle(throttle) : [];
 }
 
-function explainThrottle({ most, per, key }: Throttle): string[] {
+function explainThrottle({ most, per, key, overflow }: Throttle): string[] {
   const period = explainPeriod(per);
   if (period === undefined || !(Number(most) >= 1)) return [];
   const by = key.trim() === '' ? '' : texts.perKey(key.trim());
-  return [texts.atMost(most, period, by)];
+  const rest = overflow === 'digest' ? texts.restIsGathered : texts.restIsDropped;
+  return [texts.atMost(most, period, by, rest)];
 }

@@ -1,5 +1,16 @@
 /** Steps one below the other: when, by which channels, to whom, and what ends them; in plain words, and as times. */
-import { Box, Button, Group, MultiSelect, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
+import {
+  Box,
+  Button,
+  Group,
+  MultiSelect,
+  NumberInput,
+  Select,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+} from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
@@ -58,7 +69,7 @@ export function StepsEditor({ path, draft, change, errors, channels }: StepsProp
                   <IconTrash size={14} stroke={1.6} />
                 </Button>
               </Group>
-              <Group gap="xs" grow>
+              <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
                 <TextInput
                   label={i === 0 ? texts.afterTheTrigger : texts.afterTheStepBefore}
                   placeholder={i === 0 ? texts.atOnce : '10m'}
@@ -73,8 +84,6 @@ export function StepsEditor({ path, draft, change, errors, channels }: StepsProp
                   onChange={chosen => set(i, { channels: chosen })}
                   error={errorAt(errors, `steps/${i}/channels`, true)}
                 />
-              </Group>
-              <Group gap="xs" grow align="start">
                 <Select
                   label={texts.condition}
                   data={conditions}
@@ -104,7 +113,7 @@ export function StepsEditor({ path, draft, change, errors, channels }: StepsProp
                   onChange={value => set(i, { repeat: Number(value) || 1 })}
                   error={errorAt(errors, `steps/${i}/repeat`)}
                 />
-              </Group>
+              </SimpleGrid>
               {step.unless !== undefined && !words.has(step.unless) && (
                 <TextInput
                   label={texts.expression}

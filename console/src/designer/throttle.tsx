@@ -11,7 +11,7 @@ interface ThrottleFieldsProps {
   errors: Record<string, string[]>;
 }
 
-const usual: Throttle = { most: 3, per: '1h', key: '' };
+const usual: Throttle = { most: 3, per: '1h', key: '', overflow: 'drop' };
 
 export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
   const { throttle } = draft;

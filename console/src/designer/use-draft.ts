@@ -35,6 +35,9 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
             'active',
             'recipients',
             'channels',
+            'steps',
+            'giveUpAfter',
+            'notifyResolved',
             'priority',
             'throttle',
             'filter',
@@ -56,13 +59,18 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
 }
 
 /** What the service would refuse in words of its own. */
-function check({ name, recipients, channels, throttle, message }: Draft): Record<string, string[]> {
+function check({ name, recipients, channels, steps, throttle, message }: Draft): Record<string, string[]> {
   return {
     ...(name.trim() === '' && { name: [texts.enterAName] }),
     ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseAtLeastOneKindOf] }),
     ...(recipients.list === '' && { 'recipients/list': [texts.chooseAList2] }),
     ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpressionOrClearThe] }),
-    ...(channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),
+    ...(!steps && channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),
+    ...Object.fromEntries(
+      (steps ?? []).flatMap((step, i) =>
+        step.channels.length === 0 ? [[`steps/${i}/channels`, [texts.chooseAtLeastOneChannel]]] : [],
+      ),
+    ),
     ...(throttle && !(Number(throttle.most) >= 1) && { 'throttle/most': [texts.enterANumber] }),
     ...(throttle && explainPeriod(throttle.per) === undefined && { 'throttle/per': [texts.enterADuration] }),
     ...(message.body.trim() === '' && { 'message/body': [texts.writeAMessage] }),

@@ -26,10 +26,10 @@ export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' 
     ],
   });
   const ask = useAction({
-    run: async () => {
-      const preview = await take(api.GET('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } }));
+    run: () => take(api.GET('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
+    onDone: async preview => {
       const { deliveries } = preview;
-      return confirm({
+      const isSure = await confirm({
         title:
           deliveries === 0
             ? texts.resolveRecipientsAgain
@@ -39,8 +39,6 @@ export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' 
         children: <Forecast preview={preview} mayDouble={counts.unknown > 0} />,
         action: isInVain(preview) ? texts.replayAnyway : texts.replay,
       });
-    },
-    onDone: isSure => {
       if (isSure) replay.mutate(undefined);
     },
   });

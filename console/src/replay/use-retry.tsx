@@ -44,19 +44,18 @@ export function useRetry() {
     },
   });
   const ask = useAction({
-    run: async (wanted: Retried) => {
-      const preview = await take(
+    run: (wanted: Retried) =>
+      take(
         api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', {
           params: pathOf(org, wanted.occurrence, wanted.id),
         }),
-      );
-      return confirm({
+      ),
+    onDone: async (preview, wanted) => {
+      const isSure = await confirm({
         title: texts.retryThisDelivery,
         children: <Forecast preview={preview} mayDouble={wanted.status === 'unknown'} />,
         action: isInVain(preview) ? texts.retryAnyway : texts.retry,
       });
-    },
-    onDone: (isSure, wanted) => {
       if (isSure) retry.mutate(wanted);
     },
   });

@@ -128,8 +128,10 @@ export const texts = {
   days: 'days',
   within: (amount: Part, unit: Part) => `in ${amount} ${unit}`,
   perKey: (key: Part) => ` per ${key}`,
-  atMost: (most: Part, period: Part, by: Part) =>
-    `At most ${most} ${period}${by} for each person; the rest is dropped.`,
+  atMost: (most: Part, period: Part, by: Part, rest: Part) =>
+    `At most ${most} ${period}${by} for each person; ${rest}.`,
+  restIsDropped: 'the rest is dropped',
+  restIsGathered: 'the rest comes as one digest',
   enterANumber: 'Enter a number from 1 to 1,000.',
   enterADuration: 'Enter a duration, such as 30m, 1h or 7d.',
   environmentsAndExtraContext: 'Environments and extra context',

@@ -30,8 +30,9 @@ const longest = 2000;
 
 export const discordWebhook: Provider<typeof Settings> = {
   name: 'discord-webhook',
+  title: 'Discord webhook',
   medium: 'discord',
-  summary: 'A Discord channel, through a webhook.',
+  summary: 'Posts to one Discord channel.',
   settings: Settings,
   dedupes: false,
   reach: () => 'room',

@@ -26,8 +26,9 @@ const Settings = settings({
 
 export const mailgun: Provider<typeof Settings> = {
   name: 'mailgun',
+  title: 'Mailgun',
   medium: 'email',
-  summary: 'Mailgun.',
+  summary: 'Email through the Mailgun API, US or EU.',
   settings: Settings,
   dedupes: false,
   open({ api_key, domain, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {

@@ -17,8 +17,9 @@ const Settings = settings({
 
 export const mailjet: Provider<typeof Settings> = {
   name: 'mailjet',
+  title: 'Mailjet',
   medium: 'email',
-  summary: 'Mailjet.',
+  summary: 'Email through the Mailjet API.',
   settings: Settings,
   dedupes: false,
   open({ api_key, secret_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {

@@ -20,8 +20,9 @@ const Settings = settings({
 
 export const postmark: Provider<typeof Settings> = {
   name: 'postmark',
+  title: 'Postmark',
   medium: 'email',
-  summary: 'Postmark.',
+  summary: 'Email through the Postmark API.',
   settings: Settings,
   dedupes: false,
   open({ server_token, message_stream, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {

@@ -16,8 +16,9 @@ const Settings = settings({
 
 export const resend: Provider<typeof Settings> = {
   name: 'resend',
+  title: 'Resend',
   medium: 'email',
-  summary: 'Resend.',
+  summary: 'Email through the Resend API.',
   settings: Settings,
   // The same Idempotency-Key gets the first one's answer, for 24 hours.
   dedupes: true,

@@ -16,8 +16,9 @@ const Settings = settings({
 
 export const sendgrid: Provider<typeof Settings> = {
   name: 'sendgrid',
+  title: 'SendGrid',
   medium: 'email',
-  summary: 'Twilio SendGrid.',
+  summary: 'Email through the Twilio SendGrid API.',
   settings: Settings,
   dedupes: false,
   open({ api_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {

@@ -47,8 +47,9 @@ const Settings = settings({
 
 export const ses: Provider<typeof Settings> = {
   name: 'ses',
+  title: 'Amazon SES',
   medium: 'email',
-  summary: 'Amazon Simple Email Service.',
+  summary: 'Email through Amazon Simple Email Service.',
   settings: Settings,
   dedupes: false,
   open(options, { outbound }) {

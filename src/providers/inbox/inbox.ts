@@ -9,8 +9,9 @@ const Settings = settings({});
  */
 export const inbox: Provider<typeof Settings> = {
   name: 'inbox',
+  title: 'Inbox',
   medium: 'inbox',
-  summary: 'Messages inside your own application, read through the API.',
+  summary: 'Messages inside your own application.',
   settings: Settings,
   dedupes: true,
   reach: () => 'recipient',

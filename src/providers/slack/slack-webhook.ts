@@ -14,8 +14,9 @@ const Settings = settings({
 
 export const slackWebhook: Provider<typeof Settings> = {
   name: 'slack-webhook',
+  title: 'Slack incoming webhook',
   medium: 'slack',
-  summary: 'One Slack channel, through an incoming webhook.',
+  summary: 'Posts to one Slack channel.',
   settings: Settings,
   dedupes: false,
   reach: () => 'room',

@@ -43,8 +43,9 @@ const mostRemembered = 50_000;
 
 export const slack: Provider<typeof Settings> = {
   name: 'slack',
+  title: 'Slack bot',
   medium: 'slack',
-  summary: 'Slack messages from a bot; an address is the id of a channel or person, or the email of a person.',
+  summary: 'Direct messages and channels. The address is a channel ID, a member ID or an email.',
   settings: Settings,
   dedupes: false,
   open({ token, endpoint = usual, timeout_ms }, { outbound }) {

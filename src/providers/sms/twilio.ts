@@ -43,8 +43,9 @@ const goneCodes = new Set([21211, 21610, 21614, 21635]);
 
 export const twilio: Provider<typeof Settings> = {
   name: 'twilio',
+  title: 'Twilio',
   medium: 'sms',
-  summary: 'Text messages by Twilio.',
+  summary: 'Text messages through the Twilio API.',
   settings: Settings,
   // Twilio knows no idempotency key for messages.
   dedupes: false,

@@ -33,8 +33,9 @@ const retryCodes = new Set(['1000', '1030', '1100']);
 
 export const vonage: Provider<typeof Settings> = {
   name: 'vonage',
+  title: 'Vonage',
   medium: 'sms',
-  summary: 'Text messages by Vonage (formerly Nexmo).',
+  summary: 'Text messages through the Vonage API, formerly Nexmo.',
   settings: Settings,
   // `client_ref` shows our id in their reports; a second message with the same one is sent all the same.
   dedupes: false,

@@ -15,8 +15,9 @@ const mostBytes = 28 * 1024;
 
 export const teamsWorkflow: Provider<typeof Settings> = {
   name: 'teams-workflow',
+  title: 'Teams workflow',
   medium: 'teams',
-  summary: 'A chat or channel of Microsoft Teams, through a workflow.',
+  summary: 'Posts to a chat or channel of Microsoft Teams.',
   settings: Settings,
   dedupes: false,
   reach: () => 'room',

@@ -34,8 +34,9 @@ const gone = /blocked by the user|user is deactivated|bot was kicked|group chat 
 
 export const telegramBot: Provider<typeof Settings> = {
   name: 'telegram-bot',
+  title: 'Telegram bot',
   medium: 'telegram',
-  summary: 'Telegram messages from a bot; an address is the id of a chat.',
+  summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
   dedupes: false,
   open({ token, link_preview = false, endpoint = usual, timeout_ms }, { outbound }) {

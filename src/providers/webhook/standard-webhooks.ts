@@ -39,8 +39,9 @@ const final = new Set([400, 405, 413, 414, 415, 422]);
 
 export const standardWebhooks: Provider<typeof Settings> = {
   name: 'standard-webhooks',
+  title: 'Standard Webhooks',
   medium: 'webhook',
-  summary: 'An HTTP endpoint, signed as in https://www.standardwebhooks.com.',
+  summary: 'Signed HTTP requests to your own endpoint.',
   settings: Settings,
   // By `webhook-id`.
   dedupes: true,

@@ -57,8 +57,9 @@ const mostBytes = 3993;
 
 export const vapid: Provider<typeof Settings> = {
   name: 'vapid',
+  title: 'Web Push',
   medium: 'webpush',
-  summary: 'Notices of browsers (Web Push), signed with your own VAPID keys.',
+  summary: 'Browser notifications, signed with your own VAPID keys.',
   settings: Settings,
   // A resent one takes the place of its twin only while that has not been fetched: see Topic below.
   dedupes: false,

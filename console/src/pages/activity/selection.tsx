@@ -34,16 +34,14 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
     onDone: clear,
   });
   const askRetry = useAction({
-    run: async () => {
-      const body = { deliveries: failed.map(keyOf) };
-      const preview = await take(api.POST('/api/o/{org}/activity/retry/preview/', { params, body }));
-      return confirm({
+    run: () =>
+      take(api.POST('/api/o/{org}/activity/retry/preview/', { params, body: { deliveries: failed.map(keyOf) } })),
+    onDone: async preview => {
+      const isSure = await confirm({
         title: failed.length === 1 ? texts.retry1Delivery : texts.retryDeliveries(count(failed.length)),
         children: <Forecast preview={preview} mayDouble={failed.some(({ status }) => status === 'unknown')} />,
         action: isInVain(preview) ? texts.retryAnyway : texts.retryNow,
       });
-    },
-    onDone: isSure => {
       if (isSure) retry.mutate(undefined);
     },
   });

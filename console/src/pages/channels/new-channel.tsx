@@ -14,7 +14,7 @@ import { useOrganization, useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import { createChannel, useProviderKinds } from './channel-api.ts';
 import { ChannelFields, providersOf } from './channel-form.tsx';
-import { draftOf, kindsFor, missingSettings } from './provider-list.tsx';
+import { draftOf, kindsFor, missingSettings, titleOf } from './provider-list.tsx';
 
 export default function NewChannel() {
   const org = useOrg();
@@ -41,12 +41,14 @@ export default function NewChannel() {
               <Types kinds={kinds.data} choose={medium => choose({ type: medium })} />
             </Section>
           )}
-          {type && use && <Chosen label={texts.provider} value={use} change={() => choose({ type })} />}
+          {type && use && (
+            <Chosen label={texts.provider} value={titleOf(kinds.data, use)} change={() => choose({ type })} />
+          )}
           {type && !use && (
             <Section title={texts.n2Provider}>
               <Cards label={texts.provider}>
-                {kindsFor(kinds.data, type).map(({ name, summary }) => (
-                  <Choice key={name} title={name} summary={summary} choose={() => choose({ type, use: name })} />
+                {kindsFor(kinds.data, type).map(({ name, title, summary }) => (
+                  <Choice key={name} title={title} summary={summary} choose={() => choose({ type, use: name })} />
                 ))}
               </Cards>
             </Section>

@@ -39,6 +39,11 @@ export function kindsFor(kinds: ProviderKind[], type: string): ProviderKind[] {
   return kinds.filter(({ medium }) => medium === type || medium === 'any');
 }
 
+/** What people call it; the name where the service no longer has it. */
+export function titleOf(kinds: ProviderKind[], name: string): string {
+  return kinds.find(kind => kind.name === name)?.title ?? name;
+}
+
 export function ProviderList({ kinds, type, drafts, onChange, errors }: ProviderListProps) {
   const [said, setSaid] = useState('');
   // A card that moves takes the focus out of the page's hands: it is put back on the button that was pressed.
@@ -58,7 +63,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
     const [draft] = next.splice(at, 1);
     next.splice(at + by, 0, draft!);
     moved.current = { key: draft!.key, by };
-    setSaid(`${draft!.use} moved to position ${at + by + 1} of ${drafts.length}`);
+    setSaid(`${titleOf(kinds, draft!.use)} moved to position ${at + by + 1} of ${drafts.length}`);
     onChange(next);
   };
   return (
@@ -70,7 +75,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
               <div style={{ flex: 1 }}>
                 <Text fw={600} size="sm">
                   {drafts.length > 1 && `${i + 1}. `}
-                  {draft.use}
+                  {titleOf(kinds, draft.use)}
                 </Text>
                 <Text size="xs" c="dimmed">
                   {kinds.find(({ name }) => name === draft.use)?.summary}
@@ -79,9 +84,14 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
               <Group gap={2} wrap="nowrap">
                 {drafts.length > 1 && (
                   <>
-                    <Move label={texts.tryEarlier(draft.use)} by={-1} disabled={i === 0} onClick={() => move(i, -1)} />
                     <Move
-                      label={texts.tryLater(draft.use)}
+                      label={texts.tryEarlier(titleOf(kinds, draft.use))}
+                      by={-1}
+                      disabled={i === 0}
+                      onClick={() => move(i, -1)}
+                    />
+                    <Move
+                      label={texts.tryLater(titleOf(kinds, draft.use))}
                       by={1}
                       disabled={i === drafts.length - 1}
                       onClick={() => move(i, 1)}
@@ -90,7 +100,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
                       <ActionIcon
                         variant="subtle"
                         color="gray"
-                        aria-label={texts.remove3(draft.use)}
+                        aria-label={texts.remove3(titleOf(kinds, draft.use))}
                         onClick={() => onChange(drafts.filter(({ key }) => key !== draft.key))}
                       >
                         <IconTrash size={15} stroke={1.6} />
@@ -135,10 +145,10 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
             </Button>
           </Menu.Target>
           <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
-            {kindsFor(kinds, type).map(({ name, summary }) => (
+            {kindsFor(kinds, type).map(({ name, title, summary }) => (
               <Menu.Item key={name} onClick={() => onChange([...drafts, draftOf(name)])}>
                 <Text size="sm" fw={500}>
-                  {name}
+                  {title}
                 </Text>
                 <Text size="xs" c="dimmed">
                   {summary}

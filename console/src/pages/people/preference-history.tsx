@@ -30,17 +30,18 @@ export function PreferenceHistory({ username }: { username: string }) {
     {
       head: texts.what,
       cell: entry => (
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {choiceName(entry, names)}
-        </Text>
+        <>
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {choiceName(entry, names)}
+          </Text>
+          <Text size="xs" c="dimmed" hiddenFrom="sm" style={{ overflowWrap: 'anywhere' }}>
+            {[stateOf(entry), howOf(entry), entry.changed_by].join(' · ')}
+          </Text>
+        </>
       ),
     },
-    {
-      head: texts.choice,
-      width: 70,
-      cell: ({ enabled }) => (enabled === null ? texts.withdrawn : enabled ? texts.on : texts.off),
-    },
-    { head: texts.how, from: 'xs', cell: ({ source }) => texts.howNames[source] ?? source },
+    { head: texts.choice, from: 'sm', cell: stateOf },
+    { head: texts.how, from: 'sm', cell: howOf },
     {
       head: texts.by,
       from: 'sm',
@@ -50,7 +51,7 @@ export function PreferenceHistory({ username }: { username: string }) {
         </Text>
       ),
     },
-    { head: texts.when, align: 'right', width: 110, cell: ({ changed_at }) => <TimeAgo at={changed_at} /> },
+    { head: texts.when, align: 'right', cell: ({ changed_at }) => <TimeAgo at={changed_at} /> },
   ];
   return (
     <Section title={texts.history} padded={false}>
@@ -68,4 +69,12 @@ export function PreferenceHistory({ username }: { username: string }) {
       />
     </Section>
   );
+}
+
+function stateOf({ enabled }: PreferenceHistoryEntry): string {
+  return enabled === null ? texts.withdrawn : enabled ? texts.on : texts.off;
+}
+
+function howOf({ source }: PreferenceHistoryEntry): string {
+  return texts.howNames[source] ?? source;
 }

@@ -12,6 +12,9 @@ import { useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 
+/** What the pages have where none is set. */
+const usualColor = '#1f5fbf';
+
 interface RecipientSettingsProps {
   settings: OrganizationSettings;
   etag: string | null;
@@ -62,7 +65,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
           <ColorInput
             label={texts.brandColor}
             description={texts.brandColorHint}
-            placeholder="#1f5fbf"
+            placeholder={usualColor}
             maw={360}
             eyeDropperButtonProps={{ 'aria-label': texts.pickColor }}
             {...form.getInputProps('brand_color')}

@@ -14,8 +14,9 @@ const mostTimeouts = 5;
 
 export const smtp: Provider<typeof SmtpSettings> = {
   name: 'smtp',
+  title: 'SMTP',
   medium: 'email',
-  summary: 'Any mail server, over SMTP.',
+  summary: 'Any mail server.',
   settings: SmtpSettings,
   dedupes: false,
   open(settings, { outbound }) {

@@ -1,0 +1,95 @@
+/** Steps in the console: what waits for an answer, the timeline of an escalation, and the editor. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { buildConsole } from '../scripts/console.ts';
+import type { Service } from '../src/app.ts';
+import { createDemo, type Demo } from '../src/services/demo.ts';
+import { type Ask, asker } from './support/api.ts';
+import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
+import { testService } from './support/database.ts';
+import { waitFor } from './support/process.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let visitor: Visit;
+let page: Page;
+let ask: Ask;
+let event: string;
+let occurrence: string;
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.runtime.deps))!;
+  ask = asker(service.address, demo.key);
+  event = demo.triggerPath.replace(/trigger\/$/, '');
+  const [first] = (await ask({ path: `${event}n/` })).body;
+  const steps = [
+    { channels: first.channels },
+    { after: '10m', unless: 'acknowledged', channels: first.channels, repeat: 2 },
+  ];
+  const changed = await ask({ method: 'PATCH', path: `${event}n/${first.id}/`, body: { steps } });
+  expect(changed.status, changed.text).toBe(200);
+  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  await waitFor('the first step', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/steps/` });
+    return body[0]?.status === 'done' || undefined;
+  });
+  browser = await openBrowser();
+  visitor = await visit(browser, service.address);
+  visitor.context.setDefaultTimeout(30_000);
+  page = visitor.page;
+  await signIn(page, demo.signIn);
+});
+afterAll(async () => {
+  await visitor.close();
+  await browser.close();
+  await service.stop();
+});
+
+test('the overview shows what waits for an answer, and the occurrence its steps', async () => {
+  await page.goto('/o/demo');
+  const waiting = page.getByRole('region', { name: 'Waiting for an acknowledgement' });
+  await waiting.getByText('Escalating').waitFor();
+  await waiting.getByRole('link').click();
+  const steps = page.getByRole('list', { name: /^Steps of/ }).getByRole('listitem');
+  await steps.nth(2).waitFor();
+  expect(await steps.count()).toBe(3);
+  await steps.nth(0).getByText(/^Sent/).waitFor();
+  await steps
+    .nth(1)
+    .getByText(/^Planned/)
+    .waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+  await page.getByText(/^Acknowledged by/).waitFor();
+  await steps
+    .nth(1)
+    .getByText(/^Stopped/)
+    .waitFor();
+  await page.getByRole('button', { name: 'Resolve', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Resolve' }).click();
+  await page.getByText(/^Resolved by/).waitFor();
+  await page.goto('/o/demo');
+  await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
+  expect(await waiting.count()).toBe(0);
+});
+
+test('the editor says each step in plain words, and saves it', async () => {
+  const [{ id }] = (await ask({ path: `${event}n/` })).body;
+  await page.goto(`${event.replace('/api/', '/')}n/${id}`);
+  const editor = page.getByRole('list', { name: 'Steps' });
+  await editor.getByText(/^10m later by .*, 2 times, if nobody acknowledged$/).waitFor();
+  await page.getByText(/^If nobody answers: 0:00 .* → 0:10 .* → 0:20/).waitFor();
+  await editor.getByLabel('After the step before').fill('5m');
+  await editor.getByText(/^5m later by/).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await waitFor('the change', async () => {
+    const { body } = await ask({ path: `${event}n/${id}/` });
+    return body.steps?.[1]?.after === '5m' || undefined;
+  });
+});
