@@ -94,6 +94,10 @@ test('a pause says on every page that it concerns how much waits, and ends from 
   await page.goto('/o/demo/events');
   await button('Resume shop/web').click();
   await page.getByText('Resumed shop/web. 1 waiting message will now be sent.').waitFor();
+  await waitFor('all of them to be sent', async () => {
+    const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=50' });
+    return body.every((one: { outcome: string }) => one.outcome === 'sent') || undefined;
+  });
 });
 
 describe('what failed', () => {
