@@ -72,6 +72,9 @@ async function toggle(name: string): Promise<void> {
 
 /** What pages look like at rest is in browser-axe.test.ts; this is for what comes of using them. */
 async function expectAccessible(): Promise<void> {
+  // A tooltip is nobody's part of the page.
+  await page.evaluate('document.activeElement.blur()');
+  await page.getByRole('tooltip').first().waitFor({ state: 'detached' });
   expect(await axeViolations(page)).toEqual([]);
 }
 
@@ -197,7 +200,7 @@ describe('a person’s page', () => {
     ]);
     await section('Preference history').getByText(demo.signIn.email, { exact: true }).first().waitFor();
     await button('Reset Newsletter: Email').click();
-    await section('Preferences').getByText('On: default', { exact: true }).first().waitFor();
+    await page.getByText('Reset Newsletter, Email.').waitFor();
     expect(await preferences()).toEqual([]);
   });
 
@@ -338,6 +341,7 @@ test('what waits for quiet hours says so, and until when: everywhere', async () 
   await page.goto(`/o/demo/occurrences/${occurrence}?status=suppressed`);
   await section('Deliveries')
     .getByText(/^category newsletter, api on /)
+    .first()
     .waitFor();
   await page.goto(person('grace'));
   await section('Delivery history').getByText(until).waitFor();
@@ -346,7 +350,10 @@ test('what waits for quiet hours says so, and until when: everywhere', async () 
   await button('Simulate').click();
   await page.getByText(/1 of them would wait:/).waitFor();
   await page.getByText(/^Would wait until \d\d:\d\d$/).waitFor();
-  await page.getByText(/^category newsletter, api on /).waitFor();
+  await page
+    .getByText(/^category newsletter, api on /)
+    .first()
+    .waitFor();
   await expectAccessible();
 });
 
@@ -354,7 +361,7 @@ test('an imported file says how many opt out before it does so', async () => {
   const [{ id }] = (await ask({ path: `${org}/p/shop/d/` })).body;
   await page.goto(`/o/demo/p/shop/lists/${id}/import`);
   await page.getByText('The column opt_out holds').waitFor();
-  const file = 'email,unsubscribed\nnew@demo.test,newsletter\nada@demo.test,all\nalan@demo.test,\n';
+  const file = 'email,unsubscribed\nnew@demo.test,newsletter\ngone@demo.test,all\nalan@demo.test,\n';
   await page.locator('input[type=file]').setInputFiles({
     name: 'people.csv',
     mimeType: 'text/csv',
@@ -365,13 +372,11 @@ test('an imported file says how many opt out before it does so', async () => {
   const optedOut = (name: string) => section(name).locator('div:has(> p:text-is("2"))').getByText(/opt/);
   await optedOut('3. Check').waitFor();
   await expectAccessible();
-  expect((await ask({ path: `${user('ada')}preferences/` })).body.preferences).not.toContainEqual(
-    expect.objectContaining({ source: 'import' }),
-  );
+  expect((await ask({ path: user('gone') })).status).toBe(404);
   await button('Import 3 rows').click();
   await section('4. Import').getByText('opted out').waitFor();
   await optedOut('4. Import').waitFor();
-  expect((await ask({ path: `${user('ada')}preferences/` })).body.preferences).toContainEqual(
+  expect((await ask({ path: `${user('gone')}preferences/` })).body.preferences).toEqual([
     expect.objectContaining({ category: null, event: null, enabled: false, source: 'import' }),
-  );
+  ]);
 });

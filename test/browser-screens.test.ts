@@ -71,7 +71,7 @@ describe('an occurrence', () => {
     await page.waitForURL(/\/e\/order-paid$/);
     await page.getByRole('textbox', { name: 'Trigger context' }).getByText('B-7').waitFor();
     await button('Trigger').click();
-    await dialog().getByText('3 messages will be sent to real recipients.').waitFor();
+    await dialog().getByText('6 messages will be sent to real recipients.').waitFor();
     await button('Trigger now').click();
     await page.getByRole('link', { name: 'View occurrence' }).waitFor();
     const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=1' });

@@ -167,7 +167,14 @@ test('an export is imported again into the same, and runs no formula on the way'
     body: { name: 'phone', value: '+15555550123' },
   });
   await ask({ method: 'POST', path: `${list}add/`, body: [email, 'jane@acme.test'] });
+  await ask({
+    method: 'PATCH',
+    path: `/api/o/acme/u/${email}/preferences/`,
+    body: { preferences: [{ enabled: false }, { category: 'general', enabled: false }] },
+  });
   const answer = await ask({ path: `${list}export/` });
+  expect(answer.text).toContain('email,first_name,last_name,locale,active,opt_out,');
+  expect(answer.text).toContain(',true,all general,');
   expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8');
   expect(answer.headers['content-disposition']).toMatch(/^attachment; filename\*=UTF-8''File%20\d+\.csv$/);
   for (const cell of answer.text

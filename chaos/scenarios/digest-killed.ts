@@ -135,10 +135,12 @@ async function settle(stage: Stage, facts: Facts): Promise<Ledger> {
   const partly = messages.filter(({ text }) => !text!.startsWith('0 ')).length;
   if (partly > 0) broken.push(`${partly} digests are empty, or have not all of their items`);
 
-  const wanted = [...accepted].flatMap(([id, n]) =>
-    n % 10 === 0 && ledger.some(row => row.id === id && row.status === 'cancelled')
-      ? []
-      : recipientsOf(stage, n).map(one => `${n} ${one}`),
+  // What somebody cancelled is wanted where it had gone out already.
+  const isWanted = (n: number, item: string) => n % 10 !== 0 || isSent.get(item) === true;
+  const wanted = [...accepted.values()].flatMap(n =>
+    recipientsOf(stage, n)
+      .map(one => `${n} ${one}`)
+      .filter(item => isWanted(n, item)),
   );
   const lost = wanted.filter(item => !times.has(item)).length;
   const twins = received.length - messages.length;

@@ -5,6 +5,7 @@
  */
 import { sql } from 'kysely';
 import type { ListRow } from '../core/list-file.ts';
+import { categoryScope, everything, generalSlug } from '../core/preferences.ts';
 import { searchKey } from '../core/search.ts';
 import { addMissingAddresses, addMissingEmails } from './addresses.ts';
 import type { Db } from './pool.ts';
@@ -109,6 +110,8 @@ export interface ExportedMember {
   last_name: string;
   locale: string | null;
   active: boolean;
+  /** `all`, and slugs of categories: what they switched off on every channel. */
+  opt_out: string[];
   custom_fields: Record<string, unknown>;
   addresses: { name: string; value: string }[];
 }
@@ -122,6 +125,15 @@ export async function listMembersToExport(
 ): Promise<ExportedMember[]> {
   const { rows } = await sql<ExportedMember>`
     select m.id, u.email, u.first_name, u.last_name, u.locale, m.active, u.custom_fields,
+      array(
+        select case when p.scope = ${everything} then 'all' else known.slug end from preferences p
+        left join (
+          select slug from categories where organization_id = ${organizationId} union select ${generalSlug}
+        ) known on p.scope = ${categoryScope('')} || known.slug
+        where p.organization_id = u.organization_id and p.user_id = u.id and p.channel_type = '' and not p.enabled
+          and (p.scope = ${everything} or known.slug is not null)
+        order by p.scope desc
+      ) as opt_out,
       coalesce((
         select jsonb_agg(jsonb_build_object('name', o.name, 'value', o.value) order by o.id) from addresses o
         where o.organization_id = u.organization_id and o.user_id = u.id and not (o.name = 'email' and o.value = u.email)

@@ -229,7 +229,7 @@ function describe({ code, message, lines, column }: CsvError): string {
 export async function* exportList({ db }: Deps, organizationId: number, listId: number): AsyncGenerator<string> {
   // Spreadsheets take a file without this mark for one in the encoding of the country. Which columns follow takes a look at
   // every member, seconds for a long list: meanwhile the file has begun.
-  yield `\ufeff${['email', 'first_name', 'last_name', 'locale', 'active'].join()}`;
+  yield `\ufeff${['email', 'first_name', 'last_name', 'locale', 'active', 'opt_out'].join()}`;
   const { addresses, custom } = await listExportColumns(db, organizationId, listId);
   const more = [...addresses.map(name => `address.${name}`), ...custom.map(key => `custom.${key}`)];
   yield more.length === 0 ? '\r\n' : `,${write([more])}`;
@@ -245,6 +245,7 @@ export async function* exportList({ db }: Deps, organizationId: number, listId: 
         member.last_name,
         member.locale ?? '',
         String(member.active),
+        member.opt_out.join(' '),
         ...addresses.map(name => member.addresses.find(address => address.name === name)?.value ?? ''),
         ...custom.map(key => (key in member.custom_fields ? writeValue(member.custom_fields[key] as Json) : '')),
       ]),
