@@ -142,7 +142,7 @@ test('the inbox: a token, a message and the stream', { timeout: 180_000 }, async
     'the message on the stream',
     async () => {
       // curl ends with 28 when its time is over.
-      const { stdout } = await run('bash', ['-c', `${stream} || true`], { env });
+      const { stdout } = await run('bash', ['-c', `${stream.trim()} || true`], { env });
       return /event: message\nid: 1\ndata: \{.*"title":"Joe asks for 90 EUR"/.test(stdout);
     },
     60_000,
