@@ -158,7 +158,7 @@ test('an owner makes a key that works from one address only, within the days tha
   const { page } = await enter('owner');
   await page.goto('/o/demo/settings');
   await page.getByLabel('Maximum key lifetime (days)').fill('60');
-  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('region', { name: 'Organization' }).getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('Saved.').waitFor();
   await page.goto('/o/demo/keys');
   await page
