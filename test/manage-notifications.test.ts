@@ -46,6 +46,7 @@ describe('a notification', () => {
       ...entry('whole'),
       ...more,
       active: true,
+      digest: null,
       steps: null,
       give_up_after: null,
       notify_resolved: false,

@@ -29,6 +29,9 @@ export const unaudited: Record<string, string> = {
   createPreferenceLink: 'changes nothing: the link is signed, not kept',
   previewRetries: 'changes nothing',
   planConfiguration: 'changes nothing',
+  seeInbox: 'a user reading: the message keeps its own times',
+  seeMessage: 'a user reading: the message keeps its own times',
+  actOnMessage: 'the message keeps it, and so does the occurrence that it triggers',
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',
   unreadMessage: 'a user reading: the message keeps its own times',
@@ -78,6 +81,17 @@ export const writes: Record<string, Write> = {
   updateUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   patchUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   addUserAddress: { body: () => ({ name: 'pager', value: `number ${++count}` }), action: 'create', noun: 'address' },
+  registerPush: {
+    body: () => ({
+      endpoint: `https://push.test/${++count}`,
+      keys: {
+        p256dh: 'BNcRdreALRFXTkOOUHK1EtK2wtaz5Ry4YfYCA_0QTpQtUbVlUls0VJXg7A8u-Ts1XbjhazAkj7I99e8QcYP7DkM',
+        auth: 'AAAAAAAAAAAAAAAAAAAAAA',
+      },
+    }),
+    action: 'create',
+    noun: 'address',
+  },
   updateProfile: { body: () => ({ first_name: `Jane ${++count}`, locale: 'pt-br' }), action: 'update', noun: 'user' },
   updateAddress: { body: () => ({ enabled: false }), action: 'update', noun: 'address' },
   deleteAddress: { action: 'delete', noun: 'address' },
