@@ -212,6 +212,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['event', `${evt}/`],
       ['notifications', `${evt}/n/`],
       ['messages that wait', `${evt}/waiting/`],
+      ['open digests', `${evt}/digests/?limit=10`],
       ['notification', `${one}/`],
       ['versions', `${one}/versions/?${page}`],
       ['version', `${one}/versions/1/`],

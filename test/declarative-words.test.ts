@@ -55,8 +55,10 @@ describe('what the file no longer says', () => {
       ['channel', 'on_unknown', 'hold', 'resend'],
       ['channel', 'rate_per_second', 14, null],
       ['channel', 'concurrency', 3, null],
+      ['notification', 'message.avatar', expect.any(String), null],
       ['notification', 'message.layout', 'Plain / bare', null],
       ['notification', 'message.strict', true, null],
+      ['notification', 'message.actions', expect.anything(), null],
       ['notification', 'message.locales', expect.anything(), null],
     ]);
     const after = await exported('fewer');

@@ -47,9 +47,9 @@ test('half of a pair is refused', async () => {
 
 test('without a channel there is no key', async () => {
   const tenant = await open([]);
-  expectProblem(await tenant.ask({ path: path(tenant) }), 404, 'push.not_found');
+  expectProblem(await tenant.ask({ path: path(tenant) }), 409, 'push.unavailable');
   const off = await open([{ ...browserPush(), enabled: false }]);
-  expectProblem(await off.ask({ path: path(off) }), 404, 'push.not_found');
+  expectProblem(await off.ask({ path: path(off) }), 409, 'push.unavailable');
 });
 
 test('a person registers a browser with their own token, once, and not without end', async () => {

@@ -208,7 +208,7 @@ test('an organization goes with everything in it but its history, and nobody els
       since: new Date(),
     })),
   );
-  expect(settled).toBe(2);
+  expect(settled).toMatchObject({ settled: 2 });
   await deleteOldStatisticsAcrossTenants(db, new Date());
   expect(await db.selectFrom('delivery_stats').select('organization_id').distinct().execute()).toEqual([
     { organization_id: tenants.acme.id },

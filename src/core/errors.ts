@@ -80,7 +80,7 @@ const catalogue = {
   'occurrence.not_found': ['not_found', 'No such occurrence'],
   'delivery.not_found': ['not_found', 'No such delivery'],
   'message.not_found': ['not_found', 'No such message'],
-  'push.not_found': ['not_found', 'Browser push is not set up'],
+  'push.unavailable': ['conflict', 'Browser push is not set up'],
   'key.not_found': ['not_found', 'No such key'],
   'account.not_found': ['not_found', 'No such account'],
   'invite.not_found': ['not_found', 'No such invite'],

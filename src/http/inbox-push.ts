@@ -11,6 +11,7 @@ export const retrievePushKey = plain(['org', 'username'], {
   description: 'For `applicationServerKey` when a page subscribes: that of the organization’s web push channel.',
   tag,
   status: 200,
+  problems: [409],
   answer: Type.Object({ public_key: Type.String() }, { $id: 'PushKey' }),
   handle: async ({ deps, organization }) => ({ public_key: await push.getPushKey(deps, organization.id) }),
 });

@@ -23,7 +23,7 @@ export async function getPushKey({ plans }: Deps, organizationId: number): Promi
     .find(({ provider }) => provider.name === 'vapid')?.settings;
   const key = (settings as { public_key?: string } | undefined)?.public_key;
   if (key === undefined) {
-    throw new AppError('push.not_found', 'the organization has no web push channel that is switched on: create one');
+    throw new AppError('push.unavailable', 'the organization has no web push channel that is switched on: create one');
   }
   return key;
 }

@@ -45,13 +45,16 @@ export function ask(address: string, { method = 'GET', path, key, headers = {}, 
       const chunks: Buffer[] = [];
       response.on('data', chunk => chunks.push(chunk));
       response.on('error', reject);
-      response.on('end', () => {
+      // A stream has no end: that it began is its answer.
+      const isEndless = /^text\/event-stream/.test(response.headers['content-type'] ?? '') && method !== 'HEAD';
+      response.on(isEndless ? 'close' : 'end', () => {
         const text = Buffer.concat(chunks).toString();
         const body = /\bjson\b/.test(response.headers['content-type'] ?? '') && text ? JSON.parse(text) : undefined;
         const unlisted = findUnlisted(method, path, response.statusCode!);
         if (unlisted) reject(new Error(`${unlisted}\n${text.slice(0, 500)}`));
         resolve({ status: response.statusCode!, headers: response.headers as Record<string, string>, text, body });
       });
+      if (isEndless) response.destroy();
     });
     sent.on('error', reject);
     sent.end(bytes);

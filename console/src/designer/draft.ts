@@ -3,7 +3,7 @@ import type { Notification, NotificationChanges, PreviewRequest } from '../api-t
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
-import type { Throttle } from './explain-sending.ts';
+import type { Digest, Throttle } from './explain-sending.ts';
 
 export type Words = { subject?: string; body?: string };
 export type LocalizedWords = Words & { locales?: Record<string, Words> };
@@ -33,6 +33,7 @@ export interface Draft {
   notifyResolved: boolean;
   priority: Priority | null;
   throttle: Throttle | null;
+  digest: Digest | null;
   /** Empty: always. */
   filter: string;
   environs: string[];
@@ -53,6 +54,12 @@ export function toDraft(stored: Notification): Draft {
     notifyResolved: stored.notify_resolved,
     priority: stored.priority as Priority | null,
     throttle: stored.throttle && { key: '', overflow: 'drop', ...stored.throttle },
+    digest: stored.digest && {
+      every: stored.digest.every,
+      key: stored.digest.key ?? '',
+      sendsFirst: stored.digest.first === 'send',
+      most: stored.digest.most ?? '',
+    },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
     extraContext: Object.keys(stored.extra_context).length > 0 ? format(stored.extra_context) : '',
@@ -72,6 +79,7 @@ export function newDraft(): Draft {
     notifyResolved: false,
     priority: null,
     throttle: null,
+    digest: null,
     filter: '',
     environs: [],
     extraContext: '',
@@ -112,6 +120,7 @@ function settingsOf(draft: Draft): NotificationChanges {
     ...sendingOf(draft),
     priority: draft.priority,
     throttle: throttleOf(draft.throttle),
+    digest: digestOf(draft.digest),
     filter: draft.filter.trim() === '' ? null : draft.filter,
     environs: draft.environs.length > 0 ? draft.environs : null,
     extra_context: Object.keys(extra).length > 0 ? extra : null,
@@ -126,6 +135,17 @@ function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] 
     per: throttle.per.trim(),
     ...(key && { key }),
     ...(throttle.overflow !== 'drop' && { overflow: throttle.overflow }),
+  };
+}
+
+function digestOf(digest: Digest | null): NotificationChanges['digest'] {
+  if (!digest) return null;
+  const key = digest.key.trim();
+  return {
+    every: digest.every.trim(),
+    ...(key && { key }),
+    ...(digest.sendsFirst && { first: 'send' as const }),
+    ...(digest.most !== '' && { most: Number(digest.most) }),
   };
 }
 
@@ -146,6 +166,9 @@ export function creationOf(draft: Draft) {
   return { ...(Object.fromEntries(given) as object), ...wordsOf(draft) };
 }
 
+const sampleItems = 3;
+const sampleMore = 2;
+
 /** The service wants a body and at least one channel; what is not there yet is left out. */
 export function previewOf(draft: Draft, context: Record<string, unknown>): PreviewRequest {
   return {
@@ -154,6 +177,10 @@ export function previewOf(draft: Draft, context: Record<string, unknown>): Previ
     context,
     filter: draft.filter,
     ...(draft.recipients.users && { users: draft.recipients.users }),
+    // As it would look with a few of them.
+    ...((draft.digest || draft.throttle?.overflow === 'digest') && {
+      digest: { items: Array.from({ length: sampleItems }, () => context), more: sampleMore },
+    }),
   };
 }
 

@@ -11,8 +11,20 @@ export interface Throttle {
   overflow: 'drop' | 'digest';
 }
 
+export interface Digest {
+  /** A duration, or a cron expression. */
+  every: string;
+  /** Empty: all together. */
+  key: string;
+  /** Whether the first one is sent at once. */
+  sendsFirst: boolean;
+  /** As it is typed; empty: the usual. */
+  most: number | string;
+}
+
 export interface SendingRules {
   throttle: Throttle | null;
+  digest: Digest | null;
 }
 
 const units: Record<string, [one: string, many: string]> = {
@@ -31,8 +43,27 @@ export function explainPeriod(per: string): string | undefined {
 }
 
 /** One sentence for each rule; none where there is no rule, or it is not whole yet. */
-export function explainSending({ throttle }: SendingRules): string[] {
-  return throttle ? explainThrottle(throttle) : [];
+export function explainSending({ throttle, digest }: SendingRules): string[] {
+  return [...(throttle ? explainThrottle(throttle) : []), ...(digest ? explainDigest(digest) : [])];
+}
+
+/** `1h` is "for an hour", `0 9 * * *` "until 09:00"; undefined where it is neither. */
+export function explainWindow(every: string): string | undefined {
+  const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(every.trim()) ?? [];
+  const words = units[unit];
+  if (amount && words) return amount === '1' ? texts.forOne(words[0]) : texts.forMany(amount, words[1]);
+  const fields = every.trim().split(/\s+/);
+  if (fields.length !== 5) return undefined;
+  const [minute = '', hour = '', ...days] = fields;
+  const isDaily = /^\d{1,2}$/.test(minute) && /^\d{1,2}$/.test(hour) && days.every(day => day === '*');
+  return isDaily ? texts.untilTime(hour.padStart(2, '0'), minute.padStart(2, '0')) : texts.untilCron(every.trim());
+}
+
+function explainDigest({ every, key, sendsFirst }: Digest): string[] {
+  const window = explainWindow(every);
+  if (window === undefined) return [];
+  const by = key.trim() === '' ? '' : texts.perKey(key.trim());
+  return [sendsFirst ? texts.gathersAfterFirst(window, by) : texts.gathers(window, by)];
 }
 
 function explainThrottle({ most, per, key, overflow }: Throttle): string[] {

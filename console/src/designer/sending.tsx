@@ -21,8 +21,10 @@ import { CodeField } from '../editor/code.tsx';
 import { type EventPath, parseObject } from '../events/sample.ts';
 import { to } from '../places.ts';
 import { texts } from '../texts/designer.ts';
+import { DigestFields } from './digest.tsx';
 import type { Draft, DraftStep, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { explainSending } from './explain-sending.ts';
 import { StepsEditor } from './steps.tsx';
 import { ThrottleFields } from './throttle.tsx';
 import type { UsableChannel } from './use-channels.ts';
@@ -74,7 +76,9 @@ export function Sending({ path, draft, change, errors, channels }: SendingProps)
             { value: 'steps', label: texts.stepByStep },
           ]}
           value={draft.steps ? 'steps' : 'once'}
-          onChange={value => change({ steps: value === 'steps' ? firstSteps(draft.channels) : null })}
+          onChange={value =>
+            change(value === 'steps' ? { steps: firstSteps(draft.channels), digest: null } : { steps: null })
+          }
         />
         {draft.steps && (
           <>
@@ -133,6 +137,12 @@ export function Sending({ path, draft, change, errors, channels }: SendingProps)
           error={errorAt(errors, 'priority')}
         />
         <ThrottleFields draft={draft} change={change} errors={errors} />
+        {draft.steps === null && <DigestFields draft={draft} change={change} errors={errors} />}
+        {explainSending(draft).map(sentence => (
+          <Text key={sentence} size="sm" role="status">
+            {sentence}
+          </Text>
+        ))}
         <div>
           <UnstyledButton onClick={() => setMore(!more)} aria-expanded={more}>
             <Group gap={4}>

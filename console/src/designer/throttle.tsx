@@ -1,9 +1,9 @@
 /** How much of a notification one person gets. */
-import { Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
+import { Group, NumberInput, Radio, Stack, Switch, TextInput } from '@mantine/core';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
 import { errorAt } from './errors.ts';
-import { explainSending, type Throttle } from './explain-sending.ts';
+import type { Throttle } from './explain-sending.ts';
 
 interface ThrottleFieldsProps {
   draft: Draft;
@@ -61,11 +61,19 @@ export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
               error={errorAt(errors, 'throttle/key')}
             />
           </Group>
-          {explainSending(draft).map(sentence => (
-            <Text key={sentence} size="sm" role="status">
-              {sentence}
-            </Text>
-          ))}
+          {draft.digest === null && draft.steps === null && (
+            <Radio.Group
+              label={texts.theRest}
+              value={throttle.overflow}
+              onChange={value => edit({ overflow: value as Throttle['overflow'] })}
+              error={errorAt(errors, 'throttle/overflow')}
+            >
+              <Group gap="md" mt={4}>
+                <Radio value="drop" label={texts.isDropped} />
+                <Radio value="digest" label={texts.isGathered} />
+              </Group>
+            </Radio.Group>
+          )}
         </>
       )}
     </Stack>

@@ -5,7 +5,7 @@ import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
 import { creationOf, type Draft, newDraft, settingsChanges, toDraft, wordsOf } from './draft.ts';
-import { explainPeriod } from './explain-sending.ts';
+import { explainPeriod, explainWindow } from './explain-sending.ts';
 
 const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/' as const;
 const one = `${all}{notification}/` as const;
@@ -40,6 +40,7 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
             'notifyResolved',
             'priority',
             'throttle',
+            'digest',
             'filter',
             'environs',
             'extraContext',
@@ -59,7 +60,7 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
 }
 
 /** What the service would refuse in words of its own. */
-function check({ name, recipients, channels, steps, throttle, message }: Draft): Record<string, string[]> {
+function check({ name, recipients, channels, steps, throttle, digest, message }: Draft): Record<string, string[]> {
   return {
     ...(name.trim() === '' && { name: [texts.enterAName] }),
     ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseAtLeastOneKindOf] }),
@@ -73,6 +74,7 @@ function check({ name, recipients, channels, steps, throttle, message }: Draft):
     ),
     ...(throttle && !(Number(throttle.most) >= 1) && { 'throttle/most': [texts.enterANumber] }),
     ...(throttle && explainPeriod(throttle.per) === undefined && { 'throttle/per': [texts.enterADuration] }),
+    ...(digest && explainWindow(digest.every) === undefined && { 'digest/every': [texts.enterAWindow] }),
     ...(message.body.trim() === '' && { 'message/body': [texts.writeAMessage] }),
   };
 }

@@ -17,6 +17,7 @@ import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { EventCategory } from '../events/event-category.tsx';
 import { NotificationCard } from '../events/notification-card.tsx';
+import { OpenDigests } from '../events/open-digests.tsx';
 import { PlaceMenu } from '../events/place-menu.tsx';
 import { eventQuery } from '../events/places.ts';
 import { type EventPath, useRecent, useSample } from '../events/sample.ts';
@@ -111,6 +112,7 @@ function EventPage({ path }: { path: EventPath }) {
             </Empty>
           )}
         </Section>
+        <OpenDigests path={path} />
         <Grid gap="lg">
           <Grid.Col span={{ base: 12, md: 6 }}>
             <TryEvent

@@ -152,9 +152,9 @@ export function toMessage({
     body,
     ...(layout !== undefined && { layout }),
     ...(strict && { strict }),
-    ...(locales && { locales }),
     ...(avatar !== undefined && { avatar }),
     ...(actions && { actions: actions.map(action => inOrder(action, ActionEntry)) }),
+    ...(locales && { locales }),
   };
 }
 
