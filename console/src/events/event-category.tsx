@@ -12,7 +12,7 @@ export function EventCategory({ slug }: { slug: string }) {
   return (
     <Text component="span" size="sm" c="dimmed">
       {texts.categoryIs}{' '}
-      <Anchor component={Link} to={to.category(org, slug)} inherit>
+      <Anchor component={Link} to={to.category(org, slug)} inherit underline="always">
         {name}
       </Anchor>
     </Text>
