@@ -380,3 +380,32 @@ test('an imported file says how many opt out before it does so', async () => {
     expect.objectContaining({ category: null, event: null, enabled: false, source: 'import' }),
   ]);
 });
+
+test('a digest is set up in the designer, said in words, and shows on its event what gathers', async () => {
+  const made = await send('POST', `${event}n/`, {
+    name: 'summary',
+    recipients: { list: 'Customers' },
+    channels: ['mail'],
+    message: { subject: '{{ count }} orders', body: '{% for item in items %}- {{ item.context.order }}\n{% endfor %}' },
+  });
+  await page.goto(`${eventPage}/n/${made.id}`);
+  await page.getByRole('switch', { name: 'Gather into a digest' }).click();
+  await page.getByText('Gathers for an hour, then goes to each person as one message.').waitFor();
+  await page.getByLabel('Every', { exact: true }).fill('now and then');
+  await button('Save').click();
+  await page.getByText('Enter a duration such as 1h, or a cron expression such as 0 9 * * *.').waitFor();
+  await page.getByLabel('Every', { exact: true }).fill('0 9 * * *');
+  await page
+    .getByText('Gathers until 09:00 in the recipient’s time zone, then goes to each person as one message.')
+    .waitFor();
+  // Three samples, and two more.
+  await page.getByText('5 orders').first().waitFor();
+  await expectAccessible();
+  await button('Save').click();
+  await page.getByText('Saved.', { exact: true }).waitFor();
+  expect((await ask({ path: `${event}n/${made.id}/` })).body.digest).toEqual({ every: '0 9 * * *' });
+  await send('POST', demo.triggerPath, { context: { order: 'D-1', amount: '1 EUR' } });
+  await page.goto(eventPage);
+  await section('Open digests').getByRole('link', { name: 'ada@demo.test' }).waitFor();
+  await expectAccessible();
+});

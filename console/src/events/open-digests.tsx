@@ -1,5 +1,5 @@
 /** What of an event is gathering at the moment: for whom, by which channel, how much, and until when. */
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { api } from '../api.ts';
 import type { OpenDigest } from '../api-types.ts';
@@ -20,7 +20,13 @@ function columnsFor(org: string): Column<OpenDigest>[] {
       cell: ({ user, address }) => (
         <>
           <Text size="sm" truncate>
-            {user ? <Link to={to.person(org, user)}>{user}</Link> : texts.deletedUser}
+            {user ? (
+              <Anchor component={Link} to={to.person(org, user)} inherit>
+                {user}
+              </Anchor>
+            ) : (
+              texts.deletedUser
+            )}
           </Text>
           <Text size="xs" c="dimmed" truncate>
             {address}
