@@ -308,6 +308,8 @@ test('a forgotten password is reset by mail', async () => {
   const { page } = visitor;
   await page.goto('/sign-in');
   await page.getByRole('link', { name: 'Forgot your password?' }).click();
+  // Until it is there, the page before has a field of the same name.
+  await page.getByRole('heading', { name: 'Reset your password' }).waitFor();
   await page.getByLabel('Email').fill(person.email);
   expect(await axeViolations(page)).toEqual([]);
   await button(page, 'Send link').click();
