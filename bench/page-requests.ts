@@ -184,6 +184,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['history of preferences', `${person(usual)}/preferences/history/?${page}`],
       ['inbox', `${person(usual)}/inbox/?${page}`],
       ['unread', `${person(usual)}/inbox/unread/`],
+      ['counts of the inbox', `${person(usual)}/inbox/counts/`],
     ],
     lists: [
       ['lists of a project', `${org}/p/${list.project}/d/?${page}`],

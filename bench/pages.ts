@@ -144,6 +144,10 @@ const left = [
   // The benchmark's organization has none.
   '/api/o/{org}/categories/{category}/',
   '/api/o/{org}/configuration/',
+  // It has no end: see the scenario inbox.
+  '/api/o/{org}/u/{username}/inbox/stream/',
+  // It has no web push channel.
+  '/api/o/{org}/u/{username}/inbox/push/',
 ];
 
 /** So that nothing new is forgotten. */
