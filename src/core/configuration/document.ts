@@ -193,9 +193,9 @@ export const Message = Type.Object(
     strict: Type.Optional(
       Type.Boolean({ description: 'Whether a variable that the context lacks fails the message. Absent: false.' }),
     ),
-    locales,
     avatar: Type.Optional(Avatar),
     actions: Type.Optional(Actions),
+    locales,
   },
   closed,
 );
