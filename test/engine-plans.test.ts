@@ -27,12 +27,12 @@ import {
   claimExpandingAcrossTenants,
   type ExpansionPage,
   expandAcceptedAcrossTenants,
-  markStored,
   storePageAcrossTenants,
 } from '../src/db/expansion.ts';
 import { storeInboxMessagesAcrossTenants } from '../src/db/inbox.ts';
 import { listInboxChangesAcrossTenants } from '../src/db/inbox-changes.ts';
 import { reserveMoments } from '../src/db/limits.ts';
+import { markStored } from '../src/db/new-deliveries.ts';
 import { findOccurrencesAcrossTenants } from '../src/db/occurrences.ts';
 import { byIndexAlone, type Database, openDatabase } from '../src/db/pool.ts';
 import {

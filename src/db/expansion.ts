@@ -13,6 +13,7 @@ import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import { deliveryArrays, insertDeliveriesText, toDelivery } from './new-deliveries.ts';
 import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
 import { sqlState } from './pool.ts';
 import { inTransaction } from './transaction.ts';
@@ -101,19 +102,6 @@ const lockAccepted = {
   name: 'lock_accepted',
   text: `with ${pickByTurns('accepted', columns)} select * from picked`,
 };
-
-// Values come as an array for each column: half the time of rows of JSON.
-export const insertDeliveriesText = `
-  insert into deliveries as d (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id,
-    address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, step)
-  select g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
-    g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
-    (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
-    coalesce(g.due_at, now()), coalesce(g.step, 0)
-  from unnest($2::bigint[], $3::uuid[], $4::smallint[], $5::bigint[], $6::integer[], $7::bigint[], $8::bigint[],
-    $9::text[], $10::text[], $11::text[], $12::integer[], $13::text[], $14::timestamptz[], $15::smallint[], $16::uuid[])
-    as g (organization_id, occurrence_id, priority, notification_id, version, channel_id, user_id, address, status, reason,
-    user_version, detail, due_at, step, digest_id)`;
 
 // First pages of any number of occurrences. All rows are new, so the counts are known beforehand, and the identifiers
 // come back in the order of the rows: nothing has to be joined to anything. Joined to each other, the parts of this
@@ -273,34 +261,6 @@ interface StoredPage {
   suppressed: Record<string, number>;
 }
 
-const findStored = {
-  name: 'find_stored',
-  text: `
-    select g.nth::int from unnest($3::bigint[], $4::bigint[], $5::text[]) with ordinality
-      as g (notification_id, channel_id, address, nth)
-    join deliveries d on d.organization_id = $1 and nullif(d.occurrence_id, '00000000-0000-0000-0000-000000000000') = $2
-      and d.occurrence_id = $2 and d.notification_id = g.notification_id and d.channel_id = g.channel_id
-      and coalesce(d.address, '#' || d.user_id) = g.address`,
-};
-
-/** Which of a page an earlier one has stored already: they are in a digest, or were sent. */
-export async function markStored(
-  client: pg.PoolClient,
-  organizationId: number,
-  occurrenceId: string,
-  deliveries: (NewDelivery & { isStored?: boolean })[],
-): Promise<void> {
-  const values = [
-    organizationId,
-    occurrenceId,
-    deliveries.map(one => one.notification_id),
-    deliveries.map(one => one.channel_id),
-    deliveries.map(one => one.address ?? `#${one.user_id}`),
-  ];
-  const { rows } = await client.query<{ nth: number }>({ ...findStored, values });
-  for (const { nth } of rows) deliveries[nth - 1]!.isStored = true;
-}
-
 const outstanding =
   '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown + o.escalating)';
 
@@ -368,55 +328,4 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
     });
     return { stored: claimed, ended: after.outcome ? [after.outcome] : [] };
   });
-}
-
-export function deliveryArrays(owner: number, pages: ExpansionPage[]): unknown[] {
-  const rows = pages.flatMap(page => page.deliveries.map(delivery => ({ page, delivery })));
-  const plain = (value: (delivery: NewDelivery) => string | number | null) =>
-    plainArray(rows.map(({ delivery }) => value(delivery)));
-  return [
-    owner,
-    plainArray(rows.map(({ page }) => page.organization_id)),
-    plainArray(rows.map(({ page }) => page.id)),
-    plain(one => one.priority),
-    plain(one => one.notification_id),
-    plain(one => one.version),
-    plain(one => one.channel_id),
-    plain(one => one.user_id),
-    rows.map(({ delivery }) => delivery.address),
-    plain(one => one.status),
-    plain(one => one.reason),
-    plain(one => one.user_version),
-    // Most have none: an array that is absent is filled up with nulls.
-    rows.some(({ delivery }) => delivery.detail !== null) ? rows.map(({ delivery }) => delivery.detail) : null,
-    rows.some(({ delivery }) => delivery.due_at !== null) ? rows.map(({ delivery }) => delivery.due_at) : null,
-    rows.some(({ delivery }) => delivery.step) ? plain(one => one.step ?? 0) : null,
-    rows.some(({ delivery }) => delivery.digest_id !== null) ? rows.map(({ delivery }) => delivery.digest_id) : null,
-  ];
-}
-
-export function toDelivery(
-  page: Pick<ExpansionPage, 'organization_id' | 'id'>,
-  given: NewDelivery,
-  id: number,
-  created_at: Date,
-): Delivery {
-  return {
-    organization_id: page.organization_id,
-    occurrence_id: page.id,
-    id,
-    notification_id: given.notification_id,
-    version: given.version,
-    channel_id: given.channel_id,
-    user_id: given.user_id,
-    address: given.address,
-    attempts: 1,
-    provider_index: 0,
-    provider_attempts: 1,
-    priority: given.priority,
-    user_version: given.user_version,
-    digest_id: null,
-    step: given.step ?? 0,
-    created_at,
-  };
 }

@@ -20,13 +20,11 @@ import type { NewDelivery } from './deliveries.ts';
 import {
   type ClaimedOccurrence,
   type Cursor,
-  deliveryArrays,
   type ExpansionPage,
-  insertDeliveriesText,
   occurrenceColumns,
   type StoredDelivery,
-  toDelivery,
 } from './expansion.ts';
+import { deliveryArrays, insertDeliveriesText, toDelivery } from './new-deliveries.ts';
 import { type NewStep, stepKey, storeNewStepsAcrossTenants } from './new-steps.ts';
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';

@@ -23,10 +23,10 @@ import {
   claimExpandingAcrossTenants,
   type ExpansionPage,
   expandAcceptedAcrossTenants,
-  markStored,
   type StoredDelivery,
   storePageAcrossTenants,
 } from '../db/expansion.ts';
+import { markStored } from '../db/new-deliveries.ts';
 import type { Person } from '../db/recipients.ts';
 import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
 import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
