@@ -7,6 +7,7 @@ import { type SqlBool, sql } from 'kysely';
 import type pg from 'pg';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
+import { inPlainTransaction } from './transaction.ts';
 
 /** As it was rendered. */
 export interface InboxAction {
@@ -115,10 +116,7 @@ const store = {
 
 /** All of them or none; one that is there already stays as it is. */
 export async function storeInboxMessagesAcrossTenants(pool: pg.Pool, messages: NewInboxMessage[]): Promise<void> {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  try {
-    await client.query('begin');
+  await inPlainTransaction(pool, async client => {
     const values = [messages.map(one => one.organization_id), messages.map(one => one.user_id)];
     const { rows } = await client.query<InboxName & { sequence: number }>({ ...reserve, values });
     const last = new Map(rows.map(row => [nameOf(row), row.sequence]));
@@ -132,14 +130,7 @@ export async function storeInboxMessagesAcrossTenants(pool: pg.Pool, messages: N
         return { ...message, sequence };
       });
     await client.query({ ...store, values: [JSON.stringify(numbered)] });
-    await client.query('commit');
-  } catch (error) {
-    broken = error as Error;
-    throw error;
-  } finally {
-    // Closing the connection rolls back, whatever state it is in.
-    client.release(broken);
-  }
+  });
 }
 
 export interface InboxName {

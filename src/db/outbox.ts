@@ -5,6 +5,7 @@ import { AppError } from '../core/errors.ts';
 import type { Json } from '../core/json.ts';
 import { outboxSchema } from './outbox-schema.ts';
 import { sqlState } from './pool.ts';
+import { inPlainTransaction } from './transaction.ts';
 
 export interface OutboxRow {
   seq: number;
@@ -104,20 +105,11 @@ export async function readOutboxState(pool: pg.Pool): Promise<OutboxState> {
   }
 }
 
-/** Ends the connection where something goes wrong: the next one begins anew. */
 async function inTransaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
-  let failed: Error | undefined;
   try {
-    await client.query('begin');
-    const result = await work(client);
-    await client.query('commit');
-    return result;
+    return await inPlainTransaction(pool, work);
   } catch (error) {
-    failed = error as Error;
     throw explain(error);
-  } finally {
-    client.release(failed);
   }
 }
 
