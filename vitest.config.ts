@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 /** `npm run test:fast`: the tests that need no database, service or browser. */
-const needsService = /support\/(accounts|api|browser|database|embedded|process|sink|sql|tenants)\.ts'|\/embedded\.ts'/;
+const needsService =
+  /support\/(accounts|api|browser|database|demo-console|embedded|process|sink|sql|tenants)\.ts'|\/embedded\.ts'/;
 
 function listFast(): string[] {
   const files = readdirSync('test').filter(name => name.endsWith('.test.ts'));

@@ -1,39 +1,21 @@
 /** Writing in the console: what somebody types is never lost, whatever the network, other people or other pages do. */
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { buildConsole } from '../scripts/console.ts';
-import type { Service } from '../src/app.ts';
-import { createDemo, type Demo } from '../src/services/demo.ts';
-import { type Ask, asker } from './support/api.ts';
-import { openBrowser, signIn, type Visit, visit } from './support/browser.ts';
-import { testService } from './support/database.ts';
+import type { Ask } from './support/api.ts';
+import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
 
 // Typing takes its time, and a busy machine more.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
-let service: Service;
-let demo: Demo;
-let browser: Browser;
-let visitor: Visit;
+let site: DemoConsole;
 let page: Page;
 let ask: Ask;
 
 beforeAll(async () => {
-  await buildConsole();
-  service = await testService();
-  demo = (await createDemo(service.runtime.deps))!;
-  ask = asker(service.address, demo.key);
-  browser = await openBrowser();
-  visitor = await visit(browser, service.address);
-  visitor.context.setDefaultTimeout(30_000);
-  page = visitor.page;
-  await signIn(page, demo.signIn);
+  site = await openDemoConsole();
+  ({ ask, page } = site);
 });
-afterAll(async () => {
-  await visitor.close();
-  await browser.close();
-  await service.stop();
-});
+afterAll(() => site.close());
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const nameField = () => page.getByRole('textbox', { name: 'Name', exact: true });

@@ -1,21 +1,17 @@
-/** Recipients decide, and operators see what and why: the console's side of preferences, in a real browser. */
+/** Recipients decide, and operators see what and why: the console's side of preferences, in a real site.browser. */
 import { createServer } from 'node:net';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { buildConsole } from '../scripts/console.ts';
-import type { Service } from '../src/app.ts';
-import { createDemo, type Demo } from '../src/services/demo.ts';
-import { type Ask, asker } from './support/api.ts';
-import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
-import { testService } from './support/database.ts';
+import type { Demo } from '../src/services/demo.ts';
+import type { Ask } from './support/api.ts';
+import { axeViolations, visit } from './support/browser.ts';
+import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
 import { waitFor } from './support/process.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
-let service: Service;
+let site: DemoConsole;
 let demo: Demo;
-let browser: Browser;
-let visitor: Visit;
 let page: Page;
 let ask: Ask;
 
@@ -35,23 +31,15 @@ async function freePort(): Promise<number> {
 }
 
 beforeAll(async () => {
-  await buildConsole();
   const port = await freePort();
-  service = await testService({ PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` });
-  demo = (await createDemo(service.runtime.deps))!;
-  ask = asker(service.address, demo.key);
+  site = await openDemoConsole(
+    { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  );
+  ({ demo, ask, page } = site);
   await send('POST', `${org}/c/`, { slug: 'texts', name: 'Texts', type: 'sms', providers: [{ use: 'sandbox' }] });
-  browser = await openBrowser();
-  visitor = await visit(browser, service.address, { permissions: ['clipboard-read', 'clipboard-write'] });
-  visitor.context.setDefaultTimeout(30_000);
-  page = visitor.page;
-  await signIn(page, demo.signIn);
 });
-afterAll(async () => {
-  await visitor.close();
-  await browser.close();
-  await service.stop();
-});
+afterAll(() => site.close());
 
 async function send(method: string, path: string, body?: unknown) {
   const answer = await ask({ method, path, body });
@@ -173,7 +161,7 @@ describe('a person’s page', () => {
     await button('Copy preference link').first().click();
     await page.getByText('Copied the link.').waitFor();
     link = await page.evaluate('navigator.clipboard.readText()');
-    const recipient = await visit(browser, service.address, { javaScriptEnabled: false });
+    const recipient = await visit(site.browser, site.service.address, { javaScriptEnabled: false });
     await recipient.page.goto(link);
     await recipient.page.getByRole('checkbox', { name: 'Newsletter: Email' }).uncheck();
     await recipient.page.getByRole('button', { name: 'Save' }).click();

@@ -1,29 +1,23 @@
 /** The screens of the console, each for what it is there for. */
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { buildConsole } from '../scripts/console.ts';
-import type { Service } from '../src/app.ts';
-import { createDemo, type Demo } from '../src/services/demo.ts';
-import { type Ask, asker } from './support/api.ts';
-import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
-import { testService } from './support/database.ts';
+import type { Demo } from '../src/services/demo.ts';
+import type { Ask } from './support/api.ts';
+import { axeViolations } from './support/browser.ts';
+import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
 import { waitFor } from './support/process.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
-let service: Service;
+let site: DemoConsole;
 let demo: Demo;
-let browser: Browser;
-let visitor: Visit;
 let page: Page;
 let ask: Ask;
 let occurrence: string;
 
 beforeAll(async () => {
-  await buildConsole();
-  service = await testService();
-  demo = (await createDemo(service.runtime.deps))!;
-  ask = asker(service.address, demo.key);
+  site = await openDemoConsole({}, { timezoneId: 'Asia/Tokyo' });
+  ({ demo, ask, page } = site);
   await ask({ method: 'POST', path: '/api/o/demo/p/', body: { slug: 'blog', name: 'Blog' } });
   const body = { context: { order: 'B-7', amount: '70 EUR' } };
   occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body })).body.occurrence;
@@ -31,17 +25,8 @@ beforeAll(async () => {
     const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
     return body.status === 'completed' || undefined;
   });
-  browser = await openBrowser();
-  visitor = await visit(browser, service.address, { timezoneId: 'Asia/Tokyo' });
-  visitor.context.setDefaultTimeout(30_000);
-  page = visitor.page;
-  await signIn(page, demo.signIn);
 });
-afterAll(async () => {
-  await visitor.close();
-  await browser.close();
-  await service.stop();
-});
+afterAll(() => site.close());
 
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const dialog = () => page.getByRole('dialog');

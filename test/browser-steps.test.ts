@@ -1,30 +1,24 @@
 /** Steps in the console: what waits for an answer, the timeline of an escalation, and the editor. */
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { buildConsole } from '../scripts/console.ts';
-import type { Service } from '../src/app.ts';
-import { createDemo, type Demo } from '../src/services/demo.ts';
-import { type Ask, asker } from './support/api.ts';
-import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
-import { testService } from './support/database.ts';
+import type { Demo } from '../src/services/demo.ts';
+import type { Ask } from './support/api.ts';
+import { axeViolations } from './support/browser.ts';
+import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
 import { waitFor } from './support/process.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
-let service: Service;
+let site: DemoConsole;
 let demo: Demo;
-let browser: Browser;
-let visitor: Visit;
 let page: Page;
 let ask: Ask;
 let event: string;
 let occurrence: string;
 
 beforeAll(async () => {
-  await buildConsole();
-  service = await testService();
-  demo = (await createDemo(service.runtime.deps))!;
-  ask = asker(service.address, demo.key);
+  site = await openDemoConsole();
+  ({ demo, ask, page } = site);
   event = demo.triggerPath.replace(/trigger\/$/, '');
   const [first] = (await ask({ path: `${event}n/` })).body;
   const steps = [
@@ -38,17 +32,8 @@ beforeAll(async () => {
     const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/steps/` });
     return body[0]?.status === 'done' || undefined;
   });
-  browser = await openBrowser();
-  visitor = await visit(browser, service.address);
-  visitor.context.setDefaultTimeout(30_000);
-  page = visitor.page;
-  await signIn(page, demo.signIn);
 });
-afterAll(async () => {
-  await visitor.close();
-  await browser.close();
-  await service.stop();
-});
+afterAll(() => site.close());
 
 test('the overview shows what waits for an answer, and the occurrence its steps', async () => {
   await page.goto('/o/demo');

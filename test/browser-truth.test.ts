@@ -1,21 +1,15 @@
 /** The console says what is, before and after: pauses, retries, outcomes, and every delivery. */
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { buildConsole } from '../scripts/console.ts';
-import type { Service } from '../src/app.ts';
-import { createDemo, type Demo } from '../src/services/demo.ts';
-import { type Ask, asker } from './support/api.ts';
-import { axeViolations, openBrowser, signIn, type Visit, visit } from './support/browser.ts';
-import { testService } from './support/database.ts';
+import type { Ask } from './support/api.ts';
+import { axeViolations } from './support/browser.ts';
+import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
 import { type HttpPeer, openHttpPeer } from './support/http-peer.ts';
 import { waitFor } from './support/process.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 240_000 });
 
-let service: Service;
-let demo: Demo;
-let browser: Browser;
-let visitor: Visit;
+let site: DemoConsole;
 let page: Page;
 let ask: Ask;
 let peer: HttpPeer;
@@ -24,10 +18,8 @@ let status = 200;
 const alert = '/api/o/demo/p/shop/a/web/e/alert/';
 
 beforeAll(async () => {
-  await buildConsole();
-  service = await testService();
-  demo = (await createDemo(service.runtime.deps))!;
-  ask = asker(service.address, demo.key);
+  site = await openDemoConsole();
+  ({ ask, page } = site);
   peer = await openHttpPeer(() => ({ status }));
   const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
   const providers = [{ use: 'standard-webhooks', url: `${peer.url}/hook`, secret }];
@@ -42,17 +34,10 @@ beforeAll(async () => {
     }),
   ];
   expect(done.map(answer => answer.status)).toEqual([201, 201, 201]);
-  browser = await openBrowser();
-  visitor = await visit(browser, service.address);
-  visitor.context.setDefaultTimeout(45_000);
-  page = visitor.page;
-  await signIn(page, demo.signIn);
 });
 afterAll(async () => {
-  await visitor.close();
-  await browser.close();
+  await site.close();
   await peer.close();
-  await service.stop();
 });
 
 const post = (path: string, body?: unknown) => ask({ method: 'POST', path, body });

@@ -8,6 +8,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { EventPath } from '../components/event-path.tsx';
 import { Page } from '../components/page.tsx';
 import { Reason } from '../components/reason.tsx';
+import { Recipient } from '../components/recipient.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { Empty } from '../components/states.tsx';
 import { deliveryLooks, StatusBadge, statusOrder } from '../components/status.tsx';
@@ -30,21 +31,7 @@ const periods = [
 ];
 
 const columns: Column<PastDelivery>[] = [
-  {
-    head: texts.recipient,
-    cell: ({ user, address }) => (
-      <>
-        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-          {user ?? texts.deletedUser}
-        </Text>
-        {address && address !== user && (
-          <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {address}
-          </Text>
-        )}
-      </>
-    ),
-  },
+  { head: texts.recipient, cell: ({ user, address }) => <Recipient user={user} address={address} /> },
   {
     head: texts.event,
     from: 'sm',

@@ -84,7 +84,6 @@ export const texts = {
   importCsv: 'Import CSV',
   exportAsCsv: 'Export as CSV',
   rename: 'Rename…',
-  deleteWord: 'Delete…',
   theList: (name: Part) => `the list ${name}`,
   thePeopleOnItAreNot: 'The people on it are not deleted.',
   renamedTo: (name: Part) => `Renamed to ${name}.`,

@@ -71,8 +71,6 @@ export const texts = {
   aLockedPersonReceivesNothingTheir: 'A locked person receives nothing. Their messages are recorded as suppressed.',
   lock2: 'Lock',
   unlock: 'Unlock',
-  more: 'More',
-  deleteWord: 'Delete…',
   sentMessagesStayInTheHistory: 'Sent messages stay in the history without the name.',
   chooseAList: 'Choose a list',
   addedToTheList: (email: Part) => `Added ${email} to the list.`,

@@ -66,8 +66,6 @@ export const texts = {
   languageTwice: 'This language is there twice',
   save: 'Save',
   saved: 'Saved.',
-  deleteWord: 'Delete…',
-  more: 'More',
   theCategory: (name: Part) => `the category ${name}`,
   deletionHint: 'What people chose about it stays on record, and applies again if you create it again.',
   slugLabel: 'Copy the slug',

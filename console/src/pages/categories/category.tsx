@@ -1,6 +1,5 @@
 /** One category: what it is, and the events that belong to it. */
-import { ActionIcon, Grid, Menu, Text } from '@mantine/core';
-import { IconDots, IconTrash } from '@tabler/icons-react';
+import { Grid, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
@@ -12,8 +11,8 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
-import { GuardedItem } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
+import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useList } from '../../components/use-list.ts';
@@ -186,26 +185,9 @@ function Actions({ category: { slug, name } }: { category: CategoryData }) {
   const org = useOrg();
   const navigate = useNavigate();
   const [deleting, setDeleting] = useState(false);
-  const icon = { size: 15, stroke: 1.6 };
   return (
     <>
-      <Menu position="bottom-end" shadow="md" keepMounted={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={texts.more}>
-            <IconDots {...icon} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedItem
-            permission="category:write"
-            icon={<IconTrash {...icon} />}
-            danger
-            onClick={() => setDeleting(true)}
-          >
-            {texts.deleteWord}
-          </GuardedItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu permission="category:write" onDelete={() => setDeleting(true)} />
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}

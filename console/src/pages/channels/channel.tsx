@@ -1,5 +1,5 @@
-import { ActionIcon, Alert, Fieldset, Grid, Menu } from '@mantine/core';
-import { IconDots, IconFlask, IconPlayerPause, IconPlayerPlay, IconPower, IconTrash } from '@tabler/icons-react';
+import { Alert, Fieldset, Grid } from '@mantine/core';
+import { IconFlask, IconPlayerPause, IconPlayerPlay, IconPower } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
@@ -11,6 +11,7 @@ import { CopyText } from '../../components/copy.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
+import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
@@ -200,30 +201,15 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
       >
         {channel.paused ? texts.resume : texts.pause}
       </GuardedButton>
-      <Menu position="bottom-end" shadow="md" keepMounted={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={texts.more}>
-            <IconDots {...icon} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedItem
-            permission="channel:write"
-            icon={<IconPower {...icon} />}
-            onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
-          >
-            {channel.enabled ? texts.disable2 : texts.enable}
-          </GuardedItem>
-          <GuardedItem
-            permission="channel:write"
-            icon={<IconTrash {...icon} />}
-            danger
-            onClick={() => setDeleting(true)}
-          >
-            {texts.deleteWord}
-          </GuardedItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu permission="channel:write" onDelete={() => setDeleting(true)}>
+        <GuardedItem
+          permission="channel:write"
+          icon={<IconPower {...icon} />}
+          onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
+        >
+          {channel.enabled ? texts.disable2 : texts.enable}
+        </GuardedItem>
+      </MoreMenu>
       <TestDrawer place={place} channel={channel} opened={testing} onClose={() => setTesting(false)} />
       <Deletion
         opened={deleting}

@@ -1,5 +1,5 @@
-import { ActionIcon, Menu, TextInput } from '@mantine/core';
-import { IconDots, IconDownload, IconPencil, IconTrash, IconUpload, IconUserPlus } from '@tabler/icons-react';
+import { Menu, TextInput } from '@mantine/core';
+import { IconDownload, IconPencil, IconUpload, IconUserPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
@@ -9,6 +9,7 @@ import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
+import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { to, useOrg } from '../../places.ts';
@@ -89,38 +90,23 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
       >
         {texts.importCsv}
       </GuardedButton>
-      <Menu position="bottom-end" shadow="md" keepMounted={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={texts.more}>
-            <IconDots {...icon} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item
-            component="a"
-            href={`/api/o/${encodeURIComponent(org)}/p/${encodeURIComponent(prj)}/d/${pk}/export/`}
-            download={`${name}.csv`}
-            leftSection={<IconDownload {...icon} />}
-          >
-            {texts.exportAsCsv}
-          </Menu.Item>
-          <GuardedItem
-            permission="distributionlist:write"
-            icon={<IconPencil {...icon} />}
-            onClick={() => setOpen('rename')}
-          >
-            {texts.rename}
-          </GuardedItem>
-          <GuardedItem
-            permission="distributionlist:write"
-            icon={<IconTrash {...icon} />}
-            danger
-            onClick={() => setOpen('delete')}
-          >
-            {texts.deleteWord}
-          </GuardedItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu permission="distributionlist:write" onDelete={() => setOpen('delete')}>
+        <Menu.Item
+          component="a"
+          href={`/api/o/${encodeURIComponent(org)}/p/${encodeURIComponent(prj)}/d/${pk}/export/`}
+          download={`${name}.csv`}
+          leftSection={<IconDownload {...icon} />}
+        >
+          {texts.exportAsCsv}
+        </Menu.Item>
+        <GuardedItem
+          permission="distributionlist:write"
+          icon={<IconPencil {...icon} />}
+          onClick={() => setOpen('rename')}
+        >
+          {texts.rename}
+        </GuardedItem>
+      </MoreMenu>
       {open === 'add' && <AddMembers prj={prj} pk={pk} name={name} close={close} />}
       {open === 'rename' && <Rename prj={prj} pk={pk} name={name} etag={etag} close={close} />}
       <Deletion

@@ -7,6 +7,7 @@ import type { Delivery } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
+import { Recipient } from '../../components/recipient.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
 import { deliveryLooks, StatusBadge, statusOrder } from '../../components/status.tsx';
@@ -20,21 +21,7 @@ import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { Suppressed } from './suppressed.tsx';
 
 const columns: Column<Delivery>[] = [
-  {
-    head: texts.recipient,
-    cell: ({ user, address }) => (
-      <>
-        <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-          {user ?? texts.deletedUser}
-        </Text>
-        {address && address !== user && (
-          <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {address}
-          </Text>
-        )}
-      </>
-    ),
-  },
+  { head: texts.recipient, cell: ({ user, address }) => <Recipient user={user} address={address} /> },
   {
     head: texts.channel,
     from: 'xs',

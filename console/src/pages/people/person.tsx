@@ -1,5 +1,5 @@
-import { ActionIcon, Grid, Menu, Stack } from '@mantine/core';
-import { IconDots, IconLock, IconLockOpen, IconTrash } from '@tabler/icons-react';
+import { Grid, Stack } from '@mantine/core';
+import { IconLock, IconLockOpen } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
@@ -10,8 +10,8 @@ import { confirm } from '../../components/confirm.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
-import { GuardedItem } from '../../components/guarded.tsx';
 import { Mark } from '../../components/mark.tsx';
+import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
@@ -122,18 +122,7 @@ function Actions({ person }: { person: Profile }) {
       >
         {locked ? texts.unlock : texts.lock2}
       </GuardedButton>
-      <Menu position="bottom-end" shadow="md" keepMounted={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={texts.more}>
-            <IconDots {...icon} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedItem permission="user:write" icon={<IconTrash {...icon} />} danger onClick={() => setDeleting(true)}>
-            {texts.deleteWord}
-          </GuardedItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu permission="user:write" onDelete={() => setDeleting(true)} />
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}

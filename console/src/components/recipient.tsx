@@ -1,0 +1,18 @@
+/** To whom a delivery went: the person, and the address where it says more. */
+import { Text } from '@mantine/core';
+import { texts } from '../texts/common.ts';
+
+export function Recipient({ user, address }: { user: string | null; address: string | null }) {
+  return (
+    <>
+      <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
+        {user ?? texts.deletedUser}
+      </Text>
+      {address && address !== user && (
+        <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          {address}
+        </Text>
+      )}
+    </>
+  );
+}
