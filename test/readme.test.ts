@@ -74,6 +74,23 @@ test('the command that the README names for testing is the one that CI runs', as
   expect(ci).toMatch(/^npm run check$/m);
 });
 
+test('installing it with the Node.js that is at hand warns of nothing', async () => {
+  const folders = process.env.PATH!.split(path.delimiter).filter(folder => !folder.includes('node_modules'));
+  const own = Object.entries(process.env).filter(([name]) => !name.toLowerCase().startsWith('npm_'));
+  const env = { ...Object.fromEntries(own), PATH: folders.join(path.delimiter) };
+  const bare = await mkdtemp(path.join(tmpdir(), 'belfry-install-'));
+  try {
+    for (const file of ['package.json', 'package-lock.json', '.npmrc']) {
+      await cp(path.join(clone, file), path.join(bare, file));
+    }
+    const { stdout, stderr } = await run('npm', ['ci', '--dry-run', '--ignore-scripts'], { cwd: bare, env });
+    expect(stdout).toContain('add fastify ');
+    expect(stderr).toBe('');
+  } finally {
+    await rm(bare, { recursive: true, force: true });
+  }
+});
+
 /** Throws with everything printed when the server has ended before its time. */
 function mustRun(server: { exitCode: number | null }, output: string): undefined {
   if (server.exitCode !== null) throw new Error(`it ended with ${server.exitCode}:\n${output}`);
