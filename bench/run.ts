@@ -22,6 +22,7 @@ import { longHistory } from './long-history.ts';
 import { mail } from './mail.ts';
 import { writePage } from './page.ts';
 import { pages } from './pages.ts';
+import { preferences } from './preferences.ts';
 import { retention } from './retention.ts';
 import { scaleOut } from './scale-out.ts';
 import type { Row, Scenario } from './scenario.ts';
@@ -37,6 +38,7 @@ export const scenarios: Scenario[] = [
   triggers,
   crowded,
   fanOut,
+  preferences,
   mail,
   latency,
   scaleOut,
