@@ -73,13 +73,19 @@ afterAll(async () => {
   broken.close().closeAllConnections();
 });
 
-async function trigger(event: string, options: object = {}): Promise<void> {
-  const answer = await fetch(`${service.address}/api/o/acme/p/shop/a/web/e/${event}/trigger/`, {
+async function trigger(event: string, options: object = {}): Promise<string> {
+  const { occurrence } = await post(`p/shop/a/web/e/${event}/trigger/`, { options });
+  return occurrence!;
+}
+
+async function post(path: string, body: object): Promise<{ occurrence?: string }> {
+  const answer = await fetch(`${service.address}/api/o/acme/${path}`, {
     method: 'POST',
     headers: { authorization: `Key ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ options }),
+    body: JSON.stringify(body),
   });
-  expect(answer.status).toBe(201);
+  expect(answer.ok).toBe(true);
+  return (await answer.json()) as { occurrence?: string };
 }
 
 /** Series → value. */
@@ -117,6 +123,16 @@ test('outcomes by status, type and provider, and the time that they took', async
 test('what is suppressed when it is decided counts too', async () => {
   await trigger('off');
   await reach('belfry_deliveries_total{status="suppressed",type="email",provider="none"}', 12);
+});
+
+test('how long it took until somebody acknowledged, of the first answer alone', async () => {
+  const occurrence = await trigger('mail');
+  await post(`occurrence/${occurrence}/acknowledge/`, {});
+  await post(`occurrence/${occurrence}/acknowledge/`, {});
+  const now = await read();
+  expect(now.get('belfry_acknowledge_seconds_count')).toBe(1);
+  expect(now.get('belfry_acknowledge_seconds_sum')).toBeGreaterThan(0);
+  expect(now.get('belfry_acknowledge_seconds_bucket{le="300"}')).toBe(1);
 });
 
 test('a provider that keeps failing: attempts, retries, and an open circuit breaker', async () => {

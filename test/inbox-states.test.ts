@@ -184,8 +184,8 @@ describe('actions', () => {
   });
 
   test.each([
-    [[{ name: 'a', label: 'A' }], 'must have either url or event'],
-    [[{ name: 'a', label: 'A', url: '/x', event: 'go' }], 'must have either url or event'],
+    [[{ name: 'a', label: 'A' }], 'must have one of url, event and acknowledge'],
+    [[{ name: 'a', label: 'A', url: '/x', event: 'go' }], 'must have one of url, event and acknowledge'],
     [Array.from({ length: 4 }, (_, i) => ({ name: `a${i}`, label: 'A', url: '/x' })), '3'],
     [['a', 'a'].map(name => ({ name, label: 'A', url: '/x' })), 'is there twice'],
     [[{ name: 'a', label: '{{ n', url: '/x' }], 'line 1'],

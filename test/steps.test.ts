@@ -133,6 +133,31 @@ test('an acknowledgement cancels what waits for another attempt, of the steps al
   await tenant.outcomes(id);
 });
 
+test('a button in the inbox acknowledges, and says who pressed it', async () => {
+  const actions = [
+    { name: 'mine', label: 'I take it', acknowledge: true },
+    { name: 'runbook', label: 'Runbook', url: '/runbook' },
+  ];
+  const tenant = await escalating(
+    [{ channels: ['app'] }, { after: '1h', unless: 'acknowledged', channels: ['hooks'] }],
+    { message: { subject: 'Disk full', body: 'On db-1', actions } },
+  );
+  const id = await tenant.trigger();
+  await run(tenant, id, 1);
+  const press = async (user: string, action: string) => {
+    const inbox = `/api/o/${tenant.slug}/u/${user}/inbox/`;
+    const [message] = (await tenant.ask({ path: inbox })).body;
+    return tenant.post(`${inbox}${message.id}/act/`, { action });
+  };
+  expect((await press('bob@x.test', 'runbook')).body).toMatchObject({ action: 'runbook' });
+  expect(await press('bob@x.test', 'mine')).toMatchObject({ status: 409, body: { code: 'message.acted' } });
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null });
+
+  expect((await press('ann@x.test', 'mine')).body).toMatchObject({ action: 'mine', acted_at: expect.any(String) });
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test', outcome: 'acknowledged' });
+  expect((await steps(tenant, id))[1]).toMatchObject({ number: 2, status: 'ended', reason: 'acknowledged' });
+});
+
 test('the link in a message shows a page, and only its button acknowledges', async () => {
   const tenant = await escalating(
     [{ channels: ['hooks'] }, { after: '1h', unless: 'acknowledged', channels: ['hooks'] }],

@@ -1,4 +1,7 @@
-/** What a recipient can do with an in-app message: up to three buttons, each with a link or an event. */
+/**
+ * What a recipient can do with an in-app message: up to three buttons, each with a link, an event or an
+ * acknowledgement.
+ */
 import { type Static, Type } from 'typebox';
 import { AppError } from './errors.ts';
 import { limits, slugPattern } from './text.ts';
@@ -25,6 +28,9 @@ export const ActionEntry = Type.Object(
     event: Type.Optional(
       Type.String({ ...Slug, description: 'Slug of an event of the same application, triggered when it is taken.' }),
     ),
+    acknowledge: Type.Optional(
+      Type.Literal(true, { description: 'Acknowledges the occurrence, which ends its later steps.' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -38,15 +44,15 @@ export const Avatar = Type.String({
 
 export const Actions = Type.Array(ActionEntry, {
   maxItems: actionLimits.actions,
-  description: 'Buttons, in the inbox. Each has a url or an event.',
+  description: 'Buttons, in the inbox. Each has one of url, event and acknowledge.',
 });
 
 /** What is wrong with them beyond their form, and where. */
 export function findActionMistakes(actions: readonly Partial<ActionEntry>[]): { at: string; message: string }[] {
   const mistakes: { at: string; message: string }[] = [];
-  for (const [i, { name, url, event }] of actions.entries()) {
-    if ((url === undefined) === (event === undefined)) {
-      mistakes.push({ at: `${i}`, message: 'must have either url or event' });
+  for (const [i, { name, url, event, acknowledge }] of actions.entries()) {
+    if ([url, event, acknowledge].filter(one => one !== undefined).length !== 1) {
+      mistakes.push({ at: `${i}`, message: 'must have one of url, event and acknowledge' });
     }
     if (actions.findIndex(other => other.name === name) < i) {
       mistakes.push({ at: `${i}/name`, message: `is there twice: ${name}` });

@@ -13,10 +13,12 @@ import { inPlainTransaction } from './transaction.ts';
 export interface InboxAction {
   name: string;
   label: string;
-  /** Where it leads; else it triggers the event. */
+  /** Where it leads. */
   url?: string;
-  /** Slugs of project, application and event, with slashes between them. */
+  /** What it triggers: slugs of project, application and event, with slashes between them. */
   event?: string;
+  /** It acknowledges the occurrence. */
+  acknowledge?: true;
 }
 
 export interface InboxMessage {

@@ -26,7 +26,9 @@ export const InboxMessage = Type.Object(
       Type.Object({
         name: Type.String(),
         label: Type.String(),
-        url: Type.Union([Type.String(), Type.Null()], { description: 'Null: it triggers an event when it is taken.' }),
+        url: Type.Union([Type.String(), Type.Null()], {
+          description: 'Null: taking it triggers an event, or acknowledges the occurrence.',
+        }),
       }),
     ),
     created_at: moment,
@@ -168,7 +170,8 @@ export const actOnMessage = plain(['org', 'username', 'message'], {
   description:
     'The first action is final, and the message is read. One with a link is only noted: to follow it is yours. One with an ' +
     'event triggers it, with the context of the original trigger and `inbox` (`message`, `occurrence`, `action`, ' +
-    '`username`) beside it; if that is refused, the action is not taken. The same action again changes nothing.',
+    '`username`) beside it, and one with `acknowledge` acknowledges the occurrence; if that is refused, the action is not ' +
+    'taken. The same action again changes nothing.',
   tag,
   status: 200,
   problems: [400, 409, 429, 503],

@@ -23,6 +23,7 @@ import { findOccurrencesAcrossTenants } from '../db/occurrences.ts';
 import type { PageRequest } from '../db/page.ts';
 import { isUnavailable, sqlState } from '../db/pool.ts';
 import { Batcher } from '../lib/batcher.ts';
+import { acknowledge } from './acknowledgements.ts';
 import type { Deps } from './deps.ts';
 import { getEventPlace, triggerEvent } from './events.ts';
 
@@ -113,6 +114,10 @@ export async function act(
   if (!action) {
     const names = message.actions?.map(one => one.name).join(', ');
     throw invalid({ action: [names ? `must be one of ${names}` : 'cannot be taken: the message has no actions'] });
+  }
+  // Before the action is noted: it is final as well, and must not be claimed where it did not happen.
+  if (action.acknowledge && (message.action ?? name) === name) {
+    await acknowledge(deps, organization.id, message.occurrence_id, user.username);
   }
   const trigger = action.event && (await prepare(deps, organization, user, message, name, action.event));
   const isTaken = await db.transaction().execute(async trx => {

@@ -2,7 +2,7 @@
 export interface InboxAction {
   name: string;
   label: string;
-  /** Null: it triggers an event. */
+  /** Null: it triggers an event, or acknowledges the occurrence. */
   url: string | null;
 }
 

@@ -45,7 +45,7 @@ export interface CompiledMessage {
   chosen: Map<string, Choice>;
 }
 
-export interface CompiledAction extends Pick<ActionEntry, 'name' | 'event'> {
+export interface CompiledAction extends Pick<ActionEntry, 'name' | 'event' | 'acknowledge'> {
   label: CompiledTemplate;
   url?: CompiledTemplate;
 }
@@ -230,11 +230,12 @@ function compile(content: MessageContent): CompiledMessage {
     ...(content.layout !== undefined && { layout: content.layout }),
     strict: content.strict ?? false,
     ...(content.avatar !== undefined && { avatar: compileTemplate(content.avatar, 'avatar') }),
-    actions: (content.actions ?? []).map(({ name, label, url, event }, i) => ({
+    actions: (content.actions ?? []).map(({ name, label, url, event, acknowledge }, i) => ({
       name,
       label: compileTemplate(label, `actions/${i}/label`),
       ...(url !== undefined && { url: compileTemplate(url, `actions/${i}/url`) }),
       ...(event !== undefined && { event }),
+      ...(acknowledge && { acknowledge }),
     })),
     chosen: new Map(),
     own: compileVariants(content, ''),

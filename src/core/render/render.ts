@@ -54,8 +54,8 @@ export interface Content {
   data?: Json;
   /** Inbox: the address of a picture. */
   avatar?: string;
-  /** Inbox: buttons, with the slug of an event where they have no link. */
-  actions?: { name: string; label: string; url?: string; event?: string }[];
+  /** Inbox: buttons, of which each has a link, the slug of an event, or acknowledges. */
+  actions?: { name: string; label: string; url?: string; event?: string; acknowledge?: true }[];
   /** SMS: how many it takes. */
   segments?: number;
   /** Variables that the context did not have, such as `order.total`. */
@@ -158,11 +158,12 @@ function toInApp({ avatar, actions }: CompiledMessage, running: RunOptions): Pic
     // Whoever has no picture has none: that fails no message.
     ...(avatar && line(avatar) !== '' && { avatar: address(avatar) }),
     ...(actions.length > 0 && {
-      actions: actions.map(({ name, label, url, event }) => ({
+      actions: actions.map(({ name, label, url, event, acknowledge }) => ({
         name,
         label: line(label) || name,
         ...(url && { url: address(url) }),
         ...(event !== undefined && { event }),
+        ...(acknowledge && { acknowledge }),
       })),
     }),
   };
