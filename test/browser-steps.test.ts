@@ -68,7 +68,13 @@ test('the editor says each step in plain words, and saves it', async () => {
   await page.goto(`${event.replace('/api/', '/')}n/${id}`);
   const editor = page.getByRole('list', { name: 'Steps' });
   await editor.getByText(/^10m later by .*, 2 times, if nobody acknowledged$/).waitFor();
-  await page.getByText(/^If nobody answers: 0:00 .* → 0:10 .* → 0:20/).waitFor();
+  const timeline = page.getByRole('list', { name: /^For .*, if nobody answers:$/ });
+  await timeline.waitFor();
+  expect(await timeline.getByRole('listitem').allTextContents()).toEqual([
+    '0:00mail · app',
+    '0:10mail · app',
+    '0:20mail · app',
+  ]);
   await editor.getByLabel('After the step before').fill('5m');
   await editor.getByText(/^5m later by/).waitFor();
   expect(await axeViolations(page)).toEqual([]);

@@ -357,6 +357,44 @@ test('a simulation shows the plan over time', async () => {
   expect(body.deliveries.map((one: { step: number }) => one.step).sort()).toEqual([1, 1, 2, 3]);
 });
 
+test('a draft shows when each of its steps would reach a sample person, and by what', async () => {
+  const tenant = await escalating([{ channels: ['hooks'] }]);
+  const steps = [
+    { channels: ['app'] },
+    { after: '10m', channels: ['webhook', 'app'], recipients: { list: 'On call' }, repeat: 2 },
+  ];
+  const timelineOf = async (user: string, draft: object) => {
+    const began = Date.now();
+    const { body } = await tenant.post(`${tenant.event}preview/`, { message: { body: 'x' }, user, ...draft });
+    const runs = body.timeline as { at: string; left_out: string | null; deliveries: Record<string, unknown>[] }[];
+    return runs.map(({ at, left_out, deliveries }) => {
+      const minutes = Math.floor((Date.parse(at) - began) / 60_000);
+      return [
+        minutes,
+        left_out ?? deliveries.map(one => `${one.channel}${one.reason ? `: ${one.reason}` : ''}`).join(),
+      ];
+    });
+  };
+  await tenant.ask({
+    method: 'PATCH',
+    path: `/api/o/${tenant.slug}/u/eve@x.test/preferences/`,
+    body: { preferences: [{ channel_type: 'webhook', enabled: false }] },
+  });
+  expect(await timelineOf('eve@x.test', { steps })).toEqual([
+    [0, 'app'],
+    [10, 'hooks: preference.off,app'],
+    [20, 'hooks: preference.off,app'],
+  ]);
+  expect(await timelineOf('ann@x.test', { steps, list: 'On call' })).toEqual([
+    [0, 'list.not_member'],
+    [10, 'list.not_member'],
+    [20, 'list.not_member'],
+  ]);
+  const picky = { steps: [{ after: 'soon', channels: ['app', 'nonsense'] }], users: "username != 'ann@x.test'" };
+  expect(await timelineOf('ann@x.test', picky)).toEqual([[0, 'recipient.not_selected']]);
+  expect(await timelineOf('bob@x.test', picky)).toEqual([[0, 'app']]);
+});
+
 test('a step that ends its worker three times ends, and the occurrence with it', async () => {
   const tenant = await escalating([{ channels: ['hooks'] }, { after: '1h', channels: ['hooks'] }]);
   const id = await tenant.trigger();

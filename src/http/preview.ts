@@ -5,13 +5,16 @@ import { expressionLimits } from '../core/expressions.ts';
 import type { JsonObject } from '../core/json.ts';
 import { allows } from '../core/permissions.ts';
 import { templateLimits } from '../core/render/template-limits.ts';
+import { stepLimits } from '../core/steps.ts';
 import { limits } from '../core/text.ts';
 import { type Draft, previewDraft } from '../services/preview.ts';
 import { messageFields } from './messages.ts';
 import { plain } from './route.ts';
+import { maybeMoment, moment } from './schemas.ts';
 
 const Data = Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' });
 const Expression = Type.String({ maxLength: expressionLimits.source, description: 'JMESPath. Empty: none.' });
+const maybeReason = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
 
 const PreviewRequest = Type.Unsafe<Draft>(
@@ -47,6 +50,23 @@ const PreviewRequest = Type.Unsafe<Draft>(
           },
         ),
       ),
+      steps: Type.Optional(
+        Type.Array(
+          Type.Object(
+            {
+              after: Type.Optional(Type.String({ maxLength: limits.slug })),
+              channels: Type.Array(Type.String({ maxLength: limits.slug }), { maxItems: 100 }),
+              recipients: Type.Optional(
+                Type.Object({ list: Type.String({ maxLength: limits.name }) }, { additionalProperties: false }),
+              ),
+              repeat: Type.Optional(Type.Integer({ minimum: 1, maximum: stepLimits.repeat })),
+            },
+            { additionalProperties: false },
+          ),
+          { maxItems: stepLimits.steps, description: 'For the timeline of the reader.' },
+        ),
+      ),
+      list: Type.Optional(Type.String({ maxLength: limits.name, description: 'Name of the list of recipients.' })),
       layout: Type.Optional(
         Type.String({
           maxLength: templateLimits.source,
@@ -88,6 +108,30 @@ const Preview = Type.Object(
         missing: Type.Array(Type.String(), { description: 'Variables that the context did not have.' }),
         problem: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no content.' }),
       }),
+    ),
+    timeline: Type.Union(
+      [
+        Type.Array(
+          Type.Object({
+            number: Type.Integer({ description: 'Of the run, from 1 on, over all steps.' }),
+            step: Type.Integer({ description: 'From 1 on.' }),
+            at: moment,
+            left_out: maybeReason('Why the reader is none of its recipients.'),
+            deliveries: Type.Array(
+              Type.Object({
+                channel: Type.String({ description: 'Slug.' }),
+                reason: maybeReason('Why it would not be sent, or would wait.'),
+                due_at: maybeMoment,
+              }),
+            ),
+          }),
+        ),
+        Type.Null(),
+      ],
+      {
+        description:
+          'When each run would come if nobody answered, and how it would reach the reader; null without steps.',
+      },
     ),
   },
   { $id: 'Preview' },

@@ -26,6 +26,7 @@ import type { EventPlan, PlannedChannel } from './plans.ts';
 import { isPicked, strangerOf } from './recipients.ts';
 import { renderContextFor } from './render-snapshots.ts';
 import { sampleOccurrence } from './simulation.ts';
+import { type DraftSteps, type PreviewedRun, previewSteps } from './step-preview.ts';
 
 export interface Draft {
   message: NotificationEntry['message'];
@@ -45,6 +46,10 @@ export interface Draft {
   layout?: string;
   /** Contexts of the items of a digest, and how many more there are. */
   digest?: { items: JsonObject[]; more?: number };
+  /** For a timeline of the one to write to. */
+  steps?: DraftSteps['steps'];
+  /** Name of the list of recipients. */
+  list?: string;
 }
 
 export interface DraftMistake {
@@ -70,6 +75,8 @@ export interface Preview {
   /** Username of the one it was written to. */
   user: string;
   previews: ChannelPreview[];
+  /** What the steps mean for that one. */
+  timeline: PreviewedRun[] | null;
 }
 
 const mostChannels = 20;
@@ -103,6 +110,12 @@ export async function previewDraft(
     users: mayReadUsers ? await tryUsers(deps, organization.id, draft.users) : null,
     user: person.username,
     previews,
+    timeline: draft.steps
+      ? await previewSteps(deps, plan, usable, person, {
+          steps: draft.steps,
+          recipients: { list: draft.list, users: draft.users },
+        })
+      : null,
   };
 }
 

@@ -144,7 +144,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         error={errorAt(errors, 'name')}
       />
       <Recipients path={path} draft={draft} change={change} errors={errors} matches={preview?.users} />
-      <Sending path={path} draft={draft} change={change} errors={errors} channels={channels} />
+      <Sending path={path} draft={draft} change={change} errors={errors} channels={channels} preview={preview} />
       {stored && <MissingVariables missing={stored.missing_variables} />}
       <Message
         draft={draft}

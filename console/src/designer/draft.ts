@@ -177,6 +177,15 @@ export function previewOf(draft: Draft, context: Record<string, unknown>): Previ
     context,
     filter: draft.filter,
     ...(draft.recipients.users && { users: draft.recipients.users }),
+    ...(draft.recipients.list && { list: draft.recipients.list }),
+    ...(draft.steps && {
+      steps: draft.steps.map(({ after, channels, list, repeat }) => ({
+        ...(after && { after }),
+        channels,
+        ...(list && { recipients: { list } }),
+        repeat,
+      })),
+    }),
     // As it would look with a few of them.
     ...((draft.digest || draft.throttle?.overflow === 'digest') && {
       digest: { items: Array.from({ length: sampleItems }, () => context), more: sampleMore },

@@ -16,6 +16,7 @@ import {
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { type EventPath, parseObject } from '../events/sample.ts';
@@ -35,6 +36,7 @@ interface SendingProps {
   change: (changes: Partial<Draft>) => void;
   errors: Record<string, string[]>;
   channels: UsableChannel[];
+  preview: Preview | undefined;
 }
 
 const priorities = [
@@ -43,7 +45,7 @@ const priorities = [
   { value: 'bulk', label: texts.bulkSentLast },
 ];
 
-export function Sending({ path, draft, change, errors, channels }: SendingProps) {
+export function Sending({ path, draft, change, errors, channels, preview }: SendingProps) {
   const { org } = path;
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);
@@ -82,7 +84,14 @@ export function Sending({ path, draft, change, errors, channels }: SendingProps)
         />
         {draft.steps && (
           <>
-            <StepsEditor path={path} draft={draft} change={change} errors={errors} channels={channels} />
+            <StepsEditor
+              path={path}
+              draft={draft}
+              change={change}
+              errors={errors}
+              channels={channels}
+              preview={preview}
+            />
             <Switch
               label={texts.notifyResolved}
               checked={draft.notifyResolved}

@@ -25,13 +25,15 @@ const conditions: Record<string, string> = {
   sent: texts.ifNotSent,
 };
 
-/** Each run: 0:00 inbox, 0:10 email. */
-export function listTimes(steps: readonly DraftStep[]): string[] {
+/** Each time that a step runs, and how long after the trigger: 0:00, 0:10. */
+export function listRuns(steps: readonly DraftStep[]): { number: number; clock: string; channels: string[] }[] {
   let at = 0;
+  let number = 0;
   return steps.flatMap(({ after, repeat, channels }) =>
     Array.from({ length: Math.max(1, Math.min(20, repeat)) }, () => {
       at += secondsOf(after) ?? 0;
-      return `${clock(at)} ${channels.join(', ')}`.trim();
+      number++;
+      return { number, clock: clock(at), channels };
     }),
   );
 }

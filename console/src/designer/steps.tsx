@@ -12,12 +12,14 @@ import {
   TextInput,
 } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
+import type { Preview } from '../api-types.ts';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
 import type { Draft, DraftStep } from './draft.ts';
 import { errorAt } from './errors.ts';
 import { useLists } from './recipients.tsx';
-import { describeStep, listTimes } from './step-words.ts';
+import { StepTimeline } from './step-timeline.tsx';
+import { describeStep } from './step-words.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface StepsProps {
@@ -26,6 +28,7 @@ interface StepsProps {
   change: (changes: Partial<Draft>) => void;
   errors: Record<string, string[]>;
   channels: UsableChannel[];
+  preview: Preview | undefined;
 }
 
 const conditions = [
@@ -37,7 +40,7 @@ const conditions = [
 ];
 const words = new Set(['acknowledged', 'read', 'sent']);
 
-export function StepsEditor({ path, draft, change, errors, channels }: StepsProps) {
+export function StepsEditor({ path, draft, change, errors, channels, preview }: StepsProps) {
   const steps = draft.steps ?? [];
   const lists = useLists(path).data?.map(({ name }) => name) ?? [];
   const names = [...new Set(channels.flatMap(({ slug, type }) => [slug, type]))];
@@ -151,9 +154,7 @@ export function StepsEditor({ path, draft, change, errors, channels }: StepsProp
           onChange={event => change({ giveUpAfter: event.currentTarget.value.trim() })}
         />
       </Group>
-      <Text size="sm" c="dimmed">
-        {texts.ifNobodyAnswers} {listTimes(steps).join(' → ')}
-      </Text>
+      <StepTimeline steps={steps} preview={preview} />
     </Stack>
   );
 }
