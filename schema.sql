@@ -808,6 +808,22 @@ CREATE TABLE inboxes (
   CONSTRAINT inboxes_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE instance (
+  xid bigint NOT NULL,
+  relation bigint NOT NULL,
+  database bigint NOT NULL,
+  system text,
+  server_major integer NOT NULL,
+  timeline bigint,
+  addresses text[] NOT NULL DEFAULT '{}'[],
+  name text,
+  files_made_at timestamptz,
+  seen_at timestamptz NOT NULL DEFAULT now(),
+  paused_at timestamptz,
+  paused_reason text
+);
+CREATE UNIQUE INDEX instance_once ON instance ((true));
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql

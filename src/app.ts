@@ -8,6 +8,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback } from './config.ts';
 import { commandLine } from './core/actor.ts';
 import { AppError } from './core/errors.ts';
+import { addressOf, type Surroundings } from './core/instance.ts';
 import { storeOccurrencesAcrossTenants } from './db/accepting.ts';
 import { storeKeyedAcrossTenants } from './db/dedup.ts';
 import { inboxChannel } from './db/inbox.ts';
@@ -28,6 +29,7 @@ import { providers } from './providers/index.ts';
 import { AcknowledgementTimes } from './services/acknowledgement-times.ts';
 import type { Deps } from './services/deps.ts';
 import { InboxStreams } from './services/inbox-streams.ts';
+import { InstanceGuard } from './services/instance.ts';
 import { KeyUse } from './services/key-use.ts';
 import { Mailer } from './services/mail.ts';
 import { runMaintenance } from './services/maintenance.ts';
@@ -49,6 +51,8 @@ export interface Runtime {
   database: Database;
   url: string;
   embedded: boolean;
+  /** By which the database is recognised. */
+  surroundings: Surroundings;
   close(): Promise<void>;
 }
 
@@ -136,7 +140,10 @@ export async function openRuntime(
       ended: new Map(),
       actor: commandLine,
     };
-    return { deps, database, url, embedded: embedded !== undefined, close };
+    const { instance: name, databaseUrl } = config;
+    const address = databaseUrl && addressOf(databaseUrl);
+    const surroundings = { name, address, filesMadeAt: embedded?.filesMadeAt };
+    return { deps, database, url, embedded: embedded !== undefined, surroundings, close };
   } catch (error) {
     await close();
     throw error;
@@ -156,8 +163,9 @@ export async function startService(
   opening?: Promise<EmbeddedDatabase>,
 ): Promise<Service> {
   const runtime = await openRuntime(config, log, true, opening);
-  const { deps, database, url } = runtime;
+  const { deps, database, url, surroundings } = runtime;
   const { tenantCache } = deps;
+  const instance = new InstanceGuard(deps.db, surroundings, log);
   const rounds =
     config.role === 'api'
       ? undefined
@@ -175,7 +183,7 @@ export async function startService(
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
-          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, outboundAllow, baseUrl },
+          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, surroundings, outboundAllow, baseUrl },
           log,
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {
@@ -209,7 +217,9 @@ export async function startService(
     setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
   const outboxes =
-    config.role === 'api' || config.outboxes.length === 0 ? undefined : new OutboxDrains(config.outboxes, deps, log);
+    config.role === 'api' || config.outboxes.length === 0
+      ? undefined
+      : new OutboxDrains(config.outboxes, deps, log, () => instance.isPaused);
   const metrics = createMetrics({
     deps,
     ...(outboxes && { outboxes }),
@@ -240,7 +250,7 @@ export async function startService(
     for (const timer of timers) clearInterval(timer);
     deps.inboxStreams.closeAll();
     const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
-    await Promise.all([server.close(), outboxes?.stop()]);
+    await Promise.all([server.close(), outboxes?.stop(), instance.stop()]);
     clearTimeout(impatience);
     metricsServer?.close().closeAllConnections();
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
@@ -251,6 +261,8 @@ export async function startService(
     await runtime.close();
   };
   try {
+    await instance.check();
+    instance.start();
     await listener.start();
     await engine?.start();
     outboxes?.start();

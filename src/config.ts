@@ -21,6 +21,8 @@ export interface Config {
   /** Undefined: the embedded PostgreSQL of the data folder. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
+  /** What the operator calls this installation; its database must not be taken for another's. */
+  readonly instance: string | undefined;
   /** Undefined: generated once and kept in the data folder. */
   readonly secretKey: string | undefined;
   /** Keys of before, which are still read and believed but no longer used. */
@@ -53,6 +55,7 @@ export const settings = {
   CORS_ORIGINS: '',
   DATABASE_URL: '',
   BELFRY_DATA_DIR: './data',
+  BELFRY_INSTANCE: '',
   BELFRY_SECRET_KEY: '',
   BELFRY_SECRET_KEY_PREVIOUS: '',
   BELFRY_ROLE: 'all',
@@ -75,6 +78,7 @@ type Name = keyof typeof settings;
 
 const shortestSecret = 32;
 const shortestToken = 16;
+const longestInstance = 255;
 
 /** `toServe`: the program is going to listen, and needs what only a server needs. */
 export function loadConfig(env: Record<string, string | undefined>, { toServe = false } = {}): Config {
@@ -135,6 +139,10 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
   }
 
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const instance = read('BELFRY_INSTANCE') || undefined;
+  if (instance && instance.length > longestInstance) {
+    complain('BELFRY_INSTANCE', `must have at most ${longestInstance} characters`);
+  }
   const secretKey = read('BELFRY_SECRET_KEY') || undefined;
   if (databaseUrl && !secretKey) {
     complain('BELFRY_SECRET_KEY', 'is required with DATABASE_URL: generate one with `openssl rand -base64 32`');
@@ -197,6 +205,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     baseUrl,
     databaseUrl,
     dataDir: read('BELFRY_DATA_DIR'),
+    instance,
     secretKey,
     previousSecretKeys,
     role: oneOf('BELFRY_ROLE', roles),

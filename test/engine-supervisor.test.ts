@@ -25,7 +25,12 @@ describe('a thread', () => {
       entry: new URL('./support/engine-crashing.ts', import.meta.url),
       stalledMs: 60_000,
       heapMb: 64,
-      settings: { url: does, keys: { secretKey: '', previousSecretKeys: [], dataDir: '' }, outboundAllow: [] },
+      settings: {
+        url: does,
+        keys: { secretKey: '', previousSecretKeys: [], dataDir: '' },
+        surroundings: {},
+        outboundAllow: [],
+      },
       log: silent,
       onCrash: async marked => void crashes.push(marked),
       onReport: report => void reports.push(report.kind),

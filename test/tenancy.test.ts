@@ -6,7 +6,7 @@ import { testDatabase } from './support/database.ts';
 import { sources as files, layerOf, textOf } from './support/sources.ts';
 
 /** Everything that is no tenant's: connections, migrations, partitions, and the databases of applications. */
-const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox)\.ts$/;
+const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox|instance)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {
@@ -62,6 +62,8 @@ const acrossTenants: Record<string, string> = {
   releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
+  holdUnknownAcrossTenants: 'what was being sent when the database was copied, whoever it belongs to',
+  listUnfinishedAcrossTenants: 'what a copied database must not send, whoever it belongs to',
   storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
   listInboxChangesAcrossTenants: 'one statement reads for streams of anybody’s inboxes',
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
@@ -128,7 +130,7 @@ describe('tenancy', () => {
     .flatMap(file =>
       [
         ...textOf(file).matchAll(
-          /^export (?:async )?(?:function|const) (\w+)(?:<[^(]*>)?(?: = (?:async )?)?\(([^)]*)/gm,
+          /^export (?:async )?(?:function\*?|const) (\w+)(?:<[^(]*>)?(?: = (?:async )?)?\(([^)]*)/gm,
         ),
       ].map(([, name, parameters]) => ({ file, name: name!, parameters: parameters!.replaceAll(/\s+/g, ' ').trim() })),
     );
@@ -191,6 +193,7 @@ describe('the schema', () => {
   const withoutTenant = [
     'organizations',
     'worker_rounds',
+    'instance',
     'accounts',
     'sessions',
     'sign_in_attempts',

@@ -15,6 +15,7 @@ const commands: Record<string, () => Promise<Command>> = {
   trigger: async () => (await import('./trigger.ts')).trigger,
   simulate: async () => (await import('./simulate.ts')).simulate,
   outbox: async () => (await import('./outbox.ts')).outbox,
+  resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,
 };
 

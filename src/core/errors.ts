@@ -116,6 +116,8 @@ const catalogue = {
   'schema.newer': ['internal', 'The database is newer than this program'],
   'database.unsupported': ['internal', 'This PostgreSQL is too old'],
   'database.missing': ['not_found', 'There is no database'],
+  'instance.other': ['conflict', 'The database belongs to another installation'],
+  'instance.not_paused': ['conflict', 'Sending is not paused'],
   'outbox.missing': ['not_found', 'There is no outbox in the database'],
   'outbox.forbidden': ['forbidden', 'The role may not drain the outbox'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],

@@ -81,6 +81,43 @@ export async function cancelOccurrence(
   return { stopped: stopped.stopped + items.stopped, ended: [...stopped.ended, ...items.ended] };
 }
 
+/**
+ * Every occurrence of which something is still to be sent, if it was triggered before that identifier: by the indexes of
+ * the queues, so many at a time. Read as of the beginning, whatever is changed meanwhile.
+ */
+export async function* listUnfinishedAcrossTenants(
+  pool: pg.Pool,
+  before: string,
+  atOnce: number,
+): AsyncGenerator<{ organization_id: number; id: string }[]> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('begin');
+    await client.query(
+      `declare unfinished no scroll cursor for
+       select organization_id, id from occurrences where status in ('accepted', 'expanding') and id < $1
+       union
+       select organization_id, occurrence_id from steps where status = 'waiting' and occurrence_id < $1
+       union
+       select organization_id, occurrence_id from deliveries
+       where status in ('pending', 'retrying') and occurrence_id < $1`,
+      [before],
+    );
+    for (;;) {
+      const { rows } = await client.query<{ organization_id: number; id: string }>(`fetch ${atOnce} from unfinished`);
+      if (rows.length === 0) break;
+      yield rows;
+    }
+    await client.query('commit');
+  } catch (error) {
+    broken = error as Error;
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
 /** Who answered, and when; null where nobody has. */
 export interface Answers {
   acknowledged_at: Date | null;

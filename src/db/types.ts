@@ -264,6 +264,21 @@ export interface Inboxes {
   unseen: Generated<number>;
 }
 
+export interface Instance {
+  xid: number;
+  relation: number;
+  database: number;
+  system: string | null;
+  server_major: number;
+  timeline: number | null;
+  addresses: Generated<string[]>;
+  name: string | null;
+  files_made_at: Date | null;
+  seen_at: Generated<Date>;
+  paused_at: Date | null;
+  paused_reason: string | null;
+}
+
 export interface Invites {
   organization_id: number;
   id: Generated<number>;
@@ -636,6 +651,7 @@ export interface Tables {
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;
   inboxes: Inboxes;
+  instance: Instance;
   invites: Invites;
   keys: Keys;
   latency_day_stats: LatencyDayStats;

@@ -134,9 +134,18 @@ export async function releaseOccurrencesAcrossTenants(pool: pg.Pool, owner: numb
  * as often as anything is: a message that ends every worker must not go on for ever.
  */
 export async function settleUnknownAcrossTenants(pool: pg.Pool, owner: number, dedupe: string[]): Promise<Settled> {
+  return settleUnknown(pool, [owner, dedupe, mostAttempts]);
+}
+
+/** All of them are kept as `unknown`: of a restored database, where whatever followed is not on record. */
+export async function holdUnknownAcrossTenants(pool: pg.Pool, owner: number): Promise<Settled> {
+  return settleUnknown(pool, [owner, [], 0]);
+}
+
+async function settleUnknown(pool: pg.Pool, values: [owner: number, dedupe: string[], most: number]): Promise<Settled> {
   return inTransaction(pool, async client => {
-    await lockDigestsOfAcrossTenants(client, owner);
-    const { rows } = await client.query<Settled>(settleUnknownText, [owner, dedupe, mostAttempts]);
+    await lockDigestsOfAcrossTenants(client, values[0]);
+    const { rows } = await client.query<Settled>(settleUnknownText, values);
     return rows[0]!;
   });
 }

@@ -70,6 +70,13 @@ export async function openCluster(dataDir: string, durable: boolean, log: (messa
   return { folder, startLog: join(home, 'postgres.log'), binaries, account, created };
 }
 
+/** When the files were made: copied or unpacked ones are younger. Undefined where the file system does not tell. */
+export async function filesMadeAt(folder: string): Promise<number | undefined> {
+  // initdb writes it once, and nothing changes it.
+  const { birthtimeMs } = await stat(join(folder, 'PG_VERSION'));
+  return birthtimeMs > 0 ? Math.floor(birthtimeMs) : undefined;
+}
+
 export async function readFacts(folder: string): Promise<Facts> {
   const file = factsFile(folder);
   try {

@@ -11,7 +11,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { AppError } from '../core/errors.ts';
-import { type Cluster, hasCode, isDenied, openCluster, readFacts, upgradeCluster, writeFacts } from './cluster.ts';
+import {
+  type Cluster,
+  filesMadeAt,
+  hasCode,
+  isDenied,
+  openCluster,
+  readFacts,
+  upgradeCluster,
+  writeFacts,
+} from './cluster.ts';
 import { superuser } from './role.ts';
 import {
   findPostmaster,
@@ -49,6 +58,8 @@ export interface EmbeddedDatabase {
   url: string;
   /** Whether this call made the cluster, so that the database is empty. */
   created: boolean;
+  /** When its files were made, where the file system tells. */
+  filesMadeAt: number | undefined;
   /** Leaves; the last one to leave stops the server. Never fails, and may be called again. */
   release(): Promise<void>;
 }
@@ -73,7 +84,8 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedDa
     const cluster = await openCluster(dataDir, durable, log);
     const visit = { cluster, log, durable, settings, onLaunched };
     const presence = await enter(visit, OPEN_MS);
-    return { url: presence.url, created: cluster.created, release: stay(visit, presence) };
+    const madeAt = await filesMadeAt(cluster.folder);
+    return { url: presence.url, created: cluster.created, filesMadeAt: madeAt, release: stay(visit, presence) };
   } catch (error) {
     throw explain(error, dataDir);
   }

@@ -5,6 +5,7 @@ import type { Db } from '../db/pool.ts';
 import type { Queue } from '../db/turns.ts';
 import type { DigestCloser } from '../services/digests.ts';
 import type { InboxWriter } from '../services/inbox.ts';
+import type { InstanceGuard } from '../services/instance.ts';
 import type { MissingVariables } from '../services/missing-variables.ts';
 import type { Plans } from '../services/plans.ts';
 import type { RenderSnapshots } from '../services/render-snapshots.ts';
@@ -19,6 +20,7 @@ import type { WorkMarker } from './work-marker.ts';
 export interface Engine {
   db: Db;
   pool: pg.Pool;
+  instance: InstanceGuard;
   /** For claims alone, one at a time: see `byIndexAlone`. */
   claims: pg.Pool;
   /** For the few statements that every message costs a part of; by index alone too. */

@@ -12,6 +12,7 @@ import { createSigner } from '../lib/signer.ts';
 import { providers } from '../providers/index.ts';
 import { createDigestCloser } from '../services/digests.ts';
 import { createInboxWriter } from '../services/inbox.ts';
+import { InstanceGuard } from '../services/instance.ts';
 import { createAcknowledgeLinks, createLinks } from '../services/message-links.ts';
 import { MissingVariables } from '../services/missing-variables.ts';
 import { Plans } from '../services/plans.ts';
@@ -83,6 +84,7 @@ const worker: Worker = new Worker(
   {
     db,
     pool,
+    instance: new InstanceGuard(db, settings.surroundings, log),
     claims: claims.pool,
     hot: hot.pool,
     plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor, acknowledgeUrlFor }),

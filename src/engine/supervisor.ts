@@ -12,6 +12,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
+import type { Surroundings } from '../core/instance.ts';
 import type { KeySource } from '../lib/keyring.ts';
 import type { MetricValues } from './tallies.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
@@ -19,6 +20,8 @@ import { type Marked, WorkMarker } from './work-marker.ts';
 export interface ThreadSettings {
   url: string;
   keys: KeySource;
+  /** By which the database is recognised. */
+  surroundings: Surroundings;
   outboundAllow: readonly string[];
   /** The public address, for the links in messages. */
   baseUrl?: string | undefined;

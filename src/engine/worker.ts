@@ -2,7 +2,8 @@
  * A worker: claims, expands, sends and recovers until it is told to stop. It is woken by NOTIFY and looks by itself now
  * and then. Urgent goes before normal before bulk in every round.
  *
- * Its lease is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
+ * It works under a lease, and takes one only on a database that is recognised: on one that was restored or cloned it waits
+ * until an operator has resumed sending. The lease is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
  * and goes on with its work under that one; where it cannot in time, recovery takes the work up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,6 +32,8 @@ import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
 const claimAtOnce = 250;
+/** How often it asks whether sending was resumed. */
+const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
 /** How often it looks for claims of its own whose answer was lost. */
 const reclaimEveryMs = 5_000;
@@ -73,7 +76,7 @@ export class Worker {
   }
 
   async start(): Promise<void> {
-    await this.#acquireLease();
+    if (await this.#engine.instance.check()) await this.#acquireLease();
     this.#running = Promise.all([this.#work(), this.#recover()]);
   }
 
@@ -105,7 +108,13 @@ export class Worker {
     while (!this.#stop.signal.aborted) {
       const woken = this.#wakening();
       try {
-        if (!this.#lease) await this.#acquireLease();
+        if (!this.#lease) {
+          if (!(await this.#engine.instance.check())) {
+            await sleep(pausedMs, undefined, { signal: this.#stop.signal }).catch(() => {});
+            continue;
+          }
+          await this.#acquireLease();
+        }
         if (Date.now() >= this.#reclaimAt) await this.#reclaimUnheard(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
@@ -255,8 +264,8 @@ export class Worker {
   async #recover(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
-        await this.#recoverOnce(Date.now());
-        await releasePausedAcrossTenants(this.#engine.hot);
+        if (this.#lease) await this.#recoverOnce(Date.now());
+        if (this.#lease) await releasePausedAcrossTenants(this.#engine.hot);
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }

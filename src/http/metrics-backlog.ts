@@ -49,5 +49,11 @@ export function registerBacklog(registry: Registry, deps: Deps): void {
       for (const { name, size } of classes) it.set({ class: name }, size);
     },
   );
+  gauge(
+    'belfry_sending_paused',
+    '1 while nothing is sent because the database was restored or cloned.',
+    [],
+    (it, { isPaused }) => it.set(isPaused ? 1 : 0),
+  );
   gauge('belfry_workers', 'Workers that are running, of all processes.', [], (it, { workers }) => it.set(workers));
 }

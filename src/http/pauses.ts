@@ -4,8 +4,12 @@ import { plain } from './route.ts';
 import { moment } from './schemas.ts';
 
 export const pauseFields = {
-  kind: Type.Enum(['channel', 'application', 'event']),
-  path: Type.String({ description: 'Slugs: shop/web/order-paid.' }),
+  kind: Type.Enum(['service', 'channel', 'application', 'event'], {
+    description:
+      '`service`: nothing is sent for anybody, because the database may be a copy of another one. Its operator resumes it ' +
+      'with `belfry resume`.',
+  }),
+  path: Type.String({ description: 'Slugs: shop/web/order-paid. Empty for `service`.' }),
   since: moment,
   waiting: Type.Object(
     {

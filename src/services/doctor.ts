@@ -4,7 +4,7 @@ import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
-import { type Check, check, checkMigrations } from './health.ts';
+import { type Check, check, checkMigrations, checkSending } from './health.ts';
 import { Outbox } from './outbox.ts';
 import { examineQueue } from './queue.ts';
 
@@ -25,10 +25,12 @@ export async function examine(
 ): Promise<Check[]> {
   const { db } = deps;
   const server = await describeServerAcrossTenants(db);
+  const sending = await checkSending(deps);
   return [
     { name: 'database', ok: true, detail: `PostgreSQL ${server.version}` },
     await checkMigrations(deps),
-    await check('queue', () => examineQueue(db)),
+    sending,
+    await check('queue', async () => (sending.ok ? examineQueue(db) : 'sending is paused')),
     ...(await checkChannels(deps).catch(unreadable)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
     ...(await Promise.all(outboxes.map(checkOutbox))),

@@ -3,6 +3,7 @@ import { describeServerAcrossTenants } from '../db/health.ts';
 import { migrationState } from '../db/migrate.ts';
 import { isUnavailable } from '../db/pool.ts';
 import type { Deps } from './deps.ts';
+import { describePause, howToResume, readInstancePause } from './instance.ts';
 import { readQueue, type WorkerRounds } from './queue.ts';
 
 /** Whether the database is away, shutting down or out of connections: worth trying again later. */
@@ -29,13 +30,27 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     return 'answers';
   });
   if (!database.ok) return [database];
+  const sending = await checkSending(deps);
   const queue = await check('queue', async () => {
     if (!tenantCache.isConnected) {
       throw new Error('the connection that hears of changes is down; it reconnects by itself');
     }
-    return `${occurrences.waiting} triggers waiting to be stored; ${await readQueue(db, rounds, now)}`;
+    // What is paused may wait for as long as it takes.
+    const state = sending.ok ? await readQueue(db, rounds, now) : 'sending is paused';
+    return `${occurrences.waiting} triggers waiting to be stored; ${state}`;
   });
-  return [database, await checkMigrations(deps), queue];
+  return [database, await checkMigrations(deps), sending, queue];
+}
+
+/** The name of the check that tells whether sending is paused: triggers are accepted all the same. */
+export const sendingCheck = 'sending';
+
+export function checkSending({ db }: Pick<Deps, 'db'>): Promise<Check> {
+  return check(sendingCheck, async () => {
+    const pause = await readInstancePause({ db });
+    if (pause) throw new Error(`${describePause(pause)} ${howToResume}`);
+    return 'not paused';
+  });
 }
 
 export function checkMigrations({ db }: Deps): Promise<Check> {

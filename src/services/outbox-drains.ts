@@ -7,7 +7,7 @@ import type { Deps } from './deps.ts';
 import { type Drained, Outbox } from './outbox.ts';
 
 /** The application's database tells nobody that something was written (see db/outbox-schema.ts): it is asked. */
-const pause = { busyMs: 50, recentMs: 200, idleMs: 1_000 };
+const pause = { busyMs: 50, recentMs: 200, idleMs: 1_000, heldMs: 2_000 };
 const recentlyMs = 60_000;
 const backoffMs = { first: 1_000, most: 30_000 };
 const lookEveryMs = 5_000;
@@ -26,15 +26,17 @@ class Drain {
   readonly status: DrainStatus = { state: undefined, taken: 0, refused: 0 };
   readonly #deps: Deps;
   readonly #log: FastifyBaseLogger;
+  readonly #isHeld: () => boolean;
   readonly #stopping = new AbortController();
   #lastRowAt = 0;
   #lookedAt = 0;
   #failures = 0;
   #running: Promise<void> | undefined;
 
-  constructor(source: OutboxSource, deps: Deps, log: FastifyBaseLogger) {
+  constructor(source: OutboxSource, deps: Deps, log: FastifyBaseLogger, isHeld: () => boolean) {
     this.outbox = new Outbox(source);
     this.#deps = deps;
+    this.#isHeld = isHeld;
     this.#log = log.child({ outbox: source.name });
   }
 
@@ -57,6 +59,8 @@ class Drain {
 
   /** Returns how long to wait before the next one. */
   async #round(): Promise<number> {
+    // A copy of the database must not take what is the original's.
+    if (this.#isHeld()) return pause.heldMs;
     const drained = await this.outbox.drain(this.#deps);
     if (this.#failures > 0) this.#log.info('the outbox is being drained again');
     this.#failures = 0;
@@ -102,8 +106,9 @@ class Drain {
 export class OutboxDrains {
   readonly #drains: Drain[];
 
-  constructor(sources: readonly OutboxSource[], deps: Deps, log: FastifyBaseLogger) {
-    this.#drains = sources.map(source => new Drain(source, deps, log));
+  /** Nothing is taken while `isHeld`. */
+  constructor(sources: readonly OutboxSource[], deps: Deps, log: FastifyBaseLogger, isHeld: () => boolean) {
+    this.#drains = sources.map(source => new Drain(source, deps, log, isHeld));
   }
 
   start(): void {

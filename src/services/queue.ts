@@ -6,6 +6,7 @@ import { type Priority, priorities } from '../core/trigger.ts';
 import { countDueAcrossTenants, listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
 import type { Db } from '../db/pool.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
+import { readInstancePause } from './instance.ts';
 
 /** A round takes milliseconds, and an idle worker begins one every second. */
 const roundLimitMs = 60_000;
@@ -47,6 +48,8 @@ const mostCounted = 100_000;
 export interface Backlog {
   /** Workers that are running, wherever. */
   workers: number;
+  /** Because the database may be a copy: see instance.ts. */
+  isPaused: boolean;
   /** What is due and not yet being worked on. */
   classes: { name: Priority; size: number; ageMs: number }[];
 }
@@ -57,12 +60,13 @@ export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
   // Mostly nothing is due, and then there is nothing to count.
   const due = overdue.length === 0 ? [] : await countDueAcrossTenants(db, mostCounted);
   const workers = await listLiveWorkersAcrossTenants(db);
+  const isPaused = (await readInstancePause({ db })) !== undefined;
   const classes = [...priorities.entries()].map(([priority, name]) => ({
     name,
     size: due.find(one => one.priority === priority)?.count ?? 0,
     ageMs: overdue.find(one => one.priority === priority)?.ms ?? 0,
   }));
-  return { workers: workers.length, classes };
+  return { workers: workers.length, isPaused, classes };
 }
 
 /** For `belfry doctor`: of all workers, wherever they run. Throws what is wrong. */

@@ -24,7 +24,8 @@ export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed
 function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => void }) {
   const org = useOrg();
   const { kind, path, since, waiting } = pause;
-  const title = texts.isPaused(texts[kind], path);
+  const ofService = kind === 'service';
+  const title = ofService ? texts.sendingIsPaused : texts.isPaused(texts[kind], path);
   const action = useAction({
     run: () => resume(org, pause),
     done: ({ released }) => {
@@ -43,22 +44,25 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
             <Text component="span" inherit fw={600}>
               {title}.
             </Text>{' '}
+            {ofService && `${texts.perhapsCopied} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
               <TimeAgo at={since} prefix={texts.paused} />
             </Text>
           </Text>
         </Group>
-        <GuardedButton
-          permission={kind === 'channel' ? 'channel:write' : 'event:write'}
-          variant="default"
-          leftSection={<IconPlayerPlay size={14} stroke={1.6} />}
-          loading={action.isPending}
-          onClick={() => action.mutate(undefined)}
-          aria-label={texts.resumePath(path)}
-        >
-          {texts.resume}
-        </GuardedButton>
+        {!ofService && (
+          <GuardedButton
+            permission={kind === 'channel' ? 'channel:write' : 'event:write'}
+            variant="default"
+            leftSection={<IconPlayerPlay size={14} stroke={1.6} />}
+            loading={action.isPending}
+            onClick={() => action.mutate(undefined)}
+            aria-label={texts.resumePath(path)}
+          >
+            {texts.resume}
+          </GuardedButton>
+        )}
       </Group>
     </Alert>
   );

@@ -6,6 +6,10 @@ export const texts = {
   application: 'Application',
   event: 'Event',
   isPaused: (kind: Part, path: Part) => `${kind} ${path} is paused`,
+  sendingIsPaused: 'Sending is paused for everyone',
+  perhapsCopied:
+    'The database was restored or copied, so what was sent since is not on record. Triggers are accepted. ' +
+    'An operator resumes sending with `belfry resume`.',
   paused: 'Paused ',
   nothingIsWaitingYet: 'Nothing is waiting yet.',
   isWaiting: (what: Part) => `${what} is waiting.`,

@@ -27,6 +27,11 @@ envFrom:
 env:
   - name: BASE_URL
     value: {{ required "baseUrl is required: the address by which people and programs reach Belfry" .Values.baseUrl | quote }}
+  {{- if not (hasKey (.Values.env | default dict) "BELFRY_INSTANCE") }}
+  # A clone of the database in another namespace, or under another release, sends nothing until it is resumed.
+  - name: BELFRY_INSTANCE
+    value: {{ printf "%s/%s" .Release.Namespace .Release.Name | quote }}
+  {{- end }}
   {{- with .Values.trustProxy }}
   - name: TRUST_PROXY
     value: {{ . | quote }}
