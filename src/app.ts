@@ -21,6 +21,7 @@ import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
 import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
+import { openTraces } from './lib/open-traces.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
@@ -134,6 +135,7 @@ export async function openRuntime(
       pool: database.pool,
       outbound,
       ended: new Map(),
+      traces: undefined,
       actor: commandLine,
     };
     return { deps, database, url, embedded: embedded !== undefined, close };
@@ -156,8 +158,9 @@ export async function startService(
   opening?: Promise<EmbeddedDatabase>,
 ): Promise<Service> {
   const runtime = await openRuntime(config, log, true, opening);
-  const { deps, database, url } = runtime;
-  const { tenantCache } = deps;
+  const { database, url } = runtime;
+  const deps: Deps = { ...runtime.deps, traces: await openTraces(config.traces, log) };
+  const { tenantCache, traces } = deps;
   const rounds =
     config.role === 'api'
       ? undefined
@@ -175,7 +178,13 @@ export async function startService(
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
-          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, outboundAllow, baseUrl },
+          settings: {
+            url,
+            keys: { secretKey, previousSecretKeys, dataDir },
+            outboundAllow,
+            baseUrl,
+            traces: config.traces,
+          },
           log,
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {
@@ -245,7 +254,7 @@ export async function startService(
     metricsServer?.close().closeAllConnections();
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
-    await engine?.stop(graceMs);
+    await Promise.all([engine?.stop(graceMs), traces?.close()]);
     await run(log, 'noting the last use of keys and sessions', noteUse);
     await listener.close();
     await runtime.close();

@@ -13,6 +13,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { KeySource } from '../lib/keyring.ts';
+import type { TraceSettings } from '../lib/trace-settings.ts';
 import type { MetricValues } from './tallies.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
 
@@ -22,6 +23,7 @@ export interface ThreadSettings {
   outboundAllow: readonly string[];
   /** The public address, for the links in messages. */
   baseUrl?: string | undefined;
+  traces?: TraceSettings | undefined;
 }
 
 /** What the thread is started with. */
