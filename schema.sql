@@ -293,6 +293,7 @@ CASE
     WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
     ELSE 'suppressed'
 END) STORED,
+  traceparent text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;

@@ -22,6 +22,7 @@ import { createServer } from './http/server.ts';
 import { createCipher } from './lib/cipher.ts';
 import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
+import { openTraces } from './lib/open-traces.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
@@ -138,6 +139,7 @@ export async function openRuntime(
       pool: database.pool,
       outbound,
       ended: new Map(),
+      traces: undefined,
       actor: commandLine,
     };
     const { instance: name, databaseUrl } = config;
@@ -163,8 +165,9 @@ export async function startService(
   opening?: Promise<EmbeddedDatabase>,
 ): Promise<Service> {
   const runtime = await openRuntime(config, log, true, opening);
-  const { deps, database, url, surroundings } = runtime;
-  const { tenantCache } = deps;
+  const { database, url, surroundings } = runtime;
+  const deps: Deps = { ...runtime.deps, traces: await openTraces(config.traces, log) };
+  const { tenantCache, traces } = deps;
   const instance = new InstanceGuard(deps.db, surroundings, log);
   const rounds =
     config.role === 'api'
@@ -183,7 +186,14 @@ export async function startService(
           entry: new URL('./engine/thread.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
-          settings: { url, keys: { secretKey, previousSecretKeys, dataDir }, surroundings, outboundAllow, baseUrl },
+          settings: {
+            url,
+            keys: { secretKey, previousSecretKeys, dataDir },
+            surroundings,
+            outboundAllow,
+            baseUrl,
+            traces: config.traces,
+          },
           log,
           onCrash: marked => countCrash(deps, marked, log),
           onReport: report => {
@@ -255,7 +265,7 @@ export async function startService(
     metricsServer?.close().closeAllConnections();
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
     // What a provider takes too long to answer is recovered as unknown, like after any other end.
-    await engine?.stop(graceMs);
+    await Promise.all([engine?.stop(graceMs), traces?.close()]);
     await run(log, 'noting the last use of keys and sessions', noteUse);
     await listener.close();
     await runtime.close();

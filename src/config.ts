@@ -8,6 +8,7 @@ import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
 import { isNetwork } from './lib/networks.ts';
+import { readTraceSettings, type TraceSettings, type TraceVariables } from './lib/trace-settings.ts';
 
 export const roles = ['all', 'api', 'worker'] as const;
 export type Role = (typeof roles)[number];
@@ -41,6 +42,8 @@ export interface Config {
   readonly logLevel: (typeof logLevels)[number];
   /** Without a port of their own, metrics are at `/metrics` beside the API; without a token, whoever gets there reads them. */
   readonly metrics: { host: string; port: number | undefined; token: string | undefined };
+  /** Where spans are exported to. Undefined: there are no traces. */
+  readonly traces: TraceSettings | undefined;
   /** A server and key for the command line to speak to, instead of a database. */
   readonly url: string | undefined;
   readonly key: string | undefined;
@@ -70,6 +73,13 @@ export const settings = {
   METRICS_HOST: '127.0.0.1',
   METRICS_PORT: '',
   METRICS_TOKEN: '',
+  OTEL_EXPORTER_OTLP_ENDPOINT: '',
+  OTEL_EXPORTER_OTLP_HEADERS: '',
+  OTEL_EXPORTER_OTLP_PROTOCOL: 'http/protobuf',
+  OTEL_SERVICE_NAME: '',
+  OTEL_RESOURCE_ATTRIBUTES: '',
+  OTEL_TRACES_SAMPLER: 'parentbased_always_on',
+  OTEL_TRACES_SAMPLER_ARG: '',
   BELFRY_URL: '',
   BELFRY_KEY: '',
 } as const;
@@ -174,6 +184,12 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     );
   }
 
+  const traceNames = Object.keys(settings).filter((name): name is keyof TraceVariables => name.startsWith('OTEL_'));
+  const traces = readTraceSettings(
+    Object.fromEntries(traceNames.map(name => [name, read(name)])) as unknown as TraceVariables,
+  );
+  if (traces && 'mistakes' in traces) for (const { name, message } of traces.mistakes) complain(name, message);
+
   const issuer = url('OIDC_ISSUER', ['https:', 'http:']);
   if (issuer?.startsWith('http:') && URL.canParse(issuer) && !isLoopback(new URL(issuer).hostname)) {
     complain('OIDC_ISSUER', 'must start with https://');
@@ -217,6 +233,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
     logLevel: oneOf('LOG_LEVEL', logLevels),
     metrics,
+    traces: traces && 'settings' in traces ? traces.settings : undefined,
     url: url('BELFRY_URL', ['http:', 'https:']),
     key: read('BELFRY_KEY') || undefined,
   };

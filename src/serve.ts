@@ -5,6 +5,7 @@ import type { Service } from './app.ts';
 import type { Config } from './config.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { describeError } from './lib/describe-error.ts';
+import { endWhateverLingers } from './lib/end-whatever-lingers.ts';
 import { createLineWriter } from './lib/line-writer.ts';
 import { releaseMemoryWhenSettled } from './lib/release-memory.ts';
 import { version } from './version.ts';
@@ -50,6 +51,7 @@ export async function serve(config: Config): Promise<void> {
   await service.stop();
   clearTimeout(overdue);
   log.info('stopped');
+  endWhateverLingers();
 }
 
 /** Resolves as soon as the server is on its way: it starts while the rest of the program is read. */

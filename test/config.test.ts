@@ -77,6 +77,12 @@ describe('settings', () => {
       METRICS_HOST: '0.0.0.0',
       METRICS_PORT: '9100',
       METRICS_TOKEN: 't'.repeat(16),
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'https://collector.example:4318/otlp/',
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Bearer%20a%3Db , x-team = bells',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'HTTP/JSON',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=staging,service.name=bells',
+      OTEL_TRACES_SAMPLER: 'ParentBased_TraceIdRatio',
+      OTEL_TRACES_SAMPLER_ARG: '0.25',
     });
     expect(config).toMatchObject({
       host: '0.0.0.0',
@@ -91,7 +97,49 @@ describe('settings', () => {
       logLevel: 'debug',
       previousSecretKeys: [`${'a b '.repeat(8)}c`, 'd'.repeat(32)],
       metrics: { host: '0.0.0.0', port: 9100, token: 't'.repeat(16) },
+      traces: {
+        url: 'https://collector.example:4318/otlp/v1/traces',
+        protocol: 'http/json',
+        headers: { authorization: 'Bearer a=b', 'x-team': 'bells' },
+        resource: { 'deployment.environment.name': 'staging', 'service.name': 'bells' },
+        sampler: 'parentbased_traceidratio',
+        ratio: 0.25,
+      },
     });
+  });
+
+  test('of traces have the defaults of OpenTelemetry, and count for nothing without an endpoint', () => {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' };
+    expect(loadConfig(endpoint).traces).toEqual({
+      url: 'http://127.0.0.1:4318/v1/traces',
+      protocol: 'http/protobuf',
+      headers: {},
+      resource: { 'service.name': 'belfry' },
+      sampler: 'parentbased_always_on',
+      ratio: 1,
+    });
+    const named = { OTEL_SERVICE_NAME: 'mine', OTEL_RESOURCE_ATTRIBUTES: 'service.name=theirs' };
+    expect(loadConfig({ ...endpoint, ...named }).traces?.resource).toEqual({ 'service.name': 'mine' });
+    expect(loadConfig({ OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc', OTEL_TRACES_SAMPLER: 'xray' }).traces).toBeUndefined();
+  });
+
+  test.each([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://name:hidden-word@collector.example'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'hidden-word'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', '=hidden-word'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a=%E0%A4%A'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a=hidden-word%0d%0ab'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a b=hidden-word'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+    ['OTEL_RESOURCE_ATTRIBUTES', 'production'],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '1.5'],
+    ['OTEL_TRACES_SAMPLER_ARG', 'all'],
+  ])('of traces refuse %s=%s, and repeat no secret', (name, value) => {
+    const found = problemsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318', [name]: value });
+    expect(Object.keys(found)).toEqual([name]);
+    expect(JSON.stringify(found)).not.toContain('hidden-word');
   });
 
   test.each(['127.0.0.1', '127.8.0.1', 'localhost', '::1', '0.0.0.0', '::', '192.168.0.5', 'belfry.example'])(

@@ -8,7 +8,7 @@ import { remoteOf } from './remote.ts';
 export const doctor: Command = {
   name: 'doctor',
   usage: '[--json]',
-  summary: 'Checks database, migrations, queue, channels, outboxes and clock; says what to do.',
+  summary: 'Checks database, migrations, queue, channels, outboxes, traces and clock; says what to do.',
   details:
     'Exit code 1 when something is wrong. The queue is, when a running worker has finished no round for a minute, when\n' +
     'something is due and no worker is running, or when the oldest urgent or normal message has been due for more than\n' +

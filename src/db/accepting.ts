@@ -25,6 +25,8 @@ export interface NewOccurrence {
   created_at: Date;
   /** SHA-256 of the body in hexadecimal; both or neither. */
   idempotency?: { key: string; body_hash: string };
+  /** What it is below in a trace. */
+  traceparent?: string;
 }
 
 type Writer = pg.Pool | pg.PoolClient;
@@ -41,7 +43,8 @@ const store = {
       select * from json_to_recordset($1::json) as given (
         organization_id bigint, id uuid, project_id bigint, application_id bigint, event_id bigint, priority smallint,
         context jsonb, options jsonb, correlation_id text, key_id text,
-        due_at timestamptz, expires_at timestamptz, created_at timestamptz, idempotency json)
+        due_at timestamptz, expires_at timestamptz, created_at timestamptz, idempotency json,
+        traceparent text)
     ), claimed as (
       insert into idempotency_keys (organization_id, event_id, key, body_hash, occurrence_id)
       select organization_id, event_id, idempotency ->> 'key', decode(idempotency ->> 'body_hash', 'hex'), id
@@ -51,9 +54,9 @@ const store = {
       returning occurrence_id
     ), stored as (
       insert into occurrences (organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, due_at, expires_at, created_at)
+        correlation_id, key_id, due_at, expires_at, created_at, traceparent)
       select organization_id, id, project_id, application_id, event_id, priority, context, options,
-        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at
+        correlation_id, key_id, coalesce(due_at, created_at), expires_at, created_at, traceparent
       from given where idempotency is null or id in (select occurrence_id from claimed)
       on conflict do nothing
       returning organization_id, event_id, created_at, priority

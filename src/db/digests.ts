@@ -189,6 +189,11 @@ export interface GatheredItems {
   count: number;
 }
 
+export interface ClosedDigest extends GatheredItems {
+  /** What the occurrences of its items are below in their traces, as far as they are traced. */
+  traceparents: string[];
+}
+
 export interface WantedItems {
   organizationId: number;
   id: string;
@@ -206,10 +211,10 @@ const close = {
 const readItems = {
   name: 'read_digest_items',
   text: `
-    select w.nth::int as nth, i.context, i.created_at
+    select w.nth::int as nth, i.context, i.created_at, i.traceparent
     from unnest($1::bigint[], $2::uuid[], $3::integer[]) with ordinality as w (organization_id, id, most, nth), lateral (
       select * from (
-        select o.context, o.created_at, row_number() over sorted as place,
+        select o.context, o.created_at, o.traceparent, row_number() over sorted as place,
           sum(octet_length(o.context::text)) over sorted as bytes
         from (
           select d.organization_id, d.occurrence_id, d.id from deliveries d
@@ -228,12 +233,18 @@ const columnsOf = (wanted: readonly WantedItems[]) => [
 ];
 
 async function listItems(client: pg.PoolClient | pg.Pool, wanted: readonly WantedItems[]) {
-  const { rows } = await client.query<GatheredItems['items'][number] & { nth: number }>({
+  const { rows } = await client.query<GatheredItems['items'][number] & { nth: number; traceparent: string | null }>({
     ...readItems,
     values: columnsOf(wanted),
   });
-  const items = Map.groupBy(rows, ({ nth }) => nth);
-  return wanted.map((_, i) => (items.get(i + 1) ?? []).map(({ context, created_at }) => ({ context, created_at })));
+  const byDigest = Map.groupBy(rows, ({ nth }) => nth);
+  return wanted.map((_, i) => {
+    const own = byDigest.get(i + 1) ?? [];
+    return {
+      items: own.map(({ context, created_at }) => ({ context, created_at })),
+      traceparents: own.flatMap(({ traceparent }) => traceparent ?? []),
+    };
+  });
 }
 
 /**
@@ -243,7 +254,7 @@ async function listItems(client: pg.PoolClient | pg.Pool, wanted: readonly Wante
 export async function closeDigestsAcrossTenants(
   pool: pg.Pool,
   wanted: readonly WantedItems[],
-): Promise<GatheredItems[]> {
+): Promise<ClosedDigest[]> {
   return inTransaction(pool, async client => {
     const [organizations, ids] = columnsOf(wanted);
     await lockDigestsAcrossTenants(client, organizations as number[], ids as string[]);
@@ -253,8 +264,8 @@ export async function closeDigestsAcrossTenants(
     });
     const dropped = await dropStaleItemsAcrossTenants(client, organizations as number[], ids as string[]);
     const counts = new Map(closed.rows.map(row => [row.id, row.items - (dropped.get(row.id) ?? 0)]));
-    const items = await listItems(client, wanted);
-    return wanted.map(({ id }, i) => ({ items: items[i]!, count: counts.get(id) ?? items[i]!.length }));
+    const gathered = await listItems(client, wanted);
+    return wanted.map(({ id }, i) => ({ ...gathered[i]!, count: counts.get(id) ?? gathered[i]!.items.length }));
   });
 }
 
@@ -265,14 +276,14 @@ export async function findGathered(
   id: string,
   most: number,
 ): Promise<GatheredItems> {
-  const [[items], counted] = await Promise.all([
+  const [[gathered], counted] = await Promise.all([
     listItems(pool, [{ organizationId, id, most }]),
     pool.query<{ count: number }>(
       'select count(*)::int as count from deliveries where organization_id = $1 and digest_id = $2',
       [organizationId, id],
     ),
   ]);
-  return { items: items!, count: counted.rows[0]!.count };
+  return { items: gathered!.items, count: counted.rows[0]!.count };
 }
 
 export interface DigestView {

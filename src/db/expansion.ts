@@ -37,6 +37,8 @@ export interface ClaimedOccurrence {
   created_at: Date;
   acknowledged_at: Date | null;
   resolved_at: Date | null;
+  /** What it is below in a trace. */
+  traceparent: string | null;
 }
 
 /** Where an expansion goes on. By names, not positions: notifications may come and go between two pages. */
@@ -51,7 +53,7 @@ export interface Cursor {
 
 const columns =
   'organization_id, id, project_id, application_id, event_id, priority, context, options, cursor, deliveries, correlation_id, ' +
-  'due_at, expires_at, created_at, acknowledged_at, resolved_at';
+  'due_at, expires_at, created_at, acknowledged_at, resolved_at, traceparent';
 
 /** SQL text: what `ClaimedOccurrence` holds, of the table by this name. */
 export const occurrenceColumns = (alias: string) =>

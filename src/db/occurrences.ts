@@ -21,13 +21,15 @@ export interface OccurrenceFacts {
   acknowledged_at: Date | null;
   resolved_at: Date | null;
   created_at: Date;
+  /** What it is below in a trace. */
+  traceparent: string | null;
 }
 
 const findOccurrences = {
   name: 'find_occurrences',
   text: `
     select o.organization_id, o.id, o.event_id, o.context, o.correlation_id, o.due_at, o.expires_at, o.cancelled_at,
-      o.created_at, o.acknowledged_at, o.resolved_at
+      o.created_at, o.acknowledged_at, o.resolved_at, o.traceparent
     from unnest($1::bigint[], $2::uuid[]) as wanted (organization_id, id)
     join occurrences o on o.organization_id = wanted.organization_id and o.id = wanted.id`,
 };
@@ -56,6 +58,8 @@ export interface Occurrence {
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
+  /** Null: it was not traced. */
+  trace_id: string | null;
   /** Whether somebody is to acknowledge it, and nobody has. */
   awaits_acknowledgement: boolean;
   acknowledged_at: Date | null;
@@ -73,7 +77,7 @@ export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'canc
 
 const columns = sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
-  o.correlation_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
+  o.correlation_id, substr(o.traceparent, 4, 32) as trace_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
   o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.dedup_key, o.triggers,
   case when o.status in ('accepted', 'expanding') then o.due_at = 'infinity'
     when o.status = 'sending' then e.paused_at is not null or a.paused_at is not null or exists (

@@ -433,6 +433,7 @@ export interface Occurrences {
   resolved_at: Date | null;
   resolved_by: string | null;
   outcome: Generated<string | null>;
+  traceparent: string | null;
 }
 
 export interface Organizations {

@@ -12,12 +12,14 @@ import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../db/occurr
 import { isUnavailable } from '../db/pool.ts';
 import { findRecipientsAcrossTenants, type Person } from '../db/recipients.ts';
 import { nextTurn, type Shares } from '../db/turns.ts';
+import type { Span } from '../lib/traces.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type MessageContext, writeMessage } from '../services/messages.ts';
 import type { PlannedChannel } from '../services/plans.ts';
 import { findAnswer } from './answers.ts';
 import type { Engine } from './engine.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
+import { endCall, endDelivery, linkGathered, startDelivery, tellChannel, tellEvent, traceIn } from './spans.ts';
 
 const longestWords = 2_000;
 /** Messages that are written before others have their turn: about 2 ms. */
@@ -52,6 +54,7 @@ interface SendContext extends MessageContext {
   occurrence: OccurrenceFacts;
   /** When the occurrence was found open. */
   readAt: number;
+  span: Span | undefined;
 }
 
 /** Sends every one of them, telling of each that is settled, and whether it is due again already; resolves after the last. */
@@ -84,13 +87,18 @@ async function deliverOne(
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
 ): Promise<boolean> {
-  const settlement = await deliver(engine, delivery, occurrence, person).catch(error => {
-    engine.log.error({ err: error, occurrence: delivery.occurrence_id, delivery: delivery.id }, 'sending failed');
+  const span = startDelivery(engine, delivery, occurrence);
+  const settlement = await deliver(engine, delivery, occurrence, person, span).catch(error => {
+    const where = { occurrence: delivery.occurrence_id, delivery: delivery.id, ...traceIn(occurrence) };
+    engine.log.error({ err: error, ...where }, 'sending failed');
     return whenBroken(delivery, error);
   });
   if (settlement) {
     engine.meters.settled(delivery, settlement, occurrence);
+    const settling = span?.start('settle');
     await engine.outcomes.settle(statisticsOf(settlement, occurrence));
+    settling?.end();
+    endDelivery(span, settlement);
   }
   return settlement?.due_at instanceof Date && settlement.due_at.getTime() <= Date.now();
 }
@@ -101,16 +109,20 @@ async function deliver(
   delivery: Delivery,
   occurrence: OccurrenceFacts | undefined,
   person: Person | undefined,
+  span: Span | undefined,
 ): Promise<Settlement | undefined> {
   const { organization_id: organizationId } = delivery;
   const channels = await engine.plans.listChannels(organizationId);
   const channel = channels.find(one => one.id === delivery.channel_id);
   if (channel) engine.meters.seen(channel);
   const plan = occurrence && (await engine.plans.findEvent(organizationId, occurrence.event_id));
+  if (channel) tellChannel(span, channel);
+  if (plan) tellEvent(span, plan);
   const now = Date.now();
   const verdict = recheck({ delivery, occurrence, person, channel, plan }, now);
   if (verdict) return settleVerdict(delivery, verdict);
-  const context = { delivery, occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
+  const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt: now };
+  const context = { delivery, ...read, span };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const pass = await engine.limits.enter(channel!, delivery);
   if ('dueAt' in pass) {
@@ -137,14 +149,17 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
 }
 
 async function writeAndSend(engine: Engine, context: SendContext): Promise<Settlement> {
-  const { delivery, person, channel } = context;
+  const { delivery, occurrence, person, channel, span } = context;
   const { organization_id: organizationId, provider_index: index } = delivery;
   const now = Date.now();
   let outgoing: Outgoing;
   let wording: string;
+  const rendering = span?.start('render');
   try {
     [outgoing, wording] = await write(engine, context);
+    rendering?.end();
   } catch (error) {
+    rendering?.end('template.failed');
     if (!(error instanceof AppError)) throw error;
     return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }
@@ -158,13 +173,20 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
   noteMissing(engine, delivery, outgoing);
   const { name } = channel.providers[index]!.provider;
   const inApp = name === 'inbox';
+  const call = span?.start('send', 'call');
+  const traceparent = call?.traceparent ?? occurrence.traceparent;
+  if (traceparent) outgoing.traceparent = traceparent;
   const beganAt = Date.now();
   const outcome = await (inApp ? storeInApp(engine, context, outgoing) : engine.senders.send(channel, index, outgoing));
+  endCall(call, name, outcome);
   engine.meters.attempted(channel.type, name, outcome);
   if (!outcome.ok && outcome.gone && channel.reach === 'address') {
     // The message has been judged, whether or not this can be noted.
     await disableAddress(engine.db, organizationId, delivery.user_id, delivery.address!, outcome.reason).catch(error =>
-      engine.log.warn({ err: error, occurrence: delivery.occurrence_id }, 'could not disable an address that is gone'),
+      engine.log.warn(
+        { err: error, occurrence: delivery.occurrence_id, ...traceIn(occurrence) },
+        'could not disable an address that is gone',
+      ),
     );
   }
   const endedAt = Date.now();
@@ -222,6 +244,7 @@ async function write(engine: Engine, given: SendContext): Promise<[Outgoing, wor
   const mark = () => engine.marker.set(delivery.organization_id, delivery.occurrence_id, delivery.id);
   const notification = plan.notifications.find(one => one.id === delivery.notification_id);
   const gathered = await readDigest(engine, delivery, notification?.mostItems);
+  if (gathered) linkGathered(given.span, given.occurrence.traceparent, gathered.traceparents);
   const context = { ...given, mark, ...(gathered && { gathered }) };
   const { content, message, renderContext, links } = await writeMessage(engine.plans, context, html);
   engine.marker.clear();

@@ -3,6 +3,7 @@
 import type pg from 'pg';
 import type { Db } from '../db/pool.ts';
 import type { Queue } from '../db/turns.ts';
+import type { Traces } from '../lib/traces.ts';
 import type { DigestCloser } from '../services/digests.ts';
 import type { InboxWriter } from '../services/inbox.ts';
 import type { InstanceGuard } from '../services/instance.ts';
@@ -37,6 +38,8 @@ export interface Engine {
   marker: WorkMarker;
   meters: Meters;
   log: Log;
+  /** Undefined where nothing is traced. */
+  traces: Traces | undefined;
   /** For each queue and class of priority, the organization that had the last turn. */
   turns: Record<Queue, number[]>;
 }

@@ -29,12 +29,14 @@ import {
 import { markStored } from '../db/new-deliveries.ts';
 import type { Person } from '../db/recipients.ts';
 import { nextTurn, type Queue, type Shares } from '../db/turns.ts';
+import type { Span } from '../lib/traces.ts';
 import { type Decided, type DecidedPage, decidePage } from '../services/deciding.ts';
 import { type Gathering, gather, planGathering } from '../services/gathering.ts';
 import { RecipientReader } from '../services/recipients.ts';
 import { firstRuns } from '../services/steps.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
+import { endPages, startPage, tellEvent, traceIn } from './spans.ts';
 
 /** Claimed together: with 100 at once, a message costs PostgreSQL a third more. */
 const occurrencesAtOnce = 500;
@@ -68,6 +70,7 @@ export interface Given extends NewDelivery {
 /** With what is decided where it is stored. */
 interface DecidedExpansion extends ExpansionPage<Given> {
   gathering: Gathering;
+  span?: Span | undefined;
 }
 
 const nothingGathers: Gathering = { throttled: [], items: [], overflow: [] };
@@ -94,11 +97,12 @@ export async function expandAccepted(
 ): Promise<Expanded | undefined> {
   const shares = room.shares(priority);
   const turn = { priority, after: afterOf(engine, 'accepted', priority), most: occurrencesAtOnce, owner, shares };
+  let decided: DecidedExpansion[] = [];
   const { claimed, pages, stored, ended } = await expandAcceptedAcrossTenants<Given>(
     engine.claims,
     turn,
     async (occurrences, client) => {
-      const decided = await decideMany(engine, occurrences, room.page(priority));
+      decided = await decideMany(engine, occurrences, room.page(priority));
       await gather(
         client,
         decided.map(page => page.gathering),
@@ -110,6 +114,7 @@ export async function expandAccepted(
   );
   const { after, isAll } = nextTurn(turn, claimed);
   engine.turns.accepted[priority] = after;
+  if (pages.length > 0) endPages(decided);
   engine.meters.batch('expand', pages.length);
   engine.meters.expanded(pages);
   engine.meters.ended(ended);
@@ -142,6 +147,7 @@ export async function expandNextPage(
     if (deliveries.some(one => one.reason === 'digest')) await markStored(client, organization_id, id, deliveries);
     await gather(client, [page.gathering], Date.now());
   });
+  endPages([page]);
   engine.meters.batch('expand', 1);
   engine.meters.expanded([page]);
   engine.meters.ended(ended);
@@ -229,10 +235,13 @@ async function decideSafely(
   occurrence: ClaimedOccurrence,
   limit: number,
 ): Promise<DecidedExpansion> {
+  const span = startPage(engine, 'expand', occurrence);
   try {
-    return await decideOne(engine, recipients, occurrence, limit);
+    return { ...(await decideOne(engine, recipients, occurrence, limit, span)), span };
   } catch (error) {
-    engine.log.error({ err: error, occurrence: occurrence.id }, 'could not expand an occurrence; trying again later');
+    const where = { occurrence: occurrence.id, ...traceIn(occurrence) };
+    engine.log.error({ err: error, ...where }, 'could not expand an occurrence; trying again later');
+    span?.end('service.internal');
     return putOff(occurrence, new Date(Date.now() + laterMs), null);
   }
 }
@@ -251,11 +260,13 @@ async function decideOne(
   recipients: RecipientReader,
   occurrence: ClaimedOccurrence,
   limit: number,
+  span: Span | undefined,
 ): Promise<DecidedExpansion> {
   const { organization_id, id, event_id, priority, context, cursor: from } = occurrence;
   const page = { organization_id, id, event_id, priority, cursor: null, deliveries: [], gathering: nothingGathers };
   const plan = await engine.plans.findEvent(organization_id, event_id);
   if (!plan) return { ...page, reason: 'event.missing' };
+  tellEvent(span, plan);
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= Date.now()) return { ...page, reason: 'expired' };
   if (plan.paused) return putOff(occurrence, 'infinity', 'event.paused');
   const options = occurrence.options as TriggerOptions;
@@ -275,7 +286,10 @@ async function decideOne(
   const room = roomForDeliveries(plan.organization.deliveries_per_trigger, occurrence.deliveries, wanted.length);
   const isOver = room < wanted.length;
   if (isOver)
-    engine.log.warn({ occurrence: id }, 'stopped an occurrence at the limit of deliveries a trigger may have');
+    engine.log.warn(
+      { occurrence: id, ...traceIn(occurrence) },
+      'stopped an occurrence at the limit of deliveries a trigger may have',
+    );
   const decisions = isOver ? wanted.slice(0, room) : wanted;
   const cursor = isOver ? null : decided.cursor;
   const fansOut = from !== null || decided.cursor !== null;

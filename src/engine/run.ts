@@ -5,7 +5,9 @@ import { Listener } from '../db/listen.ts';
 import { byIndexAlone, type Database, openDatabase } from '../db/pool.ts';
 import { createCipher } from '../lib/cipher.ts';
 import { describeError } from '../lib/describe-error.ts';
+import { endWhateverLingers } from '../lib/end-whatever-lingers.ts';
 import { openKeyring } from '../lib/keyring.ts';
+import { openTraces } from '../lib/open-traces.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
@@ -79,6 +81,7 @@ const keyring = await openKeyring(settings.keys);
 const cipher = createCipher(keyring);
 const signer = createSigner(keyring);
 const linksFor = createLinks(signer, settings.baseUrl);
+const traces = await openTraces(settings.traces, log);
 const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.baseUrl);
 const worker: Worker = new Worker(
   {
@@ -99,6 +102,7 @@ const worker: Worker = new Worker(
     marker,
     meters,
     log,
+    traces,
     turns: { accepted: [], expanding: [], steps: [], deliveries: [] },
   },
   settings.url,
@@ -153,8 +157,9 @@ async function stop(): Promise<void> {
   await slots.close();
   await outbound.close();
   await rendering.close();
-  await Promise.all([plain.close(), claims.close(), hot.close()]);
+  await Promise.all([plain.close(), claims.close(), hot.close(), traces?.close()]);
   port.close();
+  endWhateverLingers();
 }
 
 port.on('message', (request: ThreadRequest) => {

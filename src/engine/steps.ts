@@ -18,6 +18,7 @@ import {
 } from '../db/steps.ts';
 import { listSentTo } from '../db/told.ts';
 import { nextTurn } from '../db/turns.ts';
+import type { Span } from '../lib/traces.ts';
 import { circumstancesOf, type Decided, decidePage } from '../services/deciding.ts';
 import type { EventPlan, PlannedNotification } from '../services/plans.ts';
 import { RecipientReader } from '../services/recipients.ts';
@@ -35,6 +36,7 @@ import {
   toGiven,
   whyNobody,
 } from './expand.ts';
+import { endPages, startPage, tellEvent, traceIn } from './spans.ts';
 
 /** Claimed together: each may have a whole page of recipients. */
 const stepsAtOnce = 50;
@@ -43,6 +45,7 @@ const laterMs = 30_000;
 
 interface Page extends StepPage<Given> {
   throttled: Throttled[];
+  span?: Span | undefined;
 }
 
 /** Runs of one class that are due; undefined when there were none. */
@@ -60,6 +63,7 @@ export async function runSteps(
   const pages = await decideMany(engine, claimed, room.page(priority));
   deferOverflow(pages, room);
   const { stored, kept } = await store(engine, owner, pages);
+  endPages(kept);
   engine.meters.batch('expand', kept.length);
   engine.meters.expanded(kept);
   // Further pages and runs that are due at once are looked for right away; those for later are found when they are due.
@@ -110,10 +114,14 @@ async function decideSafely(
   step: ClaimedStep,
   limit: number,
 ): Promise<Page> {
+  const span = startPage(engine, 'step', step.occurrence);
+  span?.set({ 'belfry.step': step.number });
   try {
-    return await decideRun(engine, recipients, step, limit);
+    return { ...(await decideRun(engine, recipients, step, limit, span)), span };
   } catch (error) {
-    engine.log.error({ err: error, occurrence: step.occurrence_id }, 'could not run a step; trying again later');
+    const where = { occurrence: step.occurrence_id, ...traceIn(step.occurrence) };
+    engine.log.error({ err: error, ...where }, 'could not run a step; trying again later');
+    span?.end('service.internal');
     return putOff(step, new Date(Date.now() + laterMs), null);
   }
 }
@@ -130,7 +138,13 @@ function putOff(step: ClaimedStep, due_at: Date, reason: Reason | null): Page {
   return pageOf(step, { status: 'waiting', cursor: step.cursor, due_at, reason });
 }
 
-async function decideRun(engine: Engine, recipients: RecipientReader, step: ClaimedStep, limit: number): Promise<Page> {
+async function decideRun(
+  engine: Engine,
+  recipients: RecipientReader,
+  step: ClaimedStep,
+  limit: number,
+  span: Span | undefined,
+): Promise<Page> {
   const end = (reason: Reason) => pageOf(step, { status: 'ended', reason });
   const { occurrence, number } = step;
   if (!occurrence) return end('event.missing');
@@ -142,6 +156,7 @@ async function decideRun(engine: Engine, recipients: RecipientReader, step: Clai
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
   const plan = await engine.plans.findEvent(step.organization_id, occurrence.event_id);
   if (!plan) return end('event.missing');
+  tellEvent(span, plan);
   const notification = plan.notifications.find(({ id }) => id === step.notification_id);
   if (!notification) return end('notification.missing');
   if (!notification.steps) return end('notification.changed');

@@ -14,6 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { Surroundings } from '../core/instance.ts';
 import type { KeySource } from '../lib/keyring.ts';
+import type { TraceSettings } from '../lib/trace-settings.ts';
 import type { MetricValues } from './tallies.ts';
 import { type Marked, WorkMarker } from './work-marker.ts';
 
@@ -25,6 +26,7 @@ export interface ThreadSettings {
   outboundAllow: readonly string[];
   /** The public address, for the links in messages. */
   baseUrl?: string | undefined;
+  traces?: TraceSettings | undefined;
 }
 
 /** What the thread is started with. */

@@ -22,7 +22,8 @@ export const statuses: Record<ErrorKind, number> = {
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const known = toAppError(error, request.routeOptions?.config?.consumes ?? 'application/json');
   const status = statuses[known.kind];
-  if (status >= 500) request.log.error({ err: error, request_id: request.id }, 'request failed');
+  if (status >= 500)
+    request.log.error({ err: error, request_id: request.id, trace_id: request.traceId }, 'request failed');
   const { fields, retryAfterSeconds, allow, uses, secondFactor } = known.details;
   if (status === 401) reply.header('www-authenticate', known.code === 'metrics.token' ? 'Bearer' : 'Key');
   if (allow) reply.header('allow', allow.join(', '));

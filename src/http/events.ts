@@ -189,6 +189,10 @@ export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {
         correlationId: query.cid,
         idempotencyKey: request.headers['idempotency-key'] as string | undefined,
         keyId: caller.kind === 'key' ? caller.id : `account:${caller.id}`,
+        traceparent: request.headers.traceparent as string | undefined,
+        onTrace: traceId => {
+          request.traceId = traceId;
+        },
       },
     );
     return { occurrence };

@@ -31,6 +31,7 @@ function summarize(row: Summary) {
   return {
     ...row,
     outcome,
+    trace_id: row.trace_id ?? undefined,
     scheduled_for: outcome === 'scheduled' ? due_at!.toISOString() : null,
     created_at: created_at.toISOString(),
     completed_at: completed_at?.toISOString() ?? null,

@@ -26,6 +26,9 @@ const occurrenceFields = {
   created_at: moment,
   completed_at: maybeMoment,
   correlation_id: maybeText,
+  trace_id: Type.Optional(
+    Type.String({ description: 'Of the trace that it belongs to, in hexadecimal. Absent: it was not traced.' }),
+  ),
   acknowledged_at: maybeMoment,
   acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A person, or the key that was used.' }),
   resolved_at: maybeMoment,

@@ -265,6 +265,12 @@ export const TriggerHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.String({ maxLength: limits.key, description: 'The same key and body again give the same occurrence.' }),
   ),
+  traceparent: Type.Optional(
+    Type.String({
+      description:
+        'The place of the caller in a trace (W3C Trace Context): taken over where Belfry exports traces. One that is not valid is ignored.',
+    }),
+  ),
 });
 
 export const Triggered = Type.Object(

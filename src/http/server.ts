@@ -35,6 +35,8 @@ import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } 
 declare module 'fastify' {
   interface FastifyRequest {
     admission: Admission | null;
+    /** Of a trigger that is traced. */
+    traceId: string | undefined;
   }
   interface FastifyContextConfig {
     /** The media type of the body, where it is not JSON. */
@@ -91,6 +93,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
 
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   app.decorateRequest('admission', null);
+  app.decorateRequest('traceId', undefined);
   const schemas = namedSchemas(routes);
   for (const schema of schemas) app.addSchema(schema);
   app.setValidatorCompiler(createValidator(schemas));
@@ -309,6 +312,7 @@ function logRequests(app: FastifyInstance): void {
   app.addHook('onResponse', async (request, reply) => {
     const line = {
       request_id: request.id,
+      trace_id: request.traceId,
       method: request.method,
       route: request.routeOptions.url ?? 'none',
       status: reply.statusCode,

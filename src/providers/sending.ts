@@ -16,6 +16,8 @@ export interface Outgoing {
   createdAt: Date;
   /** Of a mail that its recipient can unsubscribe from by one click (RFC 8058). */
   unsubscribeUrl?: string;
+  /** Where the call stands in a trace, for receivers that go on with it. */
+  traceparent?: string;
   /** For providers that can carry it: how messages are told apart in their own console. */
   tags: { organization: string; event: string; notification: string };
 }

@@ -10,6 +10,7 @@ import type { Cipher } from '../lib/cipher.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Signer } from '../lib/signer.ts';
+import type { Traces } from '../lib/traces.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AcknowledgementTimes } from './acknowledgement-times.ts';
 import type { InboxStreams } from './inbox-streams.ts';
@@ -48,6 +49,8 @@ export interface Deps {
   outbound: Outbound;
   /** Occurrences that this process has ended itself, by outcome: for the metrics. */
   ended: Map<string, number>;
+  /** Where triggers are traced; undefined where nothing is. */
+  traces: Traces | undefined;
   /** Who changes things with these: the caller of a request, else the command line. */
   actor: Actor;
   /** For the few statements that change many rows at once. */

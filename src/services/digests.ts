@@ -15,7 +15,7 @@ export async function listDigests(
 }
 
 /** Adding resolves with what the digest has gathered, once nothing can be added to it any more. */
-export type DigestCloser = Batcher<rows.WantedItems, rows.GatheredItems>;
+export type DigestCloser = Batcher<rows.WantedItems, rows.ClosedDigest>;
 
 /** So many are read at a time: each may have a megabyte of contexts. */
 const digestsAtOnce = 50;

@@ -2,8 +2,10 @@
 import type { OutboxSource } from '../core/outbox.ts';
 import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
+import type { TraceSettings } from '../lib/trace-settings.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
+import { checkTraces } from './doctor-traces.ts';
 import { type Check, check, checkMigrations, checkSending } from './health.ts';
 import { Outbox } from './outbox.ts';
 import { examineQueue } from './queue.ts';
@@ -16,12 +18,13 @@ const mostLagMs = 60_000;
 export interface Surroundings {
   baseUrl?: string | undefined;
   outboxes?: readonly OutboxSource[];
+  traces?: TraceSettings | undefined;
 }
 
 export async function examine(
   deps: Deps,
   now: number,
-  { baseUrl, outboxes = [] }: Surroundings = {},
+  { baseUrl, outboxes = [], traces }: Surroundings = {},
 ): Promise<Check[]> {
   const { db } = deps;
   const server = await describeServerAcrossTenants(db);
@@ -34,6 +37,7 @@ export async function examine(
     ...(await checkChannels(deps).catch(unreadable)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
     ...(await Promise.all(outboxes.map(checkOutbox))),
+    ...(traces ? [await checkTraces(traces)] : []),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;
       if (Math.abs(offMs) > clockToleranceMs) {

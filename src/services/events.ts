@@ -5,6 +5,7 @@ import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import { generalSlug } from '../core/preferences.ts';
+import { eventAttributes, occurrenceAttributes } from '../core/span-attributes.ts';
 import { giveUpMs } from '../core/steps.ts';
 import { planTrigger, type TriggerOptions } from '../core/trigger.ts';
 import type { NewOccurrence } from '../db/accepting.ts';
@@ -15,6 +16,7 @@ import type { Place, Slugs } from '../db/organizations.ts';
 import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import { summarizeWaiting, type Waiting } from '../db/waiting.ts';
+import { traceIdOf } from '../lib/traces.ts';
 import { resolve } from './acknowledgements.ts';
 import type { Application } from './applications.ts';
 import type { Deps } from './deps.ts';
@@ -48,6 +50,10 @@ export interface Trigger {
   idempotencyKey?: string;
   /** Whoever triggers: the id of the key. */
   keyId?: string;
+  /** The caller's place in a trace, as it was given. */
+  traceparent?: string;
+  /** Told the trace that it belongs to, if there is one. */
+  onTrace?: (traceId: string) => void;
 }
 
 /** Everything that the slugs name, from memory where it is known. */
@@ -67,6 +73,22 @@ export async function getEventPlace({ tenantCache }: Deps, slugs: Required<Slugs
  * the one batched statement that stores.
  */
 export async function triggerEvent(deps: Deps, place: Required<Place>, trigger: Trigger): Promise<string> {
+  if (!deps.traces) return accept(deps, place, trigger);
+  const { span, traceparent } = deps.traces.begin('accept', trigger.traceparent);
+  if (traceparent) trigger.onTrace?.(traceIdOf(traceparent));
+  span?.set(eventAttributes(place, place.event.slug));
+  try {
+    const id = await accept(deps, place, trigger, traceparent);
+    span?.set(occurrenceAttributes(id));
+    span?.end();
+    return id;
+  } catch (error) {
+    span?.end(error instanceof AppError ? error.code : 'service.internal');
+    throw error;
+  }
+}
+
+async function accept(deps: Deps, place: Required<Place>, trigger: Trigger, traceparent?: string): Promise<string> {
   const { tenantCache, occurrences, usage } = deps;
   const { organization, project, application, event } = place;
   const { context = {}, options = {} } = trigger;
@@ -98,6 +120,7 @@ export async function triggerEvent(deps: Deps, place: Required<Place>, trigger: 
     expires_at: timing.expiresAt ?? undefined,
     created_at: new Date(now),
     idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
+    traceparent,
   };
   const stored =
     dedup_key === undefined || isResolution

@@ -48,7 +48,7 @@ export const standardWebhooks: Provider<typeof Settings> = {
   reach: ({ url }) => (url ? 'recipient' : 'address'),
   open({ url, secret, previous_secret, timeout_ms }, { outbound }) {
     const signers = [secret, previous_secret].filter(key => key !== undefined).map(key => new Webhook(key));
-    return stateless(({ id, address, content }) => {
+    return stateless(({ id, address, content, traceparent }) => {
       const { title, text, data = { title, text } } = content;
       const body = JSON.stringify(data);
       // Of this attempt: receivers refuse what is older than minutes.
@@ -60,6 +60,7 @@ export const standardWebhooks: Provider<typeof Settings> = {
           'webhook-id': id,
           'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
           'webhook-signature': signers.map(signer => signer.sign(id, now, body)).join(' '),
+          ...(traceparent && { traceparent }),
         },
         body,
         timeoutMs: timeout_ms,
