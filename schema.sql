@@ -809,6 +809,71 @@ CREATE TABLE inboxes (
   CONSTRAINT inboxes_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE webhooks (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  slug text NOT NULL,
+  name text NOT NULL,
+  url text NOT NULL,
+  types text[] NOT NULL,
+  enabled boolean NOT NULL DEFAULT true,
+  disabled_at timestamptz,
+  disabled_reason text,
+  secrets bytea NOT NULL,
+  previous_until timestamptz,
+  active boolean NOT NULL GENERATED ALWAYS AS ((enabled AND (disabled_at IS NULL))) STORED,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT webhooks_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT webhooks_organization_id_slug_key UNIQUE (organization_id, slug),
+  CONSTRAINT webhooks_disabled_reason_check CHECK (disabled_reason = ANY (ARRAY['failing', 'gone'])),
+  CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX webhooks_active ON webhooks (organization_id) WHERE active;
+
+CREATE TABLE webhook_states (
+  organization_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  tokens double precision NOT NULL DEFAULT 0,
+  tokens_at timestamptz NOT NULL DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone,
+  last_success_at timestamptz,
+  last_failure_at timestamptz,
+  last_failure text,
+  failing_since timestamptz,
+  CONSTRAINT webhook_states_pkey PRIMARY KEY (organization_id, webhook_id),
+  CONSTRAINT webhook_states_organization_id_webhook_id_fkey FOREIGN KEY (organization_id, webhook_id) REFERENCES webhooks(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE webhook_messages (
+  organization_id bigint NOT NULL,
+  webhook_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  key uuid NOT NULL DEFAULT gen_random_uuid(),
+  type text NOT NULL,
+  data jsonb NOT NULL,
+  status text NOT NULL DEFAULT 'waiting',
+  attempts smallint NOT NULL DEFAULT 0,
+  due_at timestamptz NOT NULL DEFAULT now(),
+  claimed_at timestamptz,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  sent_at timestamptz,
+  log jsonb NOT NULL DEFAULT '[]',
+  CONSTRAINT webhook_messages_pkey PRIMARY KEY (organization_id, webhook_id, id),
+  CONSTRAINT webhook_messages_status_check CHECK (status = ANY (ARRAY['waiting', 'sent', 'failed']))
+);
+CREATE INDEX webhook_messages_by_age ON webhook_messages (organization_id, created_at);
+CREATE INDEX webhook_messages_by_status ON webhook_messages (organization_id, webhook_id, status, id);
+CREATE INDEX webhook_messages_claimed ON webhook_messages (organization_id, webhook_id) WHERE claimed_at IS NOT NULL;
+CREATE INDEX webhook_messages_due ON webhook_messages (organization_id, webhook_id, due_at) WHERE status = 'waiting';
+
+CREATE TABLE channel_outages (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  since timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT channel_outages_pkey PRIMARY KEY (organization_id, channel_id),
+  CONSTRAINT channel_outages_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE instance (
   xid bigint NOT NULL,
   relation bigint NOT NULL,
@@ -1017,3 +1082,5 @@ CREATE TRIGGER choices_changed AFTER UPDATE ON preferences REFERENCING NEW TABLE
   FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();
 CREATE TRIGGER choices_removed AFTER DELETE ON preferences REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();
+CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON webhooks
+  FOR EACH ROW EXECUTE FUNCTION announce_change();

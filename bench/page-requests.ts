@@ -48,6 +48,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['events of all', `${org}/event/?${page}`],
       ['events of one', `${org}/event/?${page}&category=general`],
     ],
+    webhooks: [['all', `${org}/webhooks/`]],
     palette: [
       ['channels of the organization', `${org}/c/`],
       ['channels of a project', `${prj}/c/`],

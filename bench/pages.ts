@@ -143,6 +143,9 @@ const left = [
   '/api/o/{org}/audit/export/',
   // The benchmark's organization has none.
   '/api/o/{org}/categories/{category}/',
+  '/api/o/{org}/webhooks/{webhook}/',
+  '/api/o/{org}/webhooks/{webhook}/messages/',
+  '/api/o/{org}/webhooks/{webhook}/messages/{hook_message}/',
   '/api/o/{org}/configuration/',
   // It has no end: see the scenario inbox.
   '/api/o/{org}/u/{username}/inbox/stream/',

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { digestLimits } from '../src/core/digest.ts';
 import { uuidv7 } from '../src/core/ids.ts';
 import { storeOccurrencesAcrossTenants } from '../src/db/accepting.ts';
+import { beginOutage, endOutage, listOutagesAcrossTenants } from '../src/db/channel-outages.ts';
 import { storeKeyedAcrossTenants } from '../src/db/dedup.ts';
 import {
   claimDeliveriesAcrossTenants,
@@ -51,6 +52,13 @@ import {
 import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../src/db/throttle.ts';
 import { findAnyTold, listSentTo, listTold } from '../src/db/told.ts';
 import { findDueAcrossTenants } from '../src/db/turns.ts';
+import {
+  claimWebhookMessages,
+  findWebhookBacklogAcrossTenants,
+  hasActiveWebhooksAcrossTenants,
+  listDueWebhooksAcrossTenants,
+  settleWebhookMessagesAcrossTenants,
+} from '../src/db/webhook-queue.ts';
 import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../src/db/workers.ts';
 import { createTestDatabase, type TestDatabase } from './support/database.ts';
 
@@ -94,6 +102,16 @@ beforeAll(async () => {
   await open.pool.query(
     `insert into distribution_lists (organization_id, id, project_id, name, name_key)
      overriding system value select $1, i, 1, 'l' || i, 'l' || i from generate_series(1, 2) i`,
+    [organization],
+  );
+  await open.pool.query(
+    `insert into webhooks (organization_id, id, slug, name, url, types, secrets, enabled)
+     overriding system value select $1, i, 'w' || i, 'W', 'http://x.test/', '{delivery.sent,channel.unhealthy}', '', false
+     from generate_series(1, 2) i`,
+    [organization],
+  );
+  await open.pool.query(
+    'insert into webhook_states (organization_id, webhook_id) select $1, i from generate_series(1, 2) i',
     [organization],
   );
   await runAll();
@@ -258,6 +276,15 @@ const statements: Record<string, { most: number; run: () => Promise<unknown> }> 
     },
   },
   'a few digests, from their first item to their end': { most: 1_500, run: runDigests },
+  'outcomes that webhooks are told of, until they have been': { most: 2_000, run: runWebhooks },
+  'webhooks in between': {
+    most: 60,
+    run: async () => [
+      await hasActiveWebhooksAcrossTenants(open.pool),
+      await listDueWebhooksAcrossTenants(open.pool),
+      await findWebhookBacklogAcrossTenants(open.pool),
+    ],
+  },
   'a moment of a channel with a rate': {
     most: 50,
     run: () => reserveMoments(open.pool, organization, { channelId: channel, perSecond: 10, wanted: 1, aheadMs: 500 }),
@@ -355,6 +382,13 @@ async function fill(): Promise<void> {
   };
   someIds = await idsOf('sending');
   waitingIds = (await idsOf('pending')).slice(-5);
+  // What webhooks were told, and what waits for one that is off.
+  await pool.query(
+    `insert into webhook_messages (organization_id, webhook_id, type, data, status)
+     select $1, 1 + i % 2, 'delivery.sent', '{}', case when i % 2 = 1 then 'waiting' else 'sent' end
+     from generate_series(1, ${size}) i`,
+    [organization],
+  );
   // And as many digests of others, with an item each.
   await pool.query(
     `with opened as (
@@ -369,6 +403,22 @@ async function fill(): Promise<void> {
     [organization, fanOut, carriedDueAt],
   );
   await other.close();
+}
+
+/** An outage and its end, and a few outcomes: told to one of two endpoints with a long history. */
+async function runWebhooks(): Promise<unknown> {
+  const { pool } = open;
+  await pool.query('update webhooks set enabled = true where id = 1');
+  await beginOutage(pool, organization, channel, 'smtp');
+  const outages = await listOutagesAcrossTenants(pool);
+  await endOutage(pool, organization, channel);
+  await settleDeliveriesAcrossTenants(pool, outcomes(someIds.filter((_, i) => i % 200 === 7).slice(0, 10)));
+  const due = await listDueWebhooksAcrossTenants(pool);
+  const claimed = await claimWebhookMessages(pool, organization, 1, 5);
+  const about = { status: 'sent' as const, due_at: null, began_at: dueAt, ms: 1, answer: '200' };
+  await settleWebhookMessagesAcrossTenants(pool, claimed?.messages.map(one => ({ ...one, ...about })) ?? []);
+  await pool.query('update webhooks set enabled = false where id = 1');
+  return outages.length * due.length === 1 ? (claimed?.messages ?? []) : [];
 }
 
 /** Each way that items come and go, and each way that a digest ends. */

@@ -52,6 +52,7 @@ test('triggers, outcomes, channels, events and latency are those of what happene
     unknown: 0,
     unresolved: { failed: 2, unknown: 0, capped: false },
     disabled_addresses: 0,
+    disabled_webhooks: 0,
     paused: [],
   });
   const kept = await tenant.sql<{ count: number }>(

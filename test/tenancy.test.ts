@@ -121,6 +121,13 @@ const acrossTenants: Record<string, string> = {
   touchPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
   touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
   updateAccountAcrossTenants: 'a person may be a member of several organizations',
+  hasActiveWebhooksAcrossTenants: 'whether anybody has a webhook that is to be told',
+  listDueWebhooksAcrossTenants: 'workers serve everybody; one row of each webhook is read',
+  listMessageOwnersAcrossTenants: 'maintenance',
+  listOutagesAcrossTenants: 'channels of anybody that a worker may find to have recovered',
+  listSealedWebhooksAcrossTenants: 'the key that encrypts is the whole installation’s',
+  settleWebhookMessagesAcrossTenants: 'one statement notes what came of a batch of anybody’s messages',
+  findWebhookBacklogAcrossTenants: 'the backlog of the whole installation',
   describeServerAcrossTenants: 'about the database itself',
 };
 

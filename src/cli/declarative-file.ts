@@ -109,7 +109,7 @@ function readContent({ yaml }: File, errors: FieldErrors): unknown[] | undefined
   return undefined;
 }
 
-/** `${env:NAME}` in the fields of providers, and nowhere else: what is not secret belongs in the file. */
+/** `${env:NAME}` in the fields of providers and webhooks, and nowhere else: what is not secret belongs in the file. */
 function replaceVariables(organizations: unknown[], env: Record<string, string | undefined>, errors: FieldErrors) {
   const replace = (value: unknown, at: string): unknown => {
     if (typeof value === 'string') {
@@ -126,9 +126,8 @@ function replaceVariables(organizations: unknown[], env: Record<string, string |
     );
   return organizations.map((organization, i) => {
     const at = `organizations/${i}`;
-    return mapField(inChannels(organization, at), at, 'projects', (projects, place) =>
-      mapValues(projects, place, inChannels),
-    );
+    const own = mapField(inChannels(organization, at), at, 'webhooks', replace);
+    return mapField(own, at, 'projects', (projects, place) => mapValues(projects, place, inChannels));
   });
 }
 

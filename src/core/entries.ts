@@ -5,7 +5,15 @@
 import { type TSchema, Type } from 'typebox';
 import { AppError, type FieldErrors, invalid } from './errors.ts';
 
-export type Section = 'projects' | 'applications' | 'events' | 'notifications' | 'channels' | 'layouts' | 'categories';
+export type Section =
+  | 'projects'
+  | 'applications'
+  | 'events'
+  | 'notifications'
+  | 'channels'
+  | 'layouts'
+  | 'categories'
+  | 'webhooks';
 
 /** What stands above an entry, from the organization down. */
 export interface Above {

@@ -34,6 +34,8 @@ export const permissions = [
   'token:write',
   'user:read',
   'user:write',
+  'webhook:read',
+  'webhook:write',
 ] as const;
 
 /** Of admin accounts alone: a key belongs to one organization, and so does a role. */

@@ -45,6 +45,8 @@ const admin: KeyPermission[] = [
   'key:read',
   'key:write',
   'organization:write',
+  'webhook:read',
+  'webhook:write',
 ];
 
 const granted: Record<Role, readonly KeyPermission[]> = {

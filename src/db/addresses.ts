@@ -1,6 +1,7 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
+import { addressEventsText } from './webhook-events.ts';
 
 export interface Address {
   id: number;
@@ -73,15 +74,20 @@ export async function setAddressEnabled(
   enabled: boolean,
   reason: string,
 ): Promise<WholeAddress | undefined> {
+  if (!enabled) await disable(db, sql`a.organization_id = ${organizationId} and a.id = ${id}`, reason, 'person');
+  else {
+    await db
+      .updateTable('addresses')
+      .set({ disabled_at: null, disabled_reason: null })
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id)
+      .execute();
+  }
   return db
-    .updateTable('addresses')
-    .set({
-      disabled_at: enabled ? null : sql`coalesce(disabled_at, now())`,
-      disabled_reason: enabled ? null : sql`coalesce(disabled_reason, ${reason})`,
-    })
+    .selectFrom('addresses')
+    .select(whole)
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
-    .returning(whole)
     .executeTakeFirst();
 }
 
@@ -189,11 +195,17 @@ export async function disableAddress(
   value: string,
   reason: string,
 ): Promise<void> {
-  await db
-    .updateTable('addresses')
-    .set({ disabled_at: sql`now()`, disabled_reason: reason })
-    .where('organization_id', '=', organizationId)
-    .where('user_id', '=', userId)
-    .where('value', '=', value)
-    .execute();
+  const these = sql`a.organization_id = ${organizationId} and a.user_id = ${userId} and a.value = ${value}`;
+  await disable(db, these, reason, 'provider');
+}
+
+/** Those of them that are not yet; webhooks are told of each. */
+async function disable(db: Db, these: RawBuilder<unknown>, reason: string, by: 'provider' | 'person'): Promise<void> {
+  await sql`
+    with disabled as (
+      update addresses a set disabled_at = now(), disabled_reason = ${reason}
+      where ${these} and a.disabled_at is null
+      returning a.organization_id, a.id, a.user_id, a.name
+    ), ${sql.raw(addressEventsText('disabled', by))}
+    select from disabled`.execute(db);
 }

@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { latencyBucketText } from '../core/latency.ts';
 import { endedStatuses } from '../core/statuses.ts';
+import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 /**
  * SQL text that adds rows of `changed(organization_id, occurrence_id, channel_id, status, event_id, since)` to the counts;
@@ -26,8 +27,9 @@ export function countText(changed: string): string {
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
       from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
-      returning case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome
-    ), stats as (
+      returning ${completedColumns},
+        case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome
+    ), ${completionEventsText('counted')}, stats as (
       insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
       select organization_id, date_trunc('hour', now()), event_id, channel_id, status, sum(count)
       from ended where event_id is not null

@@ -6,6 +6,7 @@ import { plainArray } from './arrays.ts';
 import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
+import { deliveryEventsText, toldColumns } from './webhook-events.ts';
 
 export interface NewDelivery {
   notification_id: number;
@@ -186,8 +187,8 @@ const settle = {
   name: 'settle_deliveries',
   text: `
     with settled as (${settlingText}
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, g.event_id, g.since
-    ), ${countText('settled')}
+      returning ${toldColumns}, g.event_id, g.since
+    ), ${countText('settled')}, ${deliveryEventsText('settled')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
@@ -232,9 +233,8 @@ const settleSent = {
         attempt_ms = ($13::integer[])[width_bucket(d.id, $5::bigint[])]
       where d.organization_id = $2 and d.occurrence_id = $3 and d.id between $9 and $10
         and ($5::bigint[])[width_bucket(d.id, $5::bigint[])] = d.id and d.status = $1 and d.attempts = $6
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, $11::bigint as event_id,
-        $12::timestamptz as since
-    ), ${countText('settled')}
+      returning ${toldColumns}, $11::bigint as event_id, $12::timestamptz as since
+    ), ${countText('settled')}, ${deliveryEventsText('settled')}
     select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 

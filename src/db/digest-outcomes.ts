@@ -14,17 +14,17 @@ import {
   theseDigests,
 } from './digest-items.ts';
 import { inTransaction } from './transaction.ts';
+import { deliveryEventsText, toldColumns } from './webhook-events.ts';
 
 const ended = `any('{${endedStatuses.join()}}')`;
-const counted = 'organization_id, occurrence_id, channel_id, status, event_id, since';
+const counted = `${toldColumns.replaceAll('d.', '')}, event_id, since`;
 
 /** SQL text: columns of a delivery `d` that `carryText` needs besides `event_id` and `since`. */
-export const carriedColumns =
-  'd.organization_id, d.occurrence_id, d.id, d.channel_id, d.status, d.reason, d.detail, d.provider, d.sent_at, d.digest_id';
+export const carriedColumns = `${toldColumns}, d.detail, d.sent_at, d.digest_id`;
 
 /**
  * SQL text of `all_changed`: the rows of `changed`, with the items of those digests whose carrier has ended. Such a digest is
- * done. When items waited is no latency of ours, and is not counted as such.
+ * done, and webhooks are told of each of them. When items waited is no latency of ours, and is not counted as such.
  */
 export function carryText(changed: string): string {
   const named = (column: string) =>
@@ -43,13 +43,13 @@ export function carryText(changed: string): string {
         ) i where c.digest_id is not null and c.status = ${ended}
       ) c
       where d.organization_id = c.organization_id and d.occurrence_id = c.occurrence_id and d.id = c.id
-      returning d.organization_id, d.occurrence_id, d.channel_id, d.status, c.event_id, null::timestamptz as since
+      returning ${toldColumns}, c.event_id, null::timestamptz as since
     ), done as (
       delete from digests g
       where g.organization_id = ${named('organization_id')} and g.id = ${named('digest_id')}
     ), all_changed as (
       select ${counted} from ${changed} union all select ${counted} from carried
-    )`;
+    ), ${deliveryEventsText('all_changed')}`;
 }
 
 const settle = {

@@ -18,6 +18,7 @@ import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
 import { sqlState } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
+import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 export interface ClaimedOccurrence {
   organization_id: number;
@@ -119,8 +120,8 @@ const storeFirst = {
         $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
       where o.organization_id = p.organization_id and o.id = p.id
-      returning case when o.status = 'completed' then o.outcome end as outcome
-    )
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
     select now() as stored_at, array(select id from stored) as ids, array(select outcome from advanced) as outcomes`,
 };
 
@@ -270,15 +271,18 @@ const outstanding =
 const advancePage = {
   name: 'advance_page',
   text: `
-    update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
-      cursor = $7, owner = null, priority = $6,
-      reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 like 'limit.%' then $8
-        when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
-      status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
-        when ${outstanding} = 0 then 'completed' else 'sending' end,
-      completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
-    where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
-    returning case when o.status = 'completed' then o.outcome end as outcome`,
+    with advanced as (
+      update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
+        cursor = $7, owner = null, priority = $6,
+        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 like 'limit.%' then $8
+          when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
+        status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
+          when ${outstanding} = 0 then 'completed' else 'sending' end,
+        completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
+      where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
+    select outcome from advanced`,
 };
 
 /**

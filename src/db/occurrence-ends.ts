@@ -7,6 +7,7 @@ import { countText, endedText } from './counts.ts';
 import { cancelDigestItems } from './digest-items.ts';
 import { resolutionRun } from './steps.ts';
 import { inTransaction } from './transaction.ts';
+import { answerEventsText, completedColumns, completionEventsText } from './webhook-events.ts';
 
 /** Deliveries that a worker claims in this moment are left to it: it looks at the occurrence once more before it sends. */
 const stopDeliveries = (condition: string) => `
@@ -43,10 +44,13 @@ async function endSteps(client: pg.PoolClient, organizationId: number, id: strin
 /** Where nothing is left that could complete it. */
 async function completeIfOver(client: pg.PoolClient, organizationId: number, id: string): Promise<string[]> {
   const { rows } = await client.query<{ outcome: string }>(
-    `update occurrences o set status = 'completed', completed_at = now()
-     where o.organization_id = $1 and o.id = $2 and o.status = 'sending' and o.escalating = 0
-       and o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown <= 0
-     returning o.outcome`,
+    `with completed as (
+      update occurrences o set status = 'completed', completed_at = now()
+      where o.organization_id = $1 and o.id = $2 and o.status = 'sending' and o.escalating = 0
+        and o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown <= 0
+      returning ${completedColumns}, o.outcome
+    ), ${completionEventsText('completed')}
+    select outcome from completed`,
     [organizationId, id],
   );
   return rows.map(({ outcome }) => outcome);
@@ -60,13 +64,16 @@ export async function cancelOccurrence(
 ): Promise<Stopped | undefined> {
   const stopped = await inTransaction(pool, async client => {
     const { rows: changed } = await client.query<{ ended: string | null }>(
-      `update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
-        status = case when o.status = 'sending' then o.status else 'completed' end,
-        reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
-        completed_at = case when o.status = 'sending' then o.completed_at else now() end
-      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
-        and o.cancelled_at is null
-      returning case when o.status = 'completed' then o.outcome end as ended`,
+      `with cancelled as (
+        update occurrences o set cancelled_at = now(), owner = null, escalating = 0, awaits_acknowledgement = false,
+          status = case when o.status = 'sending' then o.status else 'completed' end,
+          reason = case when o.status = 'sending' then o.reason else 'cancelled' end,
+          completed_at = case when o.status = 'sending' then o.completed_at else now() end
+        where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding', 'sending')
+          and o.cancelled_at is null
+        returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+      ), ${completionEventsText('cancelled')}
+      select outcome as ended from cancelled`,
       [organizationId, id],
     );
     if (!changed[0]) return undefined;
@@ -172,7 +179,7 @@ export async function resolveOccurrence(
 }
 
 interface Answering {
-  reason: string;
+  reason: 'acknowledged' | 'resolved';
   set: string;
   open: string;
   by: string;
@@ -187,9 +194,13 @@ async function answer(
 ): Promise<Answered | undefined> {
   return inTransaction(pool, async client => {
     const { rows } = await client.query<Answers & { ms: number }>(
-      `update occurrences o set ${set}, awaits_acknowledgement = false, escalating = 0
-       where o.organization_id = $1 and o.id = $2 and ${open}
-       returning ${answerColumns}, greatest(0, extract(epoch from now() - o.created_at) * 1000)::float8 as ms`,
+      `with answered as (
+        update occurrences o set ${set}, awaits_acknowledgement = false, escalating = 0
+        where o.organization_id = $1 and o.id = $2 and ${open}
+        returning o.organization_id, o.id, o.event_id, o.correlation_id, ${answerColumns},
+          greatest(0, extract(epoch from now() - o.created_at) * 1000)::float8 as ms
+      ), ${answerEventsText('answered', `occurrence.${reason}`)}
+      select ${answerColumns}, ms from answered`,
       [organizationId, id, by],
     );
     const [changed] = rows;

@@ -29,6 +29,7 @@ import { type NewStep, stepKey, storeNewStepsAcrossTenants } from './new-steps.t
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
+import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 /** The number of the run that tells that an occurrence is resolved. */
 export const resolutionRun = -1;
@@ -160,16 +161,23 @@ const escalating = 'greatest(0, o.escalating - g.ended)';
 const outstanding = `o.deliveries + g.deliveries - o.suppressed - g.suppressed - o.sent - o.failed - o.cancelled - o.expired
   - o.unknown + ${escalating}`;
 
+/** What webhooks are told of an occurrence that came to its end. */
+const endedNow = `${completedColumns}, case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome`;
+
 const advanceOccurrences = {
   name: 'advance_escalations',
   text: `
-    update occurrences o set deliveries = o.deliveries + g.deliveries, suppressed = o.suppressed + g.suppressed,
-      escalating = ${escalating}, reason = coalesce(g.reason, o.reason),
-      status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
-      completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
-    from unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[]) as g (
-      organization_id, id, deliveries, suppressed, ended, reason)
-    where o.organization_id = g.organization_id and o.id = g.id`,
+    with advanced as (
+      update occurrences o set deliveries = o.deliveries + g.deliveries, suppressed = o.suppressed + g.suppressed,
+        escalating = ${escalating}, reason = coalesce(g.reason, o.reason),
+        status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
+        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
+      from unnest($1::bigint[], $2::uuid[], $3::integer[], $4::integer[], $5::integer[], $6::text[]) as g (
+        organization_id, id, deliveries, suppressed, ended, reason)
+      where o.organization_id = g.organization_id and o.id = g.id
+      returning ${endedNow}
+    ), ${completionEventsText('advanced')}
+    select from advanced`,
 };
 
 const releaseThese = {
@@ -348,7 +356,8 @@ export async function countStepCrash(
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
         completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
       from g where g.ended > 0 and o.organization_id = $1 and o.id = $2
-    )
+      returning ${endedNow}
+    ), ${completionEventsText('ended')}
     select bool_or(status = 'ended') as "isSetAside" from crashed`,
     [organizationId, occurrenceId, most],
   );

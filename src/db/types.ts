@@ -88,6 +88,12 @@ export interface ChannelDayStats {
   unknown: number;
 }
 
+export interface ChannelOutages {
+  organization_id: number;
+  channel_id: number;
+  since: Generated<Date>;
+}
+
 export interface ChannelRates {
   organization_id: number;
   channel_id: number;
@@ -620,6 +626,50 @@ export interface Users {
   quiet_hours: NullableJson;
 }
 
+export interface WebhookMessages {
+  organization_id: number;
+  webhook_id: number;
+  id: Generated<number>;
+  key: Generated<string>;
+  type: string;
+  data: JsonColumn;
+  status: Generated<string>;
+  attempts: Generated<number>;
+  due_at: Generated<Date>;
+  claimed_at: Date | null;
+  created_at: Generated<Date>;
+  sent_at: Date | null;
+  log: GeneratedJson;
+}
+
+export interface WebhookStates {
+  organization_id: number;
+  webhook_id: number;
+  tokens: Generated<number>;
+  tokens_at: Generated<Date>;
+  last_success_at: Date | null;
+  last_failure_at: Date | null;
+  last_failure: string | null;
+  failing_since: Date | null;
+}
+
+export interface Webhooks {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  url: string;
+  types: string[];
+  enabled: Generated<boolean>;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+  secrets: Buffer;
+  previous_until: Date | null;
+  active: Generated<boolean>;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
 export interface Wordings {
   organization_id: number;
   id: string;
@@ -639,6 +689,7 @@ export interface Tables {
   audit: Audit;
   categories: Categories;
   channel_day_stats: ChannelDayStats;
+  channel_outages: ChannelOutages;
   channel_rates: ChannelRates;
   channels: Channels;
   dedup_keys: DedupKeys;
@@ -682,6 +733,9 @@ export interface Tables {
   used_challenges: UsedChallenges;
   user_history: UserHistory;
   users: Users;
+  webhook_messages: WebhookMessages;
+  webhook_states: WebhookStates;
+  webhooks: Webhooks;
   wordings: Wordings;
   worker_rounds: WorkerRounds;
 }

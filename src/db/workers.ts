@@ -10,6 +10,7 @@ import type { Settled } from './deliveries.ts';
 import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digest-outcomes.ts';
 import type { Db } from './pool.ts';
 import { inTransaction } from './transaction.ts';
+import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 /** The first half of the lock's key: "belf" in ASCII, so that it is not taken for another program's. */
 const lockClass = 0x62656c66;
@@ -174,12 +175,16 @@ export async function countOccurrenceCrash(
   const outstanding =
     'o.escalating + o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
   const { rows } = await pool.query<{ isSetAside: boolean }>(
-    `update occurrences o set crashes = o.crashes + 1, owner = null,
-       status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,
-       reason = case when o.crashes + 1 < $3 then o.reason else 'crashed' end,
-       completed_at = case when o.crashes + 1 >= $3 and ${outstanding} = 0 then now() end
-     where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding')
-     returning o.crashes >= $3 as "isSetAside"`,
+    `with crashed as (
+      update occurrences o set crashes = o.crashes + 1, owner = null,
+        status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,
+        reason = case when o.crashes + 1 < $3 then o.reason else 'crashed' end,
+        completed_at = case when o.crashes + 1 >= $3 and ${outstanding} = 0 then now() end
+      where o.organization_id = $1 and o.id = $2 and o.status in ('accepted', 'expanding')
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome,
+        o.crashes >= $3 as is_set_aside
+    ), ${completionEventsText('crashed')}
+    select is_set_aside as "isSetAside" from crashed`,
     [organizationId, id, most],
   );
   return rows[0]?.isSetAside ?? false;

@@ -66,6 +66,9 @@ export class Meters {
     seconds,
   );
   readonly #batches = new Distribution('belfry_batch_size', 'Rows that were handled together.', 'operation', sizes);
+  readonly #told = new Tally('belfry_webhook_messages_total', 'Attempts to tell webhooks, by what came of them.', [
+    'outcome',
+  ]);
   readonly #pages = new Tally('belfry_expanded_pages_total', 'Pages of recipients that were decided.', ['class']);
   readonly #expanded = new Tally('belfry_expanded_deliveries_total', 'Deliveries that were decided.', ['class']);
 
@@ -113,10 +116,16 @@ export class Meters {
       this.#firstAttempt,
       this.#outcomeTime,
       this.#batches,
+      this.#told,
       this.#pages,
       this.#expanded,
     ];
     return [...(await this.#registry.getMetricsAsJSON()), ...counted.map(one => one.toMetric())];
+  }
+
+  /** A webhook took a message, will be tried again, or was given up. */
+  told(outcome: 'sent' | 'retried' | 'failed'): void {
+    this.#told.add(1, outcome);
   }
 
   /** A message is about to go by it. */

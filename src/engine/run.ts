@@ -22,12 +22,14 @@ import { RenderSnapshots } from '../services/render-snapshots.ts';
 import { Rendering } from '../services/rendering.ts';
 import { TenantCache } from '../services/tenant-cache.ts';
 import { UsageMeter } from '../services/usage-meter.ts';
+import { ChannelOutages } from './channel-outages.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Meters } from './meters.ts';
 import { Outcomes } from './outcomes.ts';
 import { Senders } from './senders.ts';
 import type { ThreadData, ThreadReport, ThreadRequest } from './supervisor.ts';
+import { WebhookDispatcher } from './webhooks.ts';
 import { WorkMarker } from './work-marker.ts';
 import { Worker } from './worker.ts';
 
@@ -59,7 +61,8 @@ const hot = open(4, false);
 const { db, pool } = plain;
 const tenantCache = new TenantCache(db);
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
-const senders = new Senders({ outbound });
+const outages = new ChannelOutages(pool, log);
+const senders = new Senders({ outbound }, outages);
 const meters: Meters = new Meters({
   inFlight: () => worker.inFlight(),
   circuits: now => senders.circuits(now),
@@ -118,15 +121,31 @@ worker.onRound = id => {
   toldRoundAt = Date.now();
   tell({ kind: 'round', worker: id });
 };
+const webhooks = new WebhookDispatcher({
+  db,
+  pool: hot.pool,
+  cipher,
+  outbound,
+  outages,
+  meters,
+  log,
+  baseUrl: settings.baseUrl,
+});
 const listener = new Listener({
   url: settings.url,
   name: 'belfry worker',
   channels: ['belfry_changed', 'belfry_work'],
   onNotify: (channel, payload) => {
     if (channel === 'belfry_work') worker.wake(payload);
-    else tenantCache.announced(payload);
+    else {
+      tenantCache.announced(payload);
+      webhooks.changed();
+    }
   },
-  onReady: () => tenantCache.connected(),
+  onReady: () => {
+    tenantCache.connected();
+    webhooks.changed();
+  },
   onLost: error => {
     tenantCache.disconnected();
     log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
@@ -149,7 +168,7 @@ const timers = [setInterval(() => marker.beat(), beatEveryMs), setInterval(noteM
 
 async function stop(): Promise<void> {
   // The beat goes on: what is in flight may take its time.
-  await worker.stop();
+  await Promise.all([worker.stop(), webhooks.stop()]);
   for (const timer of timers) clearInterval(timer);
   await noteMissing();
   await listener.close();
@@ -169,5 +188,6 @@ port.on('message', (request: ThreadRequest) => {
 
 await listener.start();
 await worker.start();
+webhooks.start();
 tell({ kind: 'started' });
 releaseMemoryWhenSettled();

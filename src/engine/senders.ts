@@ -23,12 +23,21 @@ interface Open {
   restingUntil: number;
 }
 
+/** Who wants to know how channels fare. */
+export interface Health {
+  /** A provider of it rests now. */
+  began(channel: PlannedChannel, provider: string): void;
+  gotThrough(channel: PlannedChannel): void;
+}
+
 export class Senders {
   readonly #tools: Tools;
+  readonly #health: Health;
   readonly #open = new Map<string, Open>();
 
-  constructor(tools: Tools) {
+  constructor(tools: Tools, health: Health = unheard) {
     this.#tools = tools;
+    this.#health = health;
   }
 
   /** Until when this provider rests; 0 when it does not. */
@@ -56,7 +65,7 @@ export class Senders {
     open.underWay++;
     try {
       const outcome = await open.sender.send(outgoing);
-      this.#judge(open, outcome);
+      this.#judge(open, outcome, channel);
       return outcome;
     } catch (error) {
       // A mistake in the provider's code must not take the worker along.
@@ -96,7 +105,8 @@ export class Senders {
   }
 
   /** Only what says something about the provider counts, not what is wrong with one message. */
-  #judge(open: Open, outcome: Outcome): void {
+  #judge(open: Open, outcome: Outcome, channel: PlannedChannel): void {
+    if (outcome.ok) this.#health.gotThrough(channel);
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
       open.restingUntil = 0;
@@ -104,6 +114,7 @@ export class Senders {
     }
     open.failures++;
     if (open.failures < failuresBeforeRest) return;
+    if (open.restingUntil === 0) this.#health.began(channel, open.provider);
     open.restingUntil = Date.now() + Math.max(restMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
     // The first after the rest decides alone whether it rests again.
     open.failures = failuresBeforeRest - 1;
@@ -111,6 +122,7 @@ export class Senders {
 }
 
 const nothing = () => {};
+const unheard: Health = { began: nothing, gotThrough: nothing };
 
 function nameOf(channel: PlannedChannel, index: number): string {
   return `${channel.organizationId}/${channel.id}/${index}`;

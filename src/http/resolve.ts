@@ -19,6 +19,7 @@ import { findNotification, findVersionOfMessage } from '../services/notification
 import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
 import type { Place } from '../services/organizations.ts';
 import { findAddress, findUser } from '../services/users.ts';
+import { findWebhook, findWebhookMessage } from '../services/webhooks.ts';
 
 /** How far down the caller is narrowed. */
 export interface Scope {
@@ -194,6 +195,22 @@ export const pathParameters = {
         return version && { version: { number } };
       },
     ),
+  },
+  webhook: {
+    schema: Type.String({ description: 'Slug of the webhook.' }),
+    missing: ['webhook.not_found', 'webhook'],
+    resolve: async ({ deps, organization }: At, slug: string) => {
+      const webhook = await findWebhook(deps, organization.id, slug);
+      return webhook && { webhook };
+    },
+  },
+  hook_message: {
+    schema: Type.Integer({ description: 'Id of the message.' }),
+    missing: ['message.not_found', 'message'],
+    resolve: byId(async ({ deps, organization, webhook }: At<'webhook'>, id) => {
+      const hookMessage = await findWebhookMessage(deps, organization.id, webhook.id, id);
+      return hookMessage && { hookMessage };
+    }),
   },
   token: {
     schema: Type.String({ description: 'What the link ends in.' }),

@@ -40,6 +40,7 @@ import * as sessions from './sessions.ts';
 import * as stats from './stats.ts';
 import * as twoFactor from './two-factor.ts';
 import * as users from './users.ts';
+import * as webhooks from './webhooks.ts';
 import * as why from './why.ts';
 
 // biome-ignore format: one line for each route, however long
@@ -225,6 +226,19 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/pauses/', 'occurrence:read', pauses.listPauses),
   get('/api/o/:org/sandbox/', 'occurrence:read', deliveries.listSandbox),
   get('/api/o/:org/u/:username/deliveries/', 'user:read', deliveries.listUserDeliveries),
+
+  // Webhooks
+  get('/api/o/:org/webhooks/', 'webhook:read', webhooks.listWebhooks),
+  post('/api/o/:org/webhooks/', 'webhook:write', webhooks.createWebhook),
+  get('/api/o/:org/webhooks/:webhook/', 'webhook:read', webhooks.retrieveWebhook),
+  patch('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.patchWebhook),
+  del('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.deleteWebhook),
+  post('/api/o/:org/webhooks/:webhook/enable/', 'webhook:write', webhooks.enableWebhook),
+  post('/api/o/:org/webhooks/:webhook/rotate/', 'webhook:write', webhooks.rotateWebhookSecret),
+  post('/api/o/:org/webhooks/:webhook/test/', 'webhook:write', webhooks.testWebhook),
+  get('/api/o/:org/webhooks/:webhook/messages/', 'webhook:read', webhooks.listWebhookMessages),
+  get('/api/o/:org/webhooks/:webhook/messages/:hook_message/', 'webhook:read', webhooks.retrieveWebhookMessage),
+  post('/api/o/:org/webhooks/:webhook/messages/:hook_message/resend/', 'webhook:write', webhooks.resendWebhookMessage),
 
   // Statistics
   get('/api/o/:org/stats/', 'occurrence:read', stats.retrieveStatistics),

@@ -55,6 +55,7 @@ const Statistics = Type.Object(
       failed: Type.Integer({ description: 'In these hours.' }),
       unknown: Type.Integer({ description: 'In these hours.' }),
       disabled_addresses: Type.Integer({ description: `Counted up to ${mostDisabled}.` }),
+      disabled_webhooks: Type.Integer({ description: 'Webhooks that Belfry disabled because they failed.' }),
       unresolved: Type.Object(
         { failed: Type.Integer(), unknown: Type.Integer(), capped: Type.Boolean() },
         {

@@ -12,6 +12,7 @@ import {
   type ProviderState,
   type StoredMessage,
   type UserState,
+  type WebhookState,
 } from '../core/configuration/state.ts';
 import type { JsonObject } from '../core/json.ts';
 import { listAllAddresses } from '../db/addresses.ts';
@@ -28,7 +29,9 @@ import type { Organization, Within } from '../db/organizations.ts';
 import type { Db } from '../db/pool.ts';
 import { listAllProjects } from '../db/projects.ts';
 import { listAllUsers } from '../db/users.ts';
+import { listWebhookSettings } from '../db/webhooks.ts';
 import type { SealedChannel } from './channel-secrets.ts';
+import type { SealedWebhook } from './webhook-secrets.ts';
 
 /** The parts that can be large, read only where they matter. */
 export interface Wanted {
@@ -38,14 +41,19 @@ export interface Wanted {
   within?: Within;
 }
 
-/** Opens what is sealed; without it a channel's secrets are left empty. */
-export type OpenSecrets = (channel: SealedChannel) => JsonObject[];
+/** Open what is sealed; without them secrets are left empty. */
+export interface OpenSecrets {
+  channel: (channel: SealedChannel) => JsonObject[];
+  webhook: (webhook: SealedWebhook) => string | undefined;
+}
+
+const closed: OpenSecrets = { channel: () => [], webhook: () => undefined };
 
 export async function readOrganization(
   db: Db,
   { id, ...own }: Organization,
   wanted: Wanted,
-  openSecrets: OpenSecrets = () => [],
+  openSecrets: OpenSecrets = closed,
 ): Promise<OrganizationState> {
   const channels = await readChannels(db, id, wanted, openSecrets);
   const layouts = await readLayouts(db, id, wanted);
@@ -55,6 +63,7 @@ export async function readOrganization(
     channels: channels.get(null) ?? [],
     layouts: layouts.get(null) ?? [],
     categories: await listAllCategories(db, id),
+    webhooks: await readWebhooks(db, id, openSecrets),
     users: wanted.users ? await readUsers(db, id) : undefined,
     projects: await readProjects(db, id, { channels, layouts }, wanted),
   };
@@ -86,7 +95,7 @@ async function readProjects(
 async function readChannels(db: Db, organizationId: number, { within }: Wanted, openSecrets: OpenSecrets) {
   const rows = await listChannelSettings(db, organizationId, within);
   const states = rows.map(row => {
-    const secrets = row.secrets ? openSecrets(row) : [];
+    const secrets = row.secrets ? openSecrets.channel(row) : [];
     const { id, slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
     const providers = row.providers.map(
       ({ use, ...settings }, i): ProviderState => ({ use: String(use), settings, secrets: secrets[i] ?? {} }),
@@ -106,6 +115,11 @@ async function readLayouts(db: Db, organizationId: number, { within }: Wanted) {
       return { parent: project_id, state };
     }),
   );
+}
+
+async function readWebhooks(db: Db, organizationId: number, openSecrets: OpenSecrets): Promise<WebhookState[]> {
+  const rows = await listWebhookSettings(db, organizationId);
+  return rows.map(({ secrets, ...row }) => ({ ...row, secret: openSecrets.webhook({ slug: row.slug, secrets }) }));
 }
 
 async function readUsers(db: Db, organizationId: number): Promise<UserState[]> {

@@ -18,6 +18,7 @@ import { createOrganizationAcrossTenants, updateOrganization } from '../db/organ
 import type { Db } from '../db/pool.ts';
 import * as projects from '../db/projects.ts';
 import * as users from '../db/users.ts';
+import * as webhooks from '../db/webhooks.ts';
 
 /** Encrypts a channel's secrets for the place where they will be kept. */
 export type SealSecrets = (
@@ -29,6 +30,8 @@ export type SealSecrets = (
 
 export interface ApplyContext {
   seal: SealSecrets;
+  /** Encrypts a webhook's secret; one that was not given is made. */
+  sealWebhook: (organizationId: number, slug: string, secret: string | undefined) => Buffer;
   /** The name of whoever does it. */
   by: string;
 }
@@ -91,7 +94,7 @@ async function writeMembers(db: Db, steps: StepOf<'member'>[], deleting: boolean
   else await members.addMissingMembers(db, organizationId, listId, usernames);
 }
 
-async function writeOne(db: Db, step: Step, { seal, by }: ApplyContext): Promise<void> {
+async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyContext): Promise<void> {
   if (step.noun === 'organization') return writeOrganization(db, step);
   const organizationId = step.organization.id!;
   const { action, place } = step;
@@ -111,6 +114,18 @@ async function writeOne(db: Db, step: Step, { seal, by }: ApplyContext): Promise
       const { id: _, ...fields } = step.state;
       if (action === 'create') place.id = await categories.createCategory(db, organizationId, fields);
       else await categories.updateCategory(db, organizationId, place.id!, fields);
+      return;
+    }
+    case 'webhook': {
+      const { id: _, slug, secret, ...fields } = step.state;
+      const secrets = () => sealWebhook(organizationId, slug, secret);
+      if (action === 'create') {
+        place.id = await webhooks.createWebhook(db, organizationId, { slug, ...fields, secrets: secrets() });
+      } else
+        await webhooks.updateWebhook(db, organizationId, place.id!, {
+          ...fields,
+          ...(secret && { secrets: secrets() }),
+        });
       return;
     }
     case 'project': {
@@ -152,6 +167,7 @@ const remove: Record<DeletedOneByOne, (db: Db, organizationId: number, id: numbe
   channel: channels.deleteChannel,
   layout: layouts.deleteLayout,
   category: categories.deleteCategory,
+  webhook: webhooks.deleteWebhook,
   project: projects.deleteProject,
   list: lists.deleteDistributionList,
   application: applications.deleteApplication,

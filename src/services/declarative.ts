@@ -15,6 +15,7 @@ import { addError } from '../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../core/configuration/state.ts';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import type { JsonObject } from '../core/json.ts';
+import { generateWebhookSecret, webhookLimits } from '../core/webhooks.ts';
 import type { Within } from '../db/organizations.ts';
 import {
   findOrganizationsAcrossTenants,
@@ -37,6 +38,7 @@ import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import { type OpenSecrets, readOrganization } from './declarative-read.ts';
 import { applySteps } from './declarative-write.ts';
 import type { Deps } from './deps.ts';
+import { openWebhookSecrets, sealWebhookSecrets } from './webhook-secrets.ts';
 
 export type { Change } from '../core/configuration/diff.ts';
 
@@ -113,6 +115,7 @@ async function applyDesired(deps: Deps, trx: Db, desired: Desired, options: Appl
   const steps = await planSteps(deps, trx, desired, options);
   await applySteps(trx, steps, {
     seal: (...channel) => sealSecrets(deps.cipher, ...channel),
+    sealWebhook: (id, slug, secret = generateWebhookSecret()) => sealWebhookSecrets(deps.cipher, id, slug, { secret }),
     by: deps.actor.name,
   });
   await recordSteps(deps, trx, steps);
@@ -172,6 +175,7 @@ async function planSteps(deps: Deps, db: Db, desired: Desired, options: ApplyOpt
     const stored = current.get(organization.slug);
     const at = `organizations/${i}`;
     if (stored) checkLeftovers(stored, organization, options, at, errors);
+    checkWebhookCount(stored, organization, options, at, errors);
     const complete = withStoredSecrets(deps, organization, stored, at, errors);
     const newcomers = await findNewcomers(db, organization, stored);
     // One by one, here and elsewhere: as arguments of one call, a hundred thousand and more do not fit on the stack.
@@ -245,12 +249,31 @@ async function findNewcomers(db: Db, desired: OrganizationState, current: Organi
   return [...emails].filter(([username]) => !known.has(username)).map(([username, email]) => ({ username, email }));
 }
 
+function checkWebhookCount(
+  current: OrganizationState | undefined,
+  { webhooks = [] }: OrganizationState,
+  { prune }: ApplyOptions,
+  at: string,
+  errors: FieldErrors,
+): void {
+  const named = new Set(webhooks.map(({ slug }) => slug));
+  const stay = prune ? [] : (current?.webhooks ?? []).filter(({ slug }) => !named.has(slug));
+  const isMore = webhooks.some(({ slug }) => !current?.webhooks?.some(one => one.slug === slug));
+  if (!isMore || named.size + stay.length <= webhookLimits.endpoints) return;
+  const most = `an organization can have ${webhookLimits.endpoints} webhooks at the most`;
+  addError(errors, `${at}/webhooks/${webhooks.length - 1}`, most);
+}
+
 /** Only what the document is about is opened: a secret that cannot be read stands in nobody else's way. */
 function openWith({ cipher }: Deps, { id, slug: organization }: Organization, desired: OrganizationState): OpenSecrets {
   const named = [desired, ...(desired.projects ?? [])].flatMap(({ channels }) => channels ?? []);
   const concerned = new Set(named.filter(channel => channel.providers).map(channel => channel.slug));
-  return channel => {
-    if (!concerned.has(channel.slug)) return [];
-    return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);
+  const given = new Set(desired.webhooks?.filter(({ secret }) => secret !== undefined).map(({ slug }) => slug));
+  return {
+    channel: channel => {
+      if (!concerned.has(channel.slug)) return [];
+      return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);
+    },
+    webhook: webhook => (given.has(webhook.slug) ? openWebhookSecrets(cipher, id, webhook).secret : undefined),
   };
 }

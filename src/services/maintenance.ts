@@ -1,5 +1,6 @@
 /** What has to be done now and then so that the service can run for years; harmless when several processes do it. */
 import { timeOfUuid } from '../core/ids.ts';
+import { webhookLimits } from '../core/webhooks.ts';
 import { deleteOldIdempotencyKeysAcrossTenants } from '../db/accepting.ts';
 import { deleteOldAuditAcrossTenants } from '../db/audit.ts';
 import { deleteOldDedupKeysAcrossTenants } from '../db/dedup.ts';
@@ -21,6 +22,7 @@ import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
 import { deleteOldStepsAcrossTenants } from '../db/steps.ts';
 import { deleteOldThrottleUsesAcrossTenants } from '../db/throttle.ts';
 import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
+import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../db/webhook-messages.ts';
 import { deleteOldRoundsAcrossTenants } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
 import { sessionLife } from './sessions.ts';
@@ -51,6 +53,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   while ((await deleteOldStepsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   while ((await deleteOldThrottleUsesAcrossTenants(db, auditAtOnce)) === auditAtOnce);
   while ((await deleteOldDigestsAcrossTenants(db, auditAtOnce)) === auditAtOnce);
+  await deleteToldWebhooks(db, now);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, auditAtOnce)) === auditAtOnce);
 }
@@ -73,5 +76,13 @@ async function deleteOutgrown(db: Db, now: number): Promise<void> {
   for (const { id, retention_days, oldest } of await listRetentionsAcrossTenants(db)) {
     await deleteOldInbox(db, id, new Date(now - retention_days * dayMs));
     await deleteOldWriting(db, id, new Date((oldest ? timeOfUuid(oldest) : now) - marginMs));
+  }
+}
+
+/** As long as the organization keeps its history, and no longer than it is of use; of one that is gone, not at all. */
+async function deleteToldWebhooks(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days } of await listMessageOwnersAcrossTenants(db)) {
+    const before = new Date(now - Math.min(retention_days ?? 0, webhookLimits.keptDays) * dayMs);
+    while ((await deleteOldWebhookMessages(db, id, before, auditAtOnce)) === auditAtOnce);
   }
 }

@@ -7,9 +7,11 @@ import { AppError } from '../core/errors.ts';
 import { listSealedChannelsAcrossTenants, replaceSecrets } from '../db/channels.ts';
 import type { PageRequest } from '../db/page.ts';
 import { listSealedTotpAcrossTenants, replaceTotpAcrossTenants } from '../db/two-factor.ts';
+import { listSealedWebhooksAcrossTenants, replaceWebhookSecrets } from '../db/webhooks.ts';
 import { openSecrets, sealSecrets } from './channel-secrets.ts';
 import type { Deps } from './deps.ts';
 import { openTotpSecret, sealTotpSecret } from './two-factor.ts';
+import { openWebhookSecrets, sealWebhookSecrets } from './webhook-secrets.ts';
 
 const readAtOnce = 100;
 /** Whoever changes secrets with a key of before while this runs is found by the next pass. */
@@ -86,7 +88,11 @@ interface Sealed {
 type Kept = Pick<Deps, 'db' | 'cipher'>;
 
 /** Everything that is, by pages. */
-const sources: ((kept: Kept, page: PageRequest) => Promise<Sealed[]>)[] = [listChannelSecrets, listTotpSecrets];
+const sources: ((kept: Kept, page: PageRequest) => Promise<Sealed[]>)[] = [
+  listChannelSecrets,
+  listTotpSecrets,
+  listWebhookSecrets,
+];
 
 async function listChannelSecrets({ db, cipher }: Kept, page: PageRequest): Promise<Sealed[]> {
   const channels = await listSealedChannelsAcrossTenants(db, page);
@@ -112,6 +118,21 @@ async function listTotpSecrets({ db, cipher }: Kept, page: PageRequest): Promise
     reseal: () => sealTotpSecret(cipher, openTotpSecret(cipher, from, id), id),
     replace: to => replaceTotpAcrossTenants(db, id, { from, to }),
   }));
+}
+
+async function listWebhookSecrets({ db, cipher }: Kept, page: PageRequest): Promise<Sealed[]> {
+  const webhooks = await listSealedWebhooksAcrossTenants(db, page);
+  return webhooks.map(webhook => {
+    const { organization_id, organization, id, slug, secrets: from } = webhook;
+    return {
+      id,
+      name: `webhook ${organization}/${slug}`,
+      sealed: from,
+      reseal: () =>
+        sealWebhookSecrets(cipher, organization_id, slug, openWebhookSecrets(cipher, organization_id, webhook)),
+      replace: to => replaceWebhookSecrets(db, organization_id, id, { from, to }),
+    };
+  });
 }
 
 async function reencryptOnce(kept: Kept) {

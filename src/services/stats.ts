@@ -3,6 +3,7 @@ import { latencyPercentile } from '../core/latency.ts';
 import { type EndedStatus, endedStatuses } from '../core/statuses.ts';
 import * as stats from '../db/stats.ts';
 import { listUnsummedAcrossTenants, moveSummed, sumDay } from '../db/stats-sums.ts';
+import { countDisabledWebhooks } from '../db/webhooks.ts';
 import type { Deps } from './deps.ts';
 import { describePauses } from './pauses.ts';
 
@@ -15,7 +16,7 @@ export const mostUnresolved = 1_000;
 
 export async function describeOrganization({ db }: Deps, organizationId: number, hours: number) {
   const span = await stats.findSpan(db, organizationId, hours);
-  const [byHour, byChannel, events, latencies, channels, queue, unresolved, disabled, { pauses, held }] =
+  const [byHour, byChannel, events, latencies, channels, queue, unresolved, disabled, webhooks, { pauses, held }] =
     await Promise.all([
       stats.listHourCounts(db, organizationId, span),
       stats.listChannelCounts(db, organizationId, span),
@@ -25,6 +26,7 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       stats.describeQueue(db, organizationId, mostPending),
       stats.countUnresolved(db, organizationId, mostUnresolved),
       stats.countDisabledAddresses(db, organizationId, mostDisabled),
+      countDisabledWebhooks(db, organizationId),
       describePauses({ db }, organizationId),
     ]);
   const countsOfHour = new Map(byHour.map(row => [row.hour.getTime(), row]));
@@ -55,6 +57,7 @@ export async function describeOrganization({ db }: Deps, organizationId: number,
       unknown: total('unknown'),
       unresolved: { ...unresolved, capped: unresolved.failed + unresolved.unknown >= mostUnresolved },
       disabled_addresses: disabled,
+      disabled_webhooks: webhooks,
       paused: pauses,
     },
   };

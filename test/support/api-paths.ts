@@ -74,6 +74,12 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       elsewhere: rival.inviteIds.map(String),
       code: 'invite.not_found',
     },
+    webhook: { there: 'ops', elsewhere: ['rivals'], code: 'webhook.not_found' },
+    hook_message: {
+      there: String(acme.webhookMessageIds[0]),
+      elsewhere: [acme.webhookMessageIds[1], ...rival.webhookMessageIds].map(String),
+      code: 'message.not_found',
+    },
     session: { there: '1', elsewhere: [], code: 'session.not_found' },
     passkey: { there: '1', elsewhere: [], code: 'passkey.not_found' },
     token: { there: 'x'.repeat(43), elsewhere: [], code: 'invite.not_found' },

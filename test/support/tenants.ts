@@ -7,9 +7,11 @@ import { crc32 } from 'node:zlib';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { generateKey } from '../../src/core/keys.ts';
 import { type KeyPermission, permissions } from '../../src/core/permissions.ts';
+import { generateWebhookSecret } from '../../src/core/webhooks.ts';
 import type { Db } from '../../src/db/pool.ts';
 import type { Deps } from '../../src/services/deps.ts';
 import { createKey, type KeyInput } from '../../src/services/keys.ts';
+import { sealWebhookSecrets } from '../../src/services/webhook-secrets.ts';
 
 export interface Tenant {
   id: number;
@@ -28,6 +30,8 @@ export interface Tenant {
   otherNotificationId: number;
   /** `Frame` of the organization, of the project `shop`, and of `depot`. */
   layoutIds: { organization: number; project: number; otherProject: number };
+  /** Each of one webhook: `ops`, and `spare`. */
+  webhookMessageIds: number[];
   /** A user's name: jane@<slug>.test. */
   username: string;
   /** Two occurrences that are over, each with a delivery to jane. */
@@ -151,6 +155,16 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     await insert(db, 'layout_versions', { ...own, layout_id, version: 1, body: frame.body }, 'version');
   }
 
+  const webhookMessageIds: number[] = [];
+  for (const name of slug === 'acme' ? ['ops', 'spare'] : ['rivals', 'spare']) {
+    const secrets = sealWebhookSecrets(deps.cipher, id, name, { secret: generateWebhookSecret() });
+    const about = { slug: name, name, url: 'http://127.0.0.1:9/', types: ['delivery.sent'], secrets };
+    const { id: webhook_id } = await insert(db, 'webhooks', { ...own, ...about });
+    await insert(db, 'webhook_states', { ...own, webhook_id }, 'webhook_id');
+    const told = { type: 'delivery.sent', data: '{}', status: 'sent' };
+    webhookMessageIds.push((await insert(db, 'webhook_messages', { ...own, webhook_id, ...told })).id);
+  }
+
   const occurrences: Tenant['occurrences'] = [];
   const [jane] = people;
   for (let i = 0; i < 2; i++) {
@@ -198,6 +212,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     notificationId: notifications[0]!,
     otherNotificationId: notifications[1]!,
     layoutIds,
+    webhookMessageIds,
     username: `jane@${slug}.test`,
     occurrences,
     messageIds,

@@ -57,6 +57,7 @@ export const unaudited: Record<string, string> = {
   resetPassword: 'no key can: accounts-mail.test.ts',
   acceptInvite: 'no key can: accounts-audit.test.ts',
   createOrganization: 'no key can: accounts-audit.test.ts',
+  enableWebhook: 'of one that is not disabled, changes nothing: webhooks-sending.test.ts',
   archiveMessage: 'a user reading: the message keeps its own times',
   unarchiveMessage: 'a user reading: the message keeps its own times',
 };
@@ -73,6 +74,12 @@ const newNotification = () => ({
   message: { body: 'Hello' },
 });
 const newLayout = () => ({ name: `new ${++count}`, body: '<p>{{ content }}</p>' });
+const newWebhook = () => ({
+  slug: `new-${++count}`,
+  name: 'New',
+  url: 'https://acme.test/hook',
+  types: ['delivery.failed'],
+});
 const newChannel = () => ({ slug: `new-${++count}`, name: 'New', type: 'email', providers: [{ use: 'sandbox' }] });
 
 export const writes: Record<string, Write> = {
@@ -156,6 +163,12 @@ export const writes: Record<string, Write> = {
     action: 'update',
     noun: 'preference',
   },
+  createWebhook: { body: () => newWebhook(), action: 'create', noun: 'webhook' },
+  patchWebhook: { body: () => ({ name: `Operations ${++count}` }), action: 'update', noun: 'webhook' },
+  deleteWebhook: { params: () => ({ webhook: 'spare' }), action: 'delete', noun: 'webhook' },
+  rotateWebhookSecret: { body: () => ({}), action: 'rotate', noun: 'webhook' },
+  testWebhook: { action: 'test', noun: 'webhook' },
+  resendWebhookMessage: { action: 'resend', noun: 'webhook' },
   revokeRecipientTokens: { action: 'revoke', noun: 'token' },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },

@@ -22,12 +22,17 @@ export function toAuditEntry({ action, noun, path, fields, state }: Step): Audit
       Object.fromEntries(fields.map(change => [change.field, change[from] ?? null])) as Json;
     return { ...entry, before: side('from'), after: side('to') };
   }
-  const shown = noun === 'channel' ? withoutSecrets(state as ChannelState) : ownFields(state);
+  const shown = noun === 'channel' ? withoutSecrets(state as ChannelState) : ownFields(withoutSecret(state));
   return action === 'create' ? { ...entry, after: shown } : { ...entry, before: shown };
 }
 
 function withoutSecrets({ providers = [], ...own }: ChannelState): Json {
   return { ...(ownFields(own) as JsonObject), providers: providers.map(toEntry) };
+}
+
+/** Of a webhook. */
+function withoutSecret({ secret: _, ...own }: object & { secret?: string }): object {
+  return own;
 }
 
 /** What is below has steps of its own. */
@@ -36,6 +41,7 @@ const sections = new Set([
   'channels',
   'layouts',
   'categories',
+  'webhooks',
   'users',
   'projects',
   'lists',

@@ -71,6 +71,7 @@ function checkOrganization({ at, entry }: Entry, checking: Checking): void {
   checkChannels(entry.channels, `${at}/channels`, checking);
   checkLayouts(entry.layouts, `${at}/layouts`, checking);
   checkCategories(entry.categories, `${at}/categories`, complain);
+  checkWebhooks(entry.webhooks, `${at}/webhooks`, complain);
   checkTimezone(entry.timezone, `${at}/timezone`, complain);
   if (isObject(entry.quiet_hours)) {
     for (const [field, message] of Object.entries(findQuietMistakes(entry.quiet_hours))) {
@@ -258,6 +259,15 @@ function checkCategories(value: unknown, at: string, complain: Complain): void {
     for (const locale of isObject(entry.locales) ? Object.keys(entry.locales) : []) {
       checkLocale(locale, `${place}/locales/${locale}`, complain);
     }
+  }
+}
+
+function checkWebhooks(value: unknown, at: string, complain: Complain): void {
+  const webhooks = entries(value, at);
+  refuseTwins(webhooks, 'slug', complain);
+  for (const webhook of webhooks) {
+    refusePlaceholders(webhook, complain);
+    checkNames(webhook.entry.types, `${webhook.at}/types`, complain);
   }
 }
 

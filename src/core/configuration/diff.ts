@@ -5,7 +5,7 @@
 
 import { canonicalJson } from '../json.ts';
 import { fold } from '../text.ts';
-import { compareChannels, compareFields, type FieldChange } from './fields.ts';
+import { compareChannels, compareFields, compareWebhooks, type FieldChange } from './fields.ts';
 import type {
   AddressState,
   ApplicationState,
@@ -18,6 +18,7 @@ import type {
   OrganizationState,
   ProjectState,
   UserState,
+  WebhookState,
 } from './state.ts';
 
 export type Action = 'create' | 'update' | 'delete';
@@ -36,6 +37,7 @@ interface States {
   channel: ChannelState;
   layout: LayoutState;
   category: CategoryState;
+  webhook: WebhookState;
   user: UserState;
   address: AddressState & { username: string };
   project: ProjectState;
@@ -129,6 +131,13 @@ export function diff(
     }
   }
 
+  function webhooks() {
+    for (const { before, after } of pairs(current?.webhooks, desired.webhooks, bySlug)) {
+      const fields = before && after ? compareWebhooks(before, after) : [];
+      step('webhook', `${desired.slug}/${(after ?? before)!.slug}`, organization, before, after, fields);
+    }
+  }
+
   function users() {
     const top = desired.slug;
     const all = pairs(current?.users, desired.users, user => user.username);
@@ -191,6 +200,7 @@ export function diff(
   channels(place, desired.slug, current?.channels, desired.channels);
   layouts(place, desired.slug, current?.layouts, desired.layouts);
   categories();
+  webhooks();
   users();
   for (const { before, after } of pairs(current?.projects, desired.projects, bySlug)) {
     const path = `${desired.slug}/${(after ?? before)!.slug}`;

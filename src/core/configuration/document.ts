@@ -13,6 +13,7 @@ import { GiveUpAfter, Steps } from '../steps.ts';
 import { limits, slugPattern } from '../text.ts';
 import { Throttle, throttleLimits } from '../throttle.ts';
 import { priorities } from '../trigger.ts';
+import { WebhookEntry, webhookLimits } from '../webhooks.ts';
 
 /** The kinds of channel. An address of the same kind is what a channel of that kind sends to. */
 export const media = [
@@ -333,6 +334,7 @@ export const OrganizationDocument = Type.Object(
     channels: Type.Optional(Type.Array(ChannelEntry, { description: section })),
     layouts: Type.Optional(Type.Array(LayoutEntry, { description: section })),
     categories: Type.Optional(Type.Array(CategoryEntry, { description: section })),
+    webhooks: Type.Optional(Type.Array(WebhookEntry, { maxItems: webhookLimits.endpoints, description: section })),
     users: Type.Optional(Type.Array(UserEntry, { description: section })),
     projects: Type.Optional(Type.Array(ProjectEntry, { description: section })),
   },

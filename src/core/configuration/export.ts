@@ -5,6 +5,7 @@ import { ActionEntry } from '../inbox-actions.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { Step } from '../steps.ts';
 import { Throttle } from '../throttle.ts';
+import type { WebhookEntry } from '../webhooks.ts';
 import type {
   CategoryEntry,
   ChannelEntry,
@@ -26,6 +27,7 @@ import type {
   ProjectState,
   ProviderState,
   UserState,
+  WebhookState,
 } from './state.ts';
 
 /** What an organization keeps its history for when nobody has said otherwise, in days. */
@@ -66,7 +68,16 @@ export function toDocument(
   };
   const { retention_days = usualRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
   const { timezone, quiet_hours, most_per_day } = organization;
-  const { slug, name, channels = [], layouts, categories = [], users = [], projects = [] } = organization;
+  const {
+    slug,
+    name,
+    channels = [],
+    layouts,
+    categories = [],
+    webhooks = [],
+    users = [],
+    projects = [],
+  } = organization;
   return {
     slug,
     name,
@@ -80,6 +91,7 @@ export function toDocument(
     channels: channels.map(channel),
     ...toLayouts(layouts),
     ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),
+    ...(webhooks.length > 0 && { webhooks: webhooks.map(toWebhookEntry) }),
     users: users.map(toUserEntry),
     projects: projects.map(project),
   };
@@ -103,6 +115,11 @@ export function toCategoryEntry(category: CategoryState): CategoryEntry {
     ...(quiet_hours !== 'respect' && { quiet_hours }),
     ...(Object.keys(locales).length > 0 && { locales }),
   };
+}
+
+/** Without its secret. */
+export function toWebhookEntry({ slug, name, url, types, enabled }: WebhookState): WebhookEntry {
+  return { slug, name, url, types: types as WebhookEntry['types'], ...(!enabled && { enabled }) };
 }
 
 function toUserEntry(user: UserState): UserEntry {

@@ -1,7 +1,7 @@
 /** Which fields of a thing differ, as a person reads it: `providers.0.port: 25 → 2525`. */
 
 import { canonicalJson, isObject, type Json } from '../json.ts';
-import type { ChannelState, ProviderState } from './state.ts';
+import type { ChannelState, ProviderState, WebhookState } from './state.ts';
 
 export interface FieldChange {
   field: string;
@@ -33,6 +33,14 @@ export function compareChannels(before: ChannelState, after: ChannelState): Fiel
       changes.push({ field: `providers.${i}.${field}`, from: from && hidden, to: to && hidden });
     }
   }
+  return changes;
+}
+
+/** The stored side has its secret where the other one has one. */
+export function compareWebhooks(before: WebhookState, after: WebhookState): FieldChange[] {
+  const { secret, ...own } = after;
+  const changes = compareFields(before, own);
+  if (secret !== undefined && secret !== before.secret) changes.push({ field: 'secret', from: hidden, to: hidden });
   return changes;
 }
 

@@ -11,6 +11,7 @@ import { channelsOf, type Step } from '../steps.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Throttle } from '../throttle.ts';
 import type { Priority } from '../trigger.ts';
+import { type WebhookEntry, webhookTypes } from '../webhooks.ts';
 import type {
   ApplicationEntry,
   CategoryEntry,
@@ -53,6 +54,16 @@ export interface LayoutState extends Row {
 }
 
 export interface CategoryState extends Row, Category {}
+
+export interface WebhookState extends Row {
+  slug: string;
+  name: string;
+  url: string;
+  types: string[];
+  enabled: boolean;
+  /** Undefined where the file leaves it as it is. */
+  secret?: string;
+}
 
 export interface AddressState {
   name: string;
@@ -141,6 +152,7 @@ export interface OrganizationState extends Row {
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
+  webhooks?: WebhookState[];
   users?: UserState[];
   /** Members of lists who are no users yet, where the file leaves users alone: they become users. */
   newcomers?: UserState[];
@@ -187,6 +199,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     categories: document.categories?.map(toCategory),
+    webhooks: document.webhooks?.map(toWebhook),
     users: document.users?.map(toUser),
     projects: document.projects?.map(project),
     memberEmails: new Map(emails.map(email => [fold(email), email])),
@@ -213,6 +226,10 @@ function toCategory(entry: CategoryEntry): CategoryState {
     quiet_hours: entry.quiet_hours ?? 'respect',
     locales: Object.fromEntries(translated),
   };
+}
+
+function toWebhook({ slug, name, url, types, enabled = true, secret }: WebhookEntry): WebhookState {
+  return { slug, name, url, types: webhookTypes.filter(type => types.includes(type)), enabled, secret };
 }
 
 function toUser({ addresses, custom_fields, locale, ...user }: UserEntry): UserState {

@@ -1,0 +1,214 @@
+/**
+ * Sending what webhooks are told. A message stays `waiting` until it is sent or given up; claimed, it is due again later,
+ * so that what a dead worker held is taken up by another without anybody noticing the death.
+ *
+ * | state     | event                                | next state                      |
+ * | --------- | ------------------------------------ | ------------------------------- |
+ * | —         | something happened                   | `waiting`, due at once          |
+ * | `waiting` | due, claimed                         | the same, claimed, due in 60 s  |
+ * | `waiting` | the endpoint took it                 | `sent`                          |
+ * | `waiting` | it did not, and attempts are left    | the same, due later each time   |
+ * | `waiting` | the last attempt failed              | `failed`                        |
+ * | `failed`  | sent again by a person               | `waiting`, due at once          |
+ */
+import type pg from 'pg';
+import type { JsonObject } from '../core/json.ts';
+import { webhookLimits } from '../core/webhooks.ts';
+import { inTransaction } from './transaction.ts';
+
+export interface DueWebhook {
+  organization_id: number;
+  webhook_id: number;
+}
+
+// From one endpoint with something waiting to the next, due or not: what waits behind the first is not looked at.
+const dueText = (columns: string) => `
+    with recursive waiting as (
+      (select organization_id, webhook_id, due_at from webhook_messages where status = 'waiting'
+        order by organization_id, webhook_id, due_at limit 1)
+      union all
+      select following.* from waiting, lateral (
+        select organization_id, webhook_id, due_at from webhook_messages
+        where status = 'waiting' and (organization_id, webhook_id) > (waiting.organization_id, waiting.webhook_id)
+        order by organization_id, webhook_id, due_at limit 1
+      ) following
+    )
+    select ${columns} from waiting n
+    join webhooks w on w.organization_id = n.organization_id and w.id = n.webhook_id and w.active
+    where n.due_at <= now()`;
+
+const listDue = { name: 'list_due_webhooks', text: dueText('n.organization_id, n.webhook_id') };
+/** Endpoints with something due. */
+export async function listDueWebhooksAcrossTenants(pool: pg.Pool): Promise<DueWebhook[]> {
+  const { rows } = await pool.query<DueWebhook>(listDue);
+  return rows;
+}
+
+const hasActive = { name: 'has_active_webhooks', text: 'select exists (select from webhooks where active) as found' };
+
+/** Where nobody has any, there is nothing to look for. */
+export async function hasActiveWebhooksAcrossTenants(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query<{ found: boolean }>(hasActive);
+  return rows[0]!.found;
+}
+
+const lock = {
+  name: 'lock_webhook',
+  text: `
+    select w.slug, w.url, w.secrets, coalesce(w.previous_until > now(), false) as has_previous, o.slug as organization,
+      s.failing_since is not null as is_failing,
+      least($3::float8, s.tokens + extract(epoch from now() - s.tokens_at)::float8 * $3::float8) as tokens
+    from webhook_states s
+    join webhooks w on w.organization_id = s.organization_id and w.id = s.webhook_id and w.active
+    join organizations o on o.id = w.organization_id
+    where s.organization_id = $1 and s.webhook_id = $2
+    for update of s skip locked`,
+};
+
+const claim = {
+  name: 'claim_webhook_messages',
+  text: `
+    with room as (
+      select $3::integer - count(*)::integer as rows from webhook_messages
+      where organization_id = $1 and webhook_id = $2 and claimed_at is not null and due_at > now()
+    ), picked as (
+      select id from webhook_messages
+      where organization_id = $1 and webhook_id = $2 and status = 'waiting' and due_at <= now()
+      order by organization_id, webhook_id, due_at limit greatest(0, least((select rows from room), $4::integer))
+      for update skip locked
+    ), claimed as (
+      update webhook_messages m set attempts = m.attempts + 1, claimed_at = now(),
+        due_at = now() + $5::integer * interval '1 second'
+      from picked p where m.organization_id = $1 and m.webhook_id = $2 and m.id = p.id
+      returning m.organization_id, m.webhook_id, m.id, m.key, m.type, m.data, m.attempts, m.created_at
+    ), spent as (
+      update webhook_states s set tokens = $6::float8 - (select count(*) from claimed), tokens_at = now()
+      where s.organization_id = $1 and s.webhook_id = $2 and exists (select from claimed)
+    )
+    select * from claimed`,
+};
+
+export interface ClaimedMessage {
+  organization_id: number;
+  webhook_id: number;
+  id: number;
+  key: string;
+  type: string;
+  data: JsonObject;
+  attempts: number;
+  created_at: Date;
+}
+
+export interface ClaimedMessages {
+  slug: string;
+  url: string;
+  secrets: Buffer;
+  /** Whether the secret of before signs too. */
+  has_previous: boolean;
+  organization: string;
+  messages: ClaimedMessage[];
+}
+
+/** Longer than an attempt takes. */
+const leaseSeconds = 60;
+
+/** What may go to that endpoint now, up to so many; undefined while another worker claims, or when it is not active. */
+export async function claimWebhookMessages(
+  pool: pg.Pool,
+  organizationId: number,
+  webhookId: number,
+  most: number,
+): Promise<ClaimedMessages | undefined> {
+  return inTransaction(pool, async client => {
+    const { perSecond, concurrency, failingConcurrency } = webhookLimits;
+    const { rows: found } = await client.query<
+      Omit<ClaimedMessages, 'messages'> & { is_failing: boolean; tokens: number }
+    >({ ...lock, values: [organizationId, webhookId, perSecond] });
+    if (!found[0]) return undefined;
+    const { is_failing, tokens, ...endpoint } = found[0];
+    const atOnce = is_failing ? failingConcurrency : concurrency;
+    const rows = Math.min(most, Math.floor(tokens));
+    const values = [organizationId, webhookId, atOnce, rows, leaseSeconds, tokens];
+    const { rows: messages } = await client.query<ClaimedMessage>({ ...claim, values });
+    return { ...endpoint, messages };
+  });
+}
+
+export interface WebhookOutcome {
+  organization_id: number;
+  webhook_id: number;
+  id: number;
+  /** The attempt that this is the outcome of: an outcome that comes too late settles nothing. */
+  attempts: number;
+  status: 'waiting' | 'sent' | 'failed';
+  /** When it is tried again. */
+  due_at: Date | null;
+  began_at: Date;
+  ms: number;
+  answer: string;
+}
+
+const settle = {
+  name: 'settle_webhook_messages',
+  text: `
+    update webhook_messages m set status = g.status, due_at = coalesce(g.due_at, m.due_at), claimed_at = null,
+      sent_at = case when g.status = 'sent' then now() end,
+      log = case when jsonb_array_length(m.log) >= ${webhookLimits.keptAttempts} then m.log - 0 else m.log end ||
+        jsonb_build_object('at', g.began_at, 'ms', g.ms, 'ok', g.status = 'sent', 'answer', g.answer)
+    from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::smallint[], $5::text[], $6::timestamptz[],
+      $7::timestamptz[], $8::integer[], $9::text[]) as g (
+      organization_id, webhook_id, id, attempts, status, due_at, began_at, ms, answer)
+    where m.organization_id = g.organization_id and m.webhook_id = g.webhook_id and m.id = g.id
+      and m.attempts = g.attempts and m.status = 'waiting'`,
+};
+
+const noteHealth = {
+  name: 'note_webhook_health',
+  text: `
+    update webhook_states s set
+      last_success_at = case when g.ok then now() else s.last_success_at end,
+      last_failure_at = case when g.failure is not null then now() else s.last_failure_at end,
+      last_failure = coalesce(g.failure, s.last_failure),
+      failing_since = case when g.ok then null else coalesce(s.failing_since, now()) end
+    from unnest($1::bigint[], $2::bigint[], $3::boolean[], $4::text[]) as g (organization_id, webhook_id, ok, failure)
+    where s.organization_id = g.organization_id and s.webhook_id = g.webhook_id
+    returning s.organization_id, s.webhook_id,
+      coalesce(s.failing_since < now() - interval '${webhookLimits.failingDays} days', false) as is_over`,
+};
+
+/** Returns the endpoints that have been failing for too long. */
+export async function settleWebhookMessagesAcrossTenants(
+  pool: pg.Pool,
+  outcomes: WebhookOutcome[],
+): Promise<DueWebhook[]> {
+  const names = ['organization_id', 'webhook_id', 'id', 'attempts', 'status', 'due_at', 'began_at', 'ms', 'answer'];
+  const columns = names.map(name => outcomes.map(one => one[name as keyof WebhookOutcome]));
+  // In the order of their keys, so that two workers never wait for each other crosswise.
+  const byWebhook = [...Map.groupBy(outcomes, one => `${one.organization_id}/${one.webhook_id}`).values()].sort(
+    ([a], [b]) => a!.organization_id - b!.organization_id || a!.webhook_id - b!.webhook_id,
+  );
+  return inTransaction(pool, async client => {
+    await client.query({ ...settle, values: columns });
+    const { rows } = await client.query<DueWebhook & { is_over: boolean }>({
+      ...noteHealth,
+      values: [
+        byWebhook.map(([first]) => first!.organization_id),
+        byWebhook.map(([first]) => first!.webhook_id),
+        byWebhook.map(group => group.some(one => one.status === 'sent')),
+        byWebhook.map(group => group.findLast(one => one.status !== 'sent')?.answer ?? null),
+      ],
+    });
+    return rows.filter(row => row.is_over).map(({ organization_id, webhook_id }) => ({ organization_id, webhook_id }));
+  });
+}
+
+const backlog = {
+  name: 'webhook_backlog',
+  text: dueText('coalesce(max(extract(epoch from now() - n.due_at)), 0)::float8 as age'),
+};
+
+/** For how many seconds the oldest that is due has been; 0 where none is. */
+export async function findWebhookBacklogAcrossTenants(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ age: number }>(backlog);
+  return rows[0]!.age;
+}

@@ -1,0 +1,227 @@
+/** Endpoints of organizations that are told of what happens. */
+import { sql } from 'kysely';
+import type { PageRequest } from './page.ts';
+import type { Db } from './pool.ts';
+
+export interface Webhook {
+  id: number;
+  slug: string;
+  name: string;
+  url: string;
+  types: string[];
+  enabled: boolean;
+  disabled_at: Date | null;
+  disabled_reason: 'failing' | 'gone' | null;
+  previous_until: Date | null;
+  created_at: Date;
+  updated_at: Date;
+  last_success_at: Date | null;
+  last_failure_at: Date | null;
+  last_failure: string | null;
+  failing_since: Date | null;
+}
+
+function select(db: Db, organizationId: number) {
+  return db
+    .selectFrom('webhooks as w')
+    .innerJoin('webhook_states as s', join =>
+      join.onRef('s.organization_id', '=', 'w.organization_id').onRef('s.webhook_id', '=', 'w.id'),
+    )
+    .select([
+      'w.id',
+      'w.slug',
+      'w.name',
+      'w.url',
+      'w.types',
+      'w.enabled',
+      'w.disabled_at',
+      sql<Webhook['disabled_reason']>`w.disabled_reason`.as('disabled_reason'),
+      'w.previous_until',
+      'w.created_at',
+      'w.updated_at',
+      's.last_success_at',
+      's.last_failure_at',
+      's.last_failure',
+      's.failing_since',
+    ])
+    .where('w.organization_id', '=', organizationId);
+}
+
+export async function listWebhooks(db: Db, organizationId: number, page: PageRequest): Promise<Webhook[]> {
+  return select(db, organizationId).where('w.id', '>', page.after).orderBy('w.id').limit(page.limit).execute();
+}
+
+export async function findWebhook(db: Db, organizationId: number, slug: string): Promise<Webhook | undefined> {
+  return select(db, organizationId).where('w.slug', '=', slug).executeTakeFirst();
+}
+
+export interface SealedWebhook {
+  id: number;
+  slug: string;
+  name: string;
+  url: string;
+  types: string[];
+  enabled: boolean;
+  secrets: Buffer;
+}
+
+/** All of them, in the order in which they were created. */
+export async function listWebhookSettings(db: Db, organizationId: number): Promise<SealedWebhook[]> {
+  return db
+    .selectFrom('webhooks')
+    .select(['id', 'slug', 'name', 'url', 'types', 'enabled', 'secrets'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}
+
+export interface WebhookFields {
+  name: string;
+  url: string;
+  types: string[];
+  enabled: boolean;
+}
+
+export async function createWebhook(
+  db: Db,
+  organizationId: number,
+  fields: WebhookFields & { slug: string; secrets: Buffer },
+): Promise<number> {
+  const { id } = await db
+    .insertInto('webhooks')
+    .values({ organization_id: organizationId, ...fields })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  await db.insertInto('webhook_states').values({ organization_id: organizationId, webhook_id: id }).execute();
+  return id;
+}
+
+/** A secret that is given takes the place of all that were. */
+export async function updateWebhook(
+  db: Db,
+  organizationId: number,
+  id: number,
+  { secrets, ...fields }: WebhookFields & { secrets?: Buffer },
+): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ ...fields, ...(secrets && { secrets, previous_until: null }), updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** What it was told goes with age: see `deleteOldWebhookMessages`. */
+export async function deleteWebhook(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('webhooks').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
+/** Locked for a change of its secrets. */
+export async function findWebhookSecrets(
+  db: Db,
+  organizationId: number,
+  id: number,
+): Promise<{ secrets: Buffer } | undefined> {
+  return db
+    .selectFrom('webhooks')
+    .select('secrets')
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+}
+
+export async function setWebhookSecrets(
+  db: Db,
+  organizationId: number,
+  id: number,
+  secrets: Buffer,
+  previousUntil: Date,
+): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ secrets, previous_until: previousUntil, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** False when it was disabled already, or is gone. */
+export async function disableWebhook(
+  db: Db,
+  organizationId: number,
+  id: number,
+  reason: 'failing' | 'gone',
+): Promise<{ slug: string } | undefined> {
+  return db
+    .updateTable('webhooks')
+    .set({ disabled_at: sql`now()`, disabled_reason: reason })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('disabled_at', 'is', null)
+    .returning('slug')
+    .executeTakeFirst();
+}
+
+/** It has all its days again before it is disabled once more. */
+export async function enableWebhook(db: Db, organizationId: number, id: number): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ disabled_at: null, disabled_reason: null })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+  await db
+    .updateTable('webhook_states')
+    .set({ failing_since: null })
+    .where('organization_id', '=', organizationId)
+    .where('webhook_id', '=', id)
+    .execute();
+}
+
+/** Those that Belfry disabled. */
+export async function countDisabledWebhooks(db: Db, organizationId: number): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhooks')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('disabled_at', 'is not', null)
+    .executeTakeFirstOrThrow();
+  return count;
+}
+
+export interface SealedWebhookOf {
+  id: number;
+  organization_id: number;
+  organization: string;
+  slug: string;
+  secrets: Buffer;
+}
+
+export async function listSealedWebhooksAcrossTenants(db: Db, page: PageRequest): Promise<SealedWebhookOf[]> {
+  return db
+    .selectFrom('webhooks as w')
+    .innerJoin('organizations as o', 'o.id', 'w.organization_id')
+    .select(['w.id', 'w.organization_id', 'o.slug as organization', 'w.slug', 'w.secrets'])
+    .where('w.id', '>', page.after)
+    .orderBy('w.id')
+    .limit(page.limit)
+    .execute();
+}
+
+/** False when they have changed since they were read. */
+export async function replaceWebhookSecrets(
+  db: Db,
+  organizationId: number,
+  id: number,
+  { from, to }: { from: Buffer; to: Buffer },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('webhooks')
+    .set({ secrets: to })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('secrets', '=', from)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows === 1n;
+}

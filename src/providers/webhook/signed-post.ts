@@ -1,0 +1,44 @@
+/** https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
+import { Webhook } from 'standardwebhooks';
+import type { Outbound } from '../../lib/outbound.ts';
+import { type HttpSend, sendHttp } from '../http-outcome.ts';
+import type { Outcome } from '../sending.ts';
+
+export interface SignedPost extends Pick<HttpSend, 'timeoutMs' | 'sort' | 'id'> {
+  url: string;
+  /** What receivers tell twins by: the same for every attempt. */
+  messageId: string;
+  body: string;
+  /** Each signs: the receiver has to know one of them. */
+  signers: readonly Signer[];
+  /** The span that the receiver's own are below. */
+  traceparent?: string | undefined;
+}
+
+export interface Signer {
+  secret: string;
+  webhook: Webhook;
+}
+
+export function signerOf(secret: string): Signer {
+  return { secret, webhook: new Webhook(secret) };
+}
+
+export function postSigned(outbound: Outbound, post: SignedPost): Promise<Outcome> {
+  const { url, messageId, body, signers, traceparent, ...more } = post;
+  // Of this attempt: receivers refuse what is older than minutes.
+  const now = new Date();
+  return sendHttp(outbound, {
+    url,
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': messageId,
+      'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
+      'webhook-signature': signers.map(({ webhook }) => webhook.sign(messageId, now, body)).join(' '),
+      ...(traceparent && { traceparent }),
+    },
+    body,
+    secrets: signers.map(({ secret }) => secret.replace('whsec_', '')),
+    ...more,
+  });
+}
