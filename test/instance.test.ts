@@ -13,6 +13,7 @@ import { createTestDatabase, silent, testConfig } from './support/database.ts';
 import { belfry, startBelfry } from './support/process.ts';
 import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
 import { runSql } from './support/sql.ts';
+import { openReceiver, type Receiver } from './support/webhook-receiver.ts';
 
 const secretKey = 'a secret of at least 32 characters';
 
@@ -20,10 +21,12 @@ const secretKey = 'a secret of at least 32 characters';
 const makeDue = `
   update deliveries set due_at = now() where status in ('pending', 'retrying') and (digest_id is null or due_at < 'infinity');
   update occurrences set due_at = now() where status in ('accepted', 'expanding');
-  update steps set due_at = now() where status = 'waiting'`;
+  update steps set due_at = now() where status = 'waiting';
+  update webhook_messages set due_at = now() where status = 'waiting'`;
 
 let world: EngineWorld;
 let tenants: Record<'plain' | 'steps' | 'digest', Tenant>;
+let endpoint: Receiver;
 let original: string;
 let key: string;
 /** Occurrences by what is left of them. */
@@ -57,6 +60,9 @@ beforeAll(async () => {
   await plain.until(left.flying, 'sending');
   await digest.until(left.gathered, 'pending');
   await eventually(() => expect(steps.received()).toHaveLength(1));
+  endpoint = await openReceiver(plain, ['occurrence.completed'], { status: 503 });
+  await plain.post(`${endpoint.path}test/`);
+  await eventually(() => expect(endpoint.peer.seen).toHaveLength(1));
   // A dump or a clone is made of it several times: it stays as it is from now on.
   original = new URL(world.service.runtime.url).pathname.slice(1);
   await runSql(inject('postgresUrl'), `alter database ${original} allow_connections false`);
@@ -64,6 +70,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await runSql(inject('postgresUrl'), `alter database ${original} allow_connections true`);
+  await endpoint.close();
   await world.close();
 });
 
@@ -73,6 +80,13 @@ async function disconnect(): Promise<void> {
     await runSql(inject('postgresUrl'), `select pg_terminate_backend(pid) ${sessions}`);
     expect(await runSql(inject('postgresUrl'), `select ${sessions}`)).toEqual([]);
   });
+}
+
+/** Returns what webhooks have been told since. */
+function watchEndpoint(): () => string[] {
+  endpoint.peer.seen.length = 0;
+  endpoint.peer.reply = {};
+  return () => endpoint.told().map(({ type, data }) => `${type} ${data.outcome ?? ''}`.trim());
 }
 
 /** Returns what has arrived since, of all tenants. */
@@ -137,6 +151,7 @@ async function readiness(address: string): Promise<{ code: number } & Readiness>
 describe('a clone', () => {
   test('accepts triggers, sends nothing and says so; as a copy it sends only what is triggered there', async () => {
     const arrived = watch();
+    const told = watchEndpoint();
     const application = await createTestDatabase('template1');
     onTestFinished(() => application.drop());
     const outbox = new Outbox({ organization: tenants.plain.slug, url: application.url, database: 'a', name: 'a' });
@@ -187,10 +202,12 @@ describe('a clone', () => {
     )) as [{ action: string; after: object }];
     expect([action, after]).toEqual(['cancel', { as: 'copy', occurrences: 2, messages: 1 }]);
     expect(arrived()).toEqual(['Hello outbox', 'Hello triggered here']);
+    await eventually(() => expect(told()).toEqual(['occurrence.completed sent', 'occurrence.completed sent']));
   });
 
   test('as the original it sends what waited, and keeps as unknown what was in flight', async () => {
     const arrived = watch();
+    const told = watchEndpoint();
     const copy = await clone();
     const service = await copy.start();
     tenants.plain.answer({});
@@ -199,6 +216,7 @@ describe('a clone', () => {
     // The first step was sent before, the second one is sent now.
     const all = ['Gathered', 'Hello', 'Hello retrying', 'Hello scheduled', 'Hello triggered here'];
     await eventually(() => expect(arrived()).toEqual(all), 15_000);
+    await eventually(() => expect(told()).toContain('webhook.test'));
     const [flying] = await runSql(copy.url, 'select status from deliveries where occurrence_id = $1', [left.flying]);
     expect(flying).toEqual({ status: 'unknown' });
   });

@@ -13,7 +13,8 @@ recognises it, accepts triggers and sends nothing until you say what it is:
                    original may have sent since; what was in flight is kept as unknown, for you to send again or not
 --discard-pending  with --as-original: what was waiting is cancelled instead. Right when the backup is old
 --as-copy          the original goes on, and this is for trying things out. What was waiting is cancelled, and only what is
-                   triggered from now on is sent. Channels still reach real people: change them before you trigger
+                   triggered from now on is sent. Channels and webhooks still reach real people and servers: change them
+                   before you trigger
 
 Triggers that were accepted while sending was paused are sent in every case. Works on the database, whether or not a
 server is running; running processes go on within seconds. See docs/guides/backup.md.`,

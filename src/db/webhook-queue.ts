@@ -202,6 +202,20 @@ export async function settleWebhookMessagesAcrossTenants(
   });
 }
 
+/** Gives up whatever waits: of a copy, where the original tells it. */
+export async function discardWebhookMessagesAcrossTenants(pool: pg.Pool): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query(
+      `update webhook_messages m set status = 'failed', claimed_at = null
+       from (
+         select organization_id, webhook_id, id from webhook_messages where status = 'waiting'
+         order by organization_id, webhook_id, due_at limit 1000
+       ) w where m.organization_id = w.organization_id and m.webhook_id = w.webhook_id and m.id = w.id`,
+    );
+    if (!rowCount) return;
+  }
+}
+
 const backlog = {
   name: 'webhook_backlog',
   text: dueText('coalesce(max(extract(epoch from now() - n.due_at)), 0)::float8 as age'),

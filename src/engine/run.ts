@@ -84,13 +84,14 @@ const keyring = await openKeyring(settings.keys);
 const cipher = createCipher(keyring);
 const signer = createSigner(keyring);
 const linksFor = createLinks(signer, settings.baseUrl);
+const instance = new InstanceGuard(db, settings.surroundings, log);
 const traces = await openTraces(settings.traces, log);
 const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.baseUrl);
 const worker: Worker = new Worker(
   {
     db,
     pool,
-    instance: new InstanceGuard(db, settings.surroundings, log),
+    instance,
     claims: claims.pool,
     hot: hot.pool,
     plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor, acknowledgeUrlFor }),
@@ -129,6 +130,7 @@ const webhooks = new WebhookDispatcher({
   outages,
   meters,
   log,
+  isHeld: () => instance.isPaused,
   baseUrl: settings.baseUrl,
 });
 const listener = new Listener({

@@ -48,6 +48,8 @@ export interface WebhookTools {
   outages: ChannelOutages;
   meters: Meters;
   log: Log;
+  /** Nothing is told meanwhile. */
+  isHeld: () => boolean;
   /** For the links; undefined: they are paths. */
   baseUrl: string | undefined;
 }
@@ -121,12 +123,12 @@ export class WebhookDispatcher {
   }
 
   async #round(): Promise<void> {
-    const { pool, outages } = this.#tools;
+    const { pool, outages, isHeld } = this.#tools;
     if (Date.now() >= this.#askAt) {
       this.#isNeeded = await hasActiveWebhooksAcrossTenants(pool);
       this.#askAt = Date.now() + askEveryMs;
     }
-    if (!this.#isNeeded) return;
+    if (!this.#isNeeded || isHeld()) return;
     if (Date.now() >= this.#refreshAt) {
       await outages.refresh();
       this.#refreshAt = Date.now() + refreshEveryMs;

@@ -7,6 +7,7 @@ import { lowestUuidAt } from '../core/ids.ts';
 import { findInstancePause, readDatabaseFacts, recordInstance } from '../db/instance.ts';
 import { cancelOccurrence, listUnfinishedAcrossTenants } from '../db/occurrence-ends.ts';
 import { releaseStepsAcrossTenants } from '../db/steps.ts';
+import { discardWebhookMessagesAcrossTenants } from '../db/webhook-queue.ts';
 import {
   holdUnknownAcrossTenants,
   listDeadWorkersAcrossTenants,
@@ -39,6 +40,8 @@ export async function resumeSending(deps: Deps, { as, discardPending }: Resumpti
   const cancelled = discardPending
     ? await cancelBefore(deps, lowestUuidAt(pause.since.getTime()), as)
     : { occurrences: 0, messages: 0 };
+  // After the cancelling, of which webhooks would be told as well.
+  if (discardPending) await discardWebhookMessagesAcrossTenants(pool);
   // By what the processes themselves know of it: whoever runs this may have come by another way.
   const unasked = { addresses: [], name: null, filesMadeAt: null };
   await recordInstance(db, await readDatabaseFacts(db), unasked);
