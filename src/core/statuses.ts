@@ -13,6 +13,10 @@ export const deliveryStatuses = [
   'expired',
   'unknown',
 ] as const;
+/** Those in which a delivery is to be sent, when it is due. */
+export const waitingStatuses = ['pending', 'retrying'] as const;
+/** Those in which something is still to come of it. */
+export const openStatuses = [...waitingStatuses, 'sending'] as const;
 /** Those in which a delivery rests, for good or until it is sent again. */
 export const endedStatuses = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'] as const;
 export type EndedStatus = (typeof endedStatuses)[number];

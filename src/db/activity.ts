@@ -6,6 +6,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt } from '../core/ids.ts';
 import type { DeliveryStatus } from '../core/statuses.ts';
+import { openStatuses } from '../core/statuses.ts';
 import { listOfUser, listPast, openInQueue, type PageBefore, type PastDelivery } from './delivery-history.ts';
 import type { Db } from './pool.ts';
 import type { DeliveryKey } from './replays.ts';
@@ -28,7 +29,7 @@ export interface Activity {
 /** About 30 ms. */
 const lookedAtOnce = 20_000;
 const failed = new Set<string>(['failed', 'unknown']);
-const open = new Set<string>(['pending', 'retrying', 'sending']);
+const open = new Set<string>(openStatuses);
 
 export async function listActivity(
   db: Db,

@@ -2,6 +2,7 @@
 import type pg from 'pg';
 import { latencyBucketText } from '../core/latency.ts';
 import { endedStatuses } from '../core/statuses.ts';
+import { outstandingText } from './status-text.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 /**
@@ -16,7 +17,7 @@ export function countText(changed: string): string {
   );
   const totals = endedStatuses.map(status => `${status} = o.${status} + t.${status}`).join(', ');
   // What escalates has steps to come.
-  const outstanding = `o.escalating + o.deliveries - ${endedStatuses.map(status => `(o.${status} + t.${status})`).join(' - ')}`;
+  const outstanding = `o.escalating + ${outstandingText('o')} - ${endedStatuses.map(status => `t.${status}`).join(' - ')}`;
   return `ended as materialized (
       select organization_id, occurrence_id, channel_id, status, event_id, since, count(*) as count from ${changed}
       where status = any('{${endedStatuses.join()}}') group by 1, 2, 3, 4, 5, 6

@@ -5,6 +5,7 @@ import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { plainArray } from './arrays.ts';
 import { countText, endedText } from './counts.ts';
 import type { Db } from './pool.ts';
+import { waitingList } from './status-text.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 import { deliveryEventsText, toldColumns } from './webhook-events.ts';
 
@@ -88,7 +89,7 @@ const claimThese = {
         as given (organization_id, occurrence_id, id, due_at)
       join deliveries d on d.organization_id = given.organization_id and d.occurrence_id = given.occurrence_id
         and d.id = given.id
-      where d.status in ('pending', 'retrying') and d.due_at = given.due_at
+      where d.status in ${waitingList} and d.due_at = given.due_at
       for update of d skip locked
     )
     update deliveries d set status = 'sending', owner = $1, attempts = d.attempts + 1,

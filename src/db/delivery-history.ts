@@ -4,11 +4,11 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
-import { endedStatuses } from '../core/statuses.ts';
 import { addressInOnce, occurrenceInOnce } from './deliveries.ts';
 import { type DeliveryView, deliveryColumns, deliveryNames } from './delivery-list.ts';
 import { places } from './occurrences.ts';
 import type { Db } from './pool.ts';
+import { endedList, waitingList } from './status-text.ts';
 
 export interface PastDelivery extends DeliveryView {
   /** Identifier of the occurrence. */
@@ -37,7 +37,7 @@ export async function listSandboxedDeliveries(
   return listPast(db, organizationId, sql`d.provider = 'sandbox' and d.status = 'sent'`, page);
 }
 
-const ended = sql.raw(endedStatuses.map(status => `'${status}'`).join(', '));
+const ended = sql.raw(endedList);
 /** What waits is in no index of users: as many of it are looked through. */
 const mostWaiting = 10_000;
 
@@ -76,7 +76,7 @@ export async function listOfUser(
   return withOpen(db, organizationId, userId, page, condition, done);
 }
 
-const endedOf = (userId: number) => sql`d.user_id = ${userId} and d.status in (${ended})`;
+const endedOf = (userId: number) => sql`d.user_id = ${userId} and d.status in ${ended}`;
 
 async function withOpen(
   db: Db,
@@ -97,7 +97,7 @@ export function openInQueue(organizationId: number, userId?: number): RawBuilder
   return sql`(d.occurrence_id, d.id) in (
     select occurrence_id, id from (
       (select occurrence_id, id, user_id from deliveries
-        where status in ('pending', 'retrying') and priority in (0, 1, 2) and organization_id = ${organizationId}
+        where status in ${sql.raw(waitingList)} and priority in (0, 1, 2) and organization_id = ${organizationId}
         limit ${mostWaiting})
       union all
       (select occurrence_id, id, user_id from deliveries

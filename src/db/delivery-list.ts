@@ -5,6 +5,7 @@ import { occurrenceInOnce } from './deliveries.ts';
 import { carriedDueAt } from './digest-items.ts';
 import type { Counts } from './occurrences.ts';
 import type { Db } from './pool.ts';
+import { endedList, openList, outstandingText, waitingList } from './status-text.ts';
 import type { Deliveries } from './types.ts';
 
 export interface DeliveryView {
@@ -35,7 +36,7 @@ export const deliveryColumns = sql`
   d.attempts, d.provider, case when d.step > 0 then d.step end as step, d.step < 0 as resolved, d.created_at, d.sent_at,
   d.digest_id as digest,
   -- An item of a digest is due with it.
-  case when d.status not in ('pending', 'retrying') or d.due_at = 'infinity' then null
+  case when d.status not in ${sql.raw(waitingList)} or d.due_at = 'infinity' then null
     when d.digest_id is null or d.due_at < timestamptz '9999-01-01' then d.due_at
     else (select nullif(g.closes_at, 'infinity') from digests g
       where g.organization_id = d.organization_id and g.id = d.digest_id) end as next_attempt_at`;
@@ -120,7 +121,7 @@ export async function listDeliveries(
 /** In this order, and suppressed ones not at all: `listSuppressedReasons` counts those. */
 const attentionOrder: { condition: RawBuilder<unknown>; count: (counts: Counts) => number }[] = [
   { condition: sql`d.status in ('failed', 'unknown')`, count: ({ failed, unknown }) => failed + unknown },
-  { condition: sql`d.status in ('pending', 'retrying', 'sending')`, count: ({ pending }) => pending },
+  { condition: sql`d.status in ${sql.raw(openList)}`, count: ({ pending }) => pending },
   {
     condition: sql`d.status in ('sent', 'cancelled', 'expired')`,
     count: ({ sent, cancelled, expired }) => sent + cancelled + expired,
@@ -187,10 +188,8 @@ export async function listSuppressedReasons(
 }
 
 const countColumns = sql`
-  o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown as pending,
+  ${sql.raw(outstandingText('o'))} as pending,
   o.sent, o.failed, o.suppressed, o.cancelled, o.expired, o.unknown`;
-
-const endedList = sql.raw(endedStatuses.map(status => `'${status}'`).join(', '));
 
 /**
  * What to look for, one search after the other; undefined when there is nothing. An occurrence may have a million
@@ -226,8 +225,8 @@ async function narrow(
   if (known.user_id === null) return undefined;
   conditions.push(sql`d.user_id = ${known.user_id}`);
   // The index of users has what has ended.
-  const open = known.pending > 0 ? [sql`d.status not in (${endedList})`] : [];
-  return [sql`d.status in (${endedList})`, ...open].map(part => sql.join([part, ...conditions], sql` and `));
+  const open = known.pending > 0 ? [sql`d.status not in ${sql.raw(endedList)}`] : [];
+  return [sql`d.status in ${sql.raw(endedList)}`, ...open].map(part => sql.join([part, ...conditions], sql` and `));
 }
 
 function isEnded(status: string): status is EndedStatus {

@@ -16,6 +16,7 @@ import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from
 import { deliveryArrays, insertDeliveriesText, toDelivery } from './new-deliveries.ts';
 import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
 import { sqlState } from './pool.ts';
+import { outstandingText } from './status-text.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
@@ -264,8 +265,7 @@ interface StoredPage {
   suppressed: Record<string, number>;
 }
 
-const outstanding =
-  '(o.deliveries + $4 - o.suppressed - $5 - o.sent - o.failed - o.cancelled - o.expired - o.unknown + o.escalating)';
+const outstanding = `(${outstandingText('o')} + $4 - $5 + o.escalating)`;
 
 // The occurrence is changed last: locked first, it kept the outcomes of earlier pages waiting for 70 ms at a time.
 const advancePage = {

@@ -5,6 +5,7 @@
 import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
 import { cancelDigestItems } from './digest-items.ts';
+import { outstandingText, waitingList } from './status-text.ts';
 import { resolutionRun } from './steps.ts';
 import { inTransaction } from './transaction.ts';
 import { answerEventsText, completedColumns, completionEventsText } from './webhook-events.ts';
@@ -13,7 +14,7 @@ import { answerEventsText, completedColumns, completionEventsText } from './webh
 const stopDeliveries = (condition: string) => `
   with waiting as (
     select d.id from deliveries d
-    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ('pending', 'retrying') ${condition}
+    where d.organization_id = $1 and d.occurrence_id = $2 and d.status in ${waitingList} ${condition}
     for update skip locked
   ), stopped as (
     update deliveries d set status = 'cancelled', reason = $3, owner = null
@@ -47,7 +48,7 @@ async function completeIfOver(client: pg.PoolClient, organizationId: number, id:
     `with completed as (
       update occurrences o set status = 'completed', completed_at = now()
       where o.organization_id = $1 and o.id = $2 and o.status = 'sending' and o.escalating = 0
-        and o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown <= 0
+        and ${outstandingText('o')} <= 0
       returning ${completedColumns}, o.outcome
     ), ${completionEventsText('completed')}
     select outcome from completed`,
@@ -108,7 +109,7 @@ export async function* listUnfinishedAcrossTenants(
        select organization_id, occurrence_id from steps where status = 'waiting' and occurrence_id < $1
        union
        select organization_id, occurrence_id from deliveries
-       where status in ('pending', 'retrying') and occurrence_id < $1`,
+       where status in ${waitingList} and occurrence_id < $1`,
       [before],
     );
     for (;;) {

@@ -7,6 +7,7 @@ import type { OccurrenceOutcome } from '../core/outcome.ts';
 import type { OccurrenceStatus } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { Db } from './pool.ts';
+import { outstandingText, waitingList } from './status-text.ts';
 
 /** What sending needs to know of an occurrence, as it is now. */
 export interface OccurrenceFacts {
@@ -88,7 +89,7 @@ const columns = sql`
       ) last where last.status = 'pending' and last.due_at = 'infinity')
     else false end as is_held,
   jsonb_build_object(
-    'pending', o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown,
+    'pending', ${sql.raw(outstandingText('o'))},
     'sent', o.sent, 'failed', o.failed, 'suppressed', o.suppressed, 'cancelled', o.cancelled, 'expired', o.expired,
     'unknown', o.unknown) as counts`;
 
@@ -220,7 +221,7 @@ function outcomeWays(organizationId: number, outcome: OccurrenceOutcome): RawBui
 /** What is being sent, and of which something waits for a pause to end. */
 const heldWhileSending = (organizationId: number) => sql`
   select occurrence_id from unnest(${priorities.map((_, i) => i)}::smallint[]) as class (priority), lateral (
-    select occurrence_id from deliveries where status in ('pending', 'retrying') and priority = class.priority
+    select occurrence_id from deliveries where status in ${sql.raw(waitingList)} and priority = class.priority
       and organization_id = ${organizationId} and due_at = 'infinity' limit ${mostWaiting}
   ) waiting
   union

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { lowestUuidAt, timeOfUuid } from '../core/ids.ts';
 import { type Db, sqlState } from './pool.ts';
+import { waitingList } from './status-text.ts';
 
 const partitioned = ['occurrences', 'deliveries'] as const;
 const monthsAhead = 2;
@@ -168,7 +169,7 @@ async function hasUnfinishedDeliveries(trx: Db, month: Month): Promise<boolean> 
     select exists (select from occurrences where status = 'accepted' and id >= ${from} and id < ${to})
       or exists (select from occurrences where status = 'expanding' and id >= ${from} and id < ${to})
       or exists (select from deliveries
-        where status in ('pending', 'retrying') and occurrence_id >= ${from} and occurrence_id < ${to})
+        where status in ${sql.raw(waitingList)} and occurrence_id >= ${from} and occurrence_id < ${to})
       or exists (select from deliveries
         where status = 'sending' and occurrence_id >= ${from} and occurrence_id < ${to}) as found`.execute(trx);
   return rows[0]!.found;

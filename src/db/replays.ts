@@ -4,6 +4,7 @@ import type pg from 'pg';
 import { countText, endedText } from './counts.ts';
 import { cancelDigestItems } from './digest-items.ts';
 import type { Db } from './pool.ts';
+import { waitingList } from './status-text.ts';
 import { inTransaction } from './transaction.ts';
 
 export interface FailedDelivery {
@@ -120,7 +121,7 @@ export async function cancelDeliveries(
       from unnest($2::uuid[], $3::bigint[]) as given (occurrence_id, id)
       join occurrences o on o.organization_id = $1 and o.id = given.occurrence_id
       where d.organization_id = $1 and d.occurrence_id = given.occurrence_id and d.id = given.id
-        and d.status in ('pending', 'retrying') and d.digest_id is null
+        and d.status in ${waitingList} and d.digest_id is null
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, o.event_id, o.due_at as since
     ), ${countText('stopped')}
     select count(*)::int as stopped, ${endedText} as ended from stopped`,

@@ -27,6 +27,7 @@ import {
 import { deliveryArrays, insertDeliveriesText, toDelivery } from './new-deliveries.ts';
 import { type NewStep, stepKey, storeNewStepsAcrossTenants } from './new-steps.ts';
 import type { Db } from './pool.ts';
+import { outstandingText } from './status-text.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
@@ -158,8 +159,7 @@ const advance = {
 };
 
 const escalating = 'greatest(0, o.escalating - g.ended)';
-const outstanding = `o.deliveries + g.deliveries - o.suppressed - g.suppressed - o.sent - o.failed - o.cancelled - o.expired
-  - o.unknown + ${escalating}`;
+const outstanding = `${outstandingText('o')} + g.deliveries - g.suppressed + ${escalating}`;
 
 /** What webhooks are told of an occurrence that came to its end. */
 const endedNow = `${completedColumns}, case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome`;

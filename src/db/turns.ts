@@ -4,6 +4,7 @@
  * at one row of each organization, due or not, and never at what waits for later.
  */
 import type pg from 'pg';
+import { waitingList } from './status-text.ts';
 
 export interface Turn {
   priority: number;
@@ -31,7 +32,7 @@ export const queues = {
   expanding: { table: 'occurrences', waiting: "status = 'expanding' and owner is null" },
   /** Runs of steps. */
   steps: { table: 'steps', waiting: "status = 'waiting' and owner is null" },
-  deliveries: { table: 'deliveries', waiting: "status in ('pending', 'retrying')" },
+  deliveries: { table: 'deliveries', waiting: `status in ${waitingList}` },
 } as const;
 
 export type Queue = keyof typeof queues;

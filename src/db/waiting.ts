@@ -1,6 +1,7 @@
 /** What is decided and waits for its hour, such as the end of quiet hours. */
 import { sql } from 'kysely';
 import type { Db } from './pool.ts';
+import { waitingList } from './status-text.ts';
 
 export interface Waiting {
   /** Whether all that waits in the organization was looked through. */
@@ -16,7 +17,7 @@ export async function summarizeWaiting(db: Db, organizationId: number, eventId: 
   const { rows } = await sql<Waiting>`
     with queue as (
       select notification_id, status, reason, due_at from deliveries
-      where status in ('pending', 'retrying') and priority in (0, 1, 2) and organization_id = ${organizationId}
+      where status in ${sql.raw(waitingList)} and priority in (0, 1, 2) and organization_id = ${organizationId}
         and due_at > now() and due_at < 'infinity'
       limit ${mostLookedAt}
     ), found as (

@@ -9,6 +9,7 @@ import { countText, endedText } from './counts.ts';
 import type { Settled } from './deliveries.ts';
 import { carriedColumns, carryText, lockDigestOf, lockDigestsOfAcrossTenants } from './digest-outcomes.ts';
 import type { Db } from './pool.ts';
+import { outstandingText } from './status-text.ts';
 import { inTransaction } from './transaction.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
 
@@ -172,8 +173,7 @@ export async function countOccurrenceCrash(
   id: string,
   most: number,
 ): Promise<boolean> {
-  const outstanding =
-    'o.escalating + o.deliveries - o.sent - o.failed - o.suppressed - o.cancelled - o.expired - o.unknown';
+  const outstanding = `o.escalating + ${outstandingText('o')}`;
   const { rows } = await pool.query<{ isSetAside: boolean }>(
     `with crashed as (
       update occurrences o set crashes = o.crashes + 1, owner = null,

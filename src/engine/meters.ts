@@ -6,6 +6,7 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type pg from 'pg';
 import { Gauge, Registry } from 'prom-client';
+import { waitingStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
 import type { Delivery, Settlement } from '../db/deliveries.ts';
 import type { OccurrenceFacts } from '../db/occurrences.ts';
@@ -30,7 +31,7 @@ export interface Gauges {
 
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600];
 const sizes = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
-const unsettled = new Set<string>(['pending', 'retrying']);
+const unsettled = new Set<string>(waitingStatuses);
 /** The timer that measures wakes an idle thread so often. */
 const loopResolutionMs = 200;
 
