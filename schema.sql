@@ -863,7 +863,7 @@ CREATE TABLE webhook_messages (
 );
 CREATE INDEX webhook_messages_by_age ON webhook_messages (organization_id, created_at);
 CREATE INDEX webhook_messages_by_status ON webhook_messages (organization_id, webhook_id, status, id);
-CREATE INDEX webhook_messages_claimed ON webhook_messages (organization_id, webhook_id) WHERE claimed_at IS NOT NULL;
+CREATE INDEX webhook_messages_claimed ON webhook_messages (organization_id, webhook_id, claimed_at) WHERE claimed_at IS NOT NULL;
 CREATE INDEX webhook_messages_due ON webhook_messages (organization_id, webhook_id, due_at) WHERE status = 'waiting';
 
 CREATE TABLE channel_outages (

@@ -64,7 +64,8 @@ create table webhook_messages (
   primary key (organization_id, webhook_id, id)
 );
 create index webhook_messages_due on webhook_messages (organization_id, webhook_id, due_at) where status = 'waiting';
-create index webhook_messages_claimed on webhook_messages (organization_id, webhook_id) where claimed_at is not null;
+create index webhook_messages_claimed on webhook_messages (organization_id, webhook_id, claimed_at)
+  where claimed_at is not null;
 create index webhook_messages_by_status on webhook_messages (organization_id, webhook_id, status, id);
 create index webhook_messages_by_age on webhook_messages (organization_id, created_at);
 

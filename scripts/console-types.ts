@@ -1,6 +1,6 @@
 /**
  * The API's types for the console, which openapi-typescript writes from openapi.json. With them go what the API only
- * names: texts for its reasons and for refused sign-ins, the channel types, the time zones, and what templates may use. Generated with
+ * names: texts for its reasons and for refused sign-ins, the channel types, what webhooks can be told, the time zones, and what templates may use. Generated with
  * every build, never committed.
  */
 import { createHash } from 'node:crypto';
@@ -12,6 +12,7 @@ import { errorList } from '../src/core/errors.ts';
 import { listTimezones } from '../src/core/quiet-hours.ts';
 import { tags } from '../src/core/render/template.ts';
 import { filters } from '../src/core/render/template-filters.ts';
+import { webhookTypes } from '../src/core/webhooks.ts';
 
 const root = new URL('../', import.meta.url);
 const target = new URL('console/src/api-types.ts', root);
@@ -23,6 +24,7 @@ export async function writeConsoleTypes(): Promise<void> {
     textsOf('reasons', reasons),
     textsOf('signInProblems', Object.fromEntries(signIn)),
     listOf('media', media),
+    listOf('webhookTypes', webhookTypes),
     listOf('timezones', listTimezones()),
     listOf('templateFilters', Object.keys(filters).sort()),
     listOf('templateTags', tags.filter(name => name !== '#').sort()),

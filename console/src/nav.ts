@@ -15,6 +15,7 @@ import {
   IconTags,
   IconUsers,
   IconUsersGroup,
+  IconWebhook,
 } from '@tabler/icons-react';
 import { to } from './places.ts';
 import { texts } from './texts/common.ts';
@@ -71,6 +72,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
     title: texts.organization,
     entries: [
       { label: texts.keys, icon: IconKey, permission: 'key:read', path: to.keys, key: 'k' },
+      { label: texts.webhooks, icon: IconWebhook, permission: 'webhook:read', path: to.webhooks, key: 'w' },
       { label: texts.auditLog, icon: IconHistory, permission: 'audit:read', path: to.audit, key: 'a' },
       { label: texts.team, icon: IconUsersGroup, permission: 'account:read', path: to.team, key: 't' },
       { label: texts.settings, icon: IconSettings, permission: 'organization:read', path: to.settings, key: 's' },

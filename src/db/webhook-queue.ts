@@ -65,21 +65,26 @@ const lock = {
     for update of s skip locked`,
 };
 
+// Each part names what only the right index has: planned while there was little, this read all that was ever told.
 const claim = {
   name: 'claim_webhook_messages',
   text: `
     with room as (
-      select $3::integer - count(*)::integer as rows from webhook_messages
-      where organization_id = $1 and webhook_id = $2 and claimed_at is not null and due_at > now()
+      select $3::integer - count(*)::integer as rows from (
+        select from webhook_messages
+        where organization_id = $1 and webhook_id = $2 and claimed_at > now() - $5::integer * interval '1 second'
+          and due_at > now()
+        order by organization_id, webhook_id, claimed_at limit $3::integer
+      ) under_way
     ), picked as (
-      select id from webhook_messages
+      select organization_id, webhook_id, id from webhook_messages
       where organization_id = $1 and webhook_id = $2 and status = 'waiting' and due_at <= now()
       order by organization_id, webhook_id, due_at limit greatest(0, least((select rows from room), $4::integer))
       for update skip locked
     ), claimed as (
       update webhook_messages m set attempts = m.attempts + 1, claimed_at = now(),
         due_at = now() + $5::integer * interval '1 second'
-      from picked p where m.organization_id = $1 and m.webhook_id = $2 and m.id = p.id
+      from picked p where m.organization_id = p.organization_id and m.webhook_id = p.webhook_id and m.id = p.id
       returning m.organization_id, m.webhook_id, m.id, m.key, m.type, m.data, m.attempts, m.created_at
     ), spent as (
       update webhook_states s set tokens = $6::float8 - (select count(*) from claimed), tokens_at = now()

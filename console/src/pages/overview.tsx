@@ -16,6 +16,7 @@ import { useOrg } from '../places.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 import { Failures } from './overview/attention.tsx';
+import { DisabledWebhooks } from './overview/disabled-webhooks.tsx';
 import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
 import { Unacknowledged } from './overview/unacknowledged.tsx';
@@ -100,6 +101,7 @@ export default function Overview() {
   return (
     <Page title={texts.overview} actions={actions}>
       <PauseBanners pauses={data?.attention.paused ?? []} />
+      <DisabledWebhooks count={data?.attention.disabled_webhooks ?? 0} />
       <Stack gap="md">
         <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }} spacing="sm">
           <Tile

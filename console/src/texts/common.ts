@@ -28,6 +28,7 @@ export const texts = {
   categories: 'Categories',
   organization: 'Organization',
   keys: 'Keys',
+  webhooks: 'Webhooks',
   auditLog: 'Audit log',
   team: 'Team',
   settings: 'Settings',

@@ -94,6 +94,8 @@ export const texts = {
   twoFactorRequirement: 'Two-factor requirement',
   team: 'Team',
   membersAndInvites: 'Members and invites',
+  webhooks: 'Webhooks',
+  endpointsThatAreToldWhatHappens: 'Endpoints that are told what happens',
   auditLog: 'Audit log',
   historyOfChanges: 'History of changes',
   system: 'System',

@@ -15,6 +15,7 @@ export const nounWords: Record<string, { name: string; meaning: string }> = {
   security: { name: texts.security, meaning: texts.twoFactorRequirement },
   account: { name: texts.team, meaning: texts.membersAndInvites },
   key: { name: 'Keys', meaning: 'API keys' },
+  webhook: { name: texts.webhooks, meaning: texts.endpointsThatAreToldWhatHappens },
   audit: { name: texts.auditLog, meaning: texts.historyOfChanges },
   system: { name: texts.system, meaning: texts.healthCheck },
 };

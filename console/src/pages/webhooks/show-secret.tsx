@@ -1,0 +1,32 @@
+/** A signing secret, the only time that it is shown. */
+import { Alert, Button, Stack, Text } from '@mantine/core';
+import { IconKey } from '@tabler/icons-react';
+import { CopyBlock } from '../../components/copy.tsx';
+import { FormButtons } from '../../components/form.tsx';
+import { texts } from '../../texts/webhooks.ts';
+
+interface ShowSecretProps {
+  secret: string;
+  /** What else to say. */
+  note?: string;
+  onClose: () => void;
+}
+
+export function ShowSecret({ secret, note, onClose }: ShowSecretProps) {
+  return (
+    <Stack gap="sm">
+      <Alert color="yellow" icon={<IconKey size={18} />} title={texts.copyItNow}>
+        <Text size="sm">{texts.secretHint}</Text>
+      </Alert>
+      <CopyBlock value={secret} label={texts.copySecret} />
+      {note && (
+        <Text size="sm" c="dimmed">
+          {note}
+        </Text>
+      )}
+      <FormButtons>
+        <Button onClick={onClose}>{texts.copiedIt}</Button>
+      </FormButtons>
+    </Stack>
+  );
+}

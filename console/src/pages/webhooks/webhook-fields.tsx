@@ -1,0 +1,94 @@
+/** What can be said about a webhook; its event types stand in groups, each with what it means. */
+import { Checkbox, Fieldset, Input, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core';
+import type { Webhook } from '../../api-types.ts';
+import { webhookTypes } from '../../api-types.ts';
+import type { useApiForm } from '../../components/api-form.tsx';
+import { slugFrom } from '../../components/form.tsx';
+import { texts } from '../../texts/webhooks.ts';
+
+export type WebhookType = Webhook['types'][number];
+
+export interface WebhookValues extends Record<string, unknown> {
+  name: string;
+  slug: string;
+  url: string;
+  types: WebhookType[];
+  enabled: boolean;
+}
+
+type Form = ReturnType<typeof useApiForm<WebhookValues, unknown>>['form'];
+
+/** What most people want to know first. */
+export const newWebhook: WebhookValues = {
+  name: '',
+  slug: '',
+  url: '',
+  types: ['delivery.failed', 'delivery.unknown', 'channel.unhealthy', 'channel.recovered'],
+  enabled: true,
+};
+
+export function WebhookFields({ form, isNew, isDisabled }: { form: Form; isNew: boolean; isDisabled: boolean }) {
+  const { name, slug, types } = form.values;
+  const wrong = Object.entries(form.errors).find(([field]) => field.startsWith('types'))?.[1];
+  return (
+    <Fieldset variant="unstyled" disabled={isDisabled}>
+      <Stack gap="md">
+        <SimpleGrid cols={{ base: 1, xs: isNew ? 2 : 1 }}>
+          <TextInput label={texts.name} description={texts.nameHint} maxLength={255} {...form.getInputProps('name')} />
+          {isNew && (
+            <TextInput
+              label={texts.slug}
+              description={texts.slugHint}
+              maxLength={100}
+              classNames={{ input: 'mono' }}
+              {...form.getInputProps('slug')}
+              value={slug || slugFrom(name)}
+            />
+          )}
+        </SimpleGrid>
+        <TextInput
+          label={texts.url}
+          description={texts.urlHint}
+          placeholder={texts.urlExample}
+          type="url"
+          maxLength={2_048}
+          {...form.getInputProps('url')}
+        />
+        <Input.Wrapper label={texts.types} labelElement="div" error={wrong}>
+          <Stack gap="sm" mt={6}>
+            {Object.entries(texts.groups).map(([group, label]) => (
+              <Stack key={group} gap={6} role="group" aria-label={label}>
+                <Text size="xs" c="dimmed" fw={600}>
+                  {label}
+                </Text>
+                {(webhookTypes as WebhookType[])
+                  .filter(type => type.startsWith(`${group}.`))
+                  .map(type => (
+                    <Checkbox
+                      key={type}
+                      label={type}
+                      description={texts.meanings[type]}
+                      checked={types.includes(type)}
+                      onChange={({ currentTarget }) =>
+                        form.setFieldValue(
+                          'types',
+                          currentTarget.checked ? [...types, type] : types.filter(each => each !== type),
+                        )
+                      }
+                    />
+                  ))}
+              </Stack>
+            ))}
+          </Stack>
+        </Input.Wrapper>
+        {!isNew && (
+          <Switch
+            label={texts.enabled}
+            description={texts.enabledHint}
+            {...form.getInputProps('enabled', { type: 'checkbox' })}
+          />
+        )}
+      </Stack>
+    </Fieldset>
+  );
+}

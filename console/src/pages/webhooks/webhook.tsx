@@ -1,0 +1,256 @@
+/** One webhook: how it fares, what it was told, and its settings. */
+import { ActionIcon, Alert, Grid, Group, Menu, Select, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle, IconDots, IconRefresh, IconSend, IconTrash } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { useNavigate, useParams } from 'react-router';
+import { api, take, takeTagged } from '../../api.ts';
+import type { Webhook as WebhookData } from '../../api-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { ApiForm, FormModal, useApiForm } from '../../components/api-form.tsx';
+import { CopyText } from '../../components/copy.tsx';
+import { Deletion } from '../../components/deletion.tsx';
+import { Facts } from '../../components/facts.tsx';
+import { GuardedItem } from '../../components/guarded.tsx';
+import { Page, Section } from '../../components/page.tsx';
+import { Failure, Waiting } from '../../components/states.tsx';
+import { exactTime, TimeAgo } from '../../components/time.tsx';
+import { liveMs } from '../../components/use-list.ts';
+import { to, useOrg } from '../../places.ts';
+import { useRefusal } from '../../session.tsx';
+import { texts } from '../../texts/webhooks.ts';
+import { Messages } from './messages.tsx';
+import { ShowSecret } from './show-secret.tsx';
+import { WebhookFields } from './webhook-fields.tsx';
+import { WebhookStatus } from './webhook-status.tsx';
+
+const icon = { size: 15, stroke: 1.6 };
+
+export default function Webhook() {
+  const org = useOrg();
+  const { webhook: slug = '' } = useParams();
+  const queries = useQueryClient();
+  const [filled, setFilled] = useState(0);
+  const key = [org, 'webhooks', slug];
+  const { data, error, refetch } = useQuery({
+    queryKey: key,
+    retry: false,
+    refetchInterval: liveMs,
+    queryFn: ({ signal }) =>
+      takeTagged(api.GET('/api/o/{org}/webhooks/{webhook}/', { params: { path: { org, webhook: slug } }, signal })),
+  });
+  const parents = [{ label: texts.webhooks, to: to.webhooks(org) }];
+  if (!data) {
+    return (
+      <Page title={slug} parents={parents}>
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+      </Page>
+    );
+  }
+  const { value, etag } = data;
+  return (
+    <Page
+      title={value.name}
+      parents={parents}
+      aside={<WebhookStatus of={value} />}
+      description={<CopyText value={slug} label={texts.slugLabel} />}
+      actions={<Actions of={value} />}
+    >
+      <Stack gap="md">
+        {value.disabled_reason && <Disabled of={value} />}
+        <Grid>
+          <Grid.Col span={{ base: 12, md: 7 }}>
+            <Messages of={value} />
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, md: 5 }}>
+            <Stack gap="md">
+              <Section title={texts.health}>
+                <Health of={value} />
+              </Section>
+              <Section title={texts.settings}>
+                <Form
+                  key={`${slug} ${filled}`}
+                  webhook={value}
+                  etag={etag}
+                  refill={() =>
+                    void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))
+                  }
+                />
+              </Section>
+            </Stack>
+          </Grid.Col>
+        </Grid>
+      </Stack>
+    </Page>
+  );
+}
+
+function Disabled({ of: { slug, name, disabled_reason } }: { of: WebhookData }) {
+  const org = useOrg();
+  const enable = useAction({
+    run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/enable/', { params: { path: { org, webhook: slug } } })),
+    done: texts.enabledAgain(name),
+    refresh: [[org, 'webhooks']],
+  });
+  return (
+    <Alert color="red" icon={<IconAlertTriangle size={18} />} title={texts.disabledTitle}>
+      <Group justify="space-between" gap="sm">
+        <Text size="sm" flex={1} miw={220}>
+          {disabled_reason === 'gone' ? texts.disabledGone : texts.disabledFailing} {texts.disabledHint}
+        </Text>
+        <GuardedButton permission="webhook:write" loading={enable.isPending} onClick={() => enable.mutate(undefined)}>
+          {texts.enable}
+        </GuardedButton>
+      </Group>
+    </Alert>
+  );
+}
+
+function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookData }) {
+  const time = (at: string | null) => (at ? <TimeAgo at={at} /> : texts.never);
+  return (
+    <Facts
+      facts={[
+        [texts.lastSuccess, time(health.last_success_at)],
+        [texts.lastFailure, time(health.last_failure_at)],
+        ...(health.last_failure ? [[texts.lastAnswer, health.last_failure] as [string, string]] : []),
+        ...(health.failing_since
+          ? [[texts.failingSince, time(health.failing_since)] as [string, React.ReactNode]]
+          : []),
+        ...(previous_secret_expires_at
+          ? [[texts.overlap, exactTime(previous_secret_expires_at)] as [string, string]]
+          : []),
+      ]}
+    />
+  );
+}
+
+function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | null; refill: () => void }) {
+  const org = useOrg();
+  const refusal = useRefusal()('webhook:write');
+  // Of what the form was filled with: it stays while somebody types.
+  const [tag] = useState(etag);
+  const { slug, name, url, types, enabled } = webhook;
+  const editing = useApiForm({
+    initialValues: { slug, name, url, types, enabled },
+    run: ({ slug: _, ...body }) =>
+      take(
+        api.PATCH('/api/o/{org}/webhooks/{webhook}/', {
+          params: { path: { org, webhook: slug } },
+          body,
+          headers: tag ? { 'if-match': tag } : {},
+        }),
+      ),
+    done: texts.saved,
+    refresh: [[org, 'webhooks']],
+    onDone: refill,
+  });
+  return (
+    <ApiForm of={editing} submit={texts.save} permission="webhook:write" reload={refill}>
+      <WebhookFields form={editing.form} isNew={false} isDisabled={refusal !== undefined} />
+    </ApiForm>
+  );
+}
+
+function Actions({ of: webhook }: { of: WebhookData }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const [open, setOpen] = useState<'rotate' | 'delete'>();
+  const { slug, name, enabled, disabled_at } = webhook;
+  const path = { org, webhook: slug };
+  const test = useAction({
+    run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/test/', { params: { path } })),
+    done: texts.testSent,
+    refresh: [[org, 'webhooks']],
+  });
+  return (
+    <>
+      <GuardedButton
+        permission="webhook:write"
+        variant="default"
+        leftSection={<IconSend {...icon} />}
+        loading={test.isPending}
+        disabled={!enabled || disabled_at !== null}
+        onClick={() => test.mutate(undefined)}
+      >
+        {texts.sendTest}
+      </GuardedButton>
+      <Menu position="bottom-end" shadow="md" keepMounted={false}>
+        <Menu.Target>
+          <ActionIcon variant="default" size={30} aria-label={texts.more}>
+            <IconDots {...icon} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <GuardedItem permission="webhook:write" icon={<IconRefresh {...icon} />} onClick={() => setOpen('rotate')}>
+            {texts.rotateSecret}
+          </GuardedItem>
+          <GuardedItem
+            permission="webhook:write"
+            icon={<IconTrash {...icon} />}
+            danger
+            onClick={() => setOpen('delete')}
+          >
+            {texts.deleteWord}
+          </GuardedItem>
+        </Menu.Dropdown>
+      </Menu>
+      {open === 'rotate' && <Rotate of={webhook} close={() => setOpen(undefined)} />}
+      <Deletion
+        opened={open === 'delete'}
+        onClose={() => setOpen(undefined)}
+        what={texts.theWebhook(name)}
+        run={({ dryRun }) =>
+          take(
+            api.DELETE('/api/o/{org}/webhooks/{webhook}/', {
+              params: { path, query: dryRun ? { dry_run: true } : {} },
+            }),
+          )
+        }
+        refresh={[[org, 'webhooks']]}
+        leaves
+        onDeleted={() => void navigate(to.webhooks(org))}
+      >
+        {texts.deletionHint}
+      </Deletion>
+    </>
+  );
+}
+
+const overlaps = [
+  { value: '1h', label: texts.n1Hour },
+  { value: '24h', label: texts.n1Day },
+  { value: '7d', label: texts.n7Days },
+  { value: '30d', label: texts.n30Days },
+];
+
+function Rotate({ of: { slug, name }, close }: { of: WebhookData; close: () => void }) {
+  const org = useOrg();
+  const rotating = useApiForm({
+    initialValues: { overlap: '24h' },
+    run: body =>
+      take(api.POST('/api/o/{org}/webhooks/{webhook}/rotate/', { params: { path: { org, webhook: slug } }, body })),
+    refresh: [[org, 'webhooks']],
+  });
+  const rotated = rotating.action.data;
+  return (
+    <FormModal
+      of={rotating}
+      title={texts.rotateTitle(name)}
+      submit={texts.rotate}
+      close={close}
+      result={
+        rotated && (
+          <ShowSecret
+            secret={rotated.secret}
+            note={texts.oldSecretUntil(exactTime(rotated.previous_secret_expires_at))}
+            onClose={close}
+          />
+        )
+      }
+    >
+      <Text size="sm">{texts.rotateHint}</Text>
+      <Select label={texts.overlap} data={overlaps} allowDeselect={false} {...rotating.form.getInputProps('overlap')} />
+    </FormModal>
+  );
+}

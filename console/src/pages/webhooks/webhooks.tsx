@@ -1,0 +1,115 @@
+/** Endpoints that are told of what happens. */
+import { Text } from '@mantine/core';
+import { IconPlus, IconWebhook } from '@tabler/icons-react';
+import { useNavigate } from 'react-router';
+import { api, take } from '../../api.ts';
+import type { Webhook } from '../../api-types.ts';
+import { GuardedButton } from '../../components/actions.tsx';
+import { FormModal, useApiForm } from '../../components/api-form.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { slugFrom } from '../../components/form.tsx';
+import { Page } from '../../components/page.tsx';
+import { Empty } from '../../components/states.tsx';
+import { TimeAgo } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
+import { useList } from '../../components/use-list.ts';
+import { to, useOrg } from '../../places.ts';
+import { texts } from '../../texts/webhooks.ts';
+import { ShowSecret } from './show-secret.tsx';
+import { newWebhook, WebhookFields } from './webhook-fields.tsx';
+import { WebhookStatus } from './webhook-status.tsx';
+
+const columns: Column<Webhook>[] = [
+  {
+    head: texts.webhook,
+    cell: ({ name, url }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500}>
+          {name}
+        </Text>
+        <Text
+          component="span"
+          display="block"
+          size="xs"
+          c="dimmed"
+          className="mono"
+          style={{ overflowWrap: 'anywhere' }}
+        >
+          {url}
+        </Text>
+      </>
+    ),
+  },
+  { head: texts.types, from: 'md', width: '30%', cell: ({ types }) => <Text size="sm">{types.join(', ')}</Text> },
+  {
+    head: texts.lastSuccess,
+    from: 'sm',
+    width: 130,
+    cell: ({ health }) => (health.last_success_at ? <TimeAgo at={health.last_success_at} /> : texts.never),
+  },
+  { head: texts.status, width: 110, align: 'right', cell: webhook => <WebhookStatus of={webhook} /> },
+];
+
+export default function Webhooks() {
+  const org = useOrg();
+  const [creating, setCreating] = useDialogParam();
+  const list = useList<Webhook>({
+    key: [org, 'webhooks'],
+    fetch: (page, signal) => api.GET('/api/o/{org}/webhooks/', { params: { path: { org }, query: page }, signal }),
+  });
+  const create = (
+    <GuardedButton permission="webhook:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
+      {texts.newWebhook}
+    </GuardedButton>
+  );
+  return (
+    <Page title={texts.webhooks} description={texts.description} actions={create}>
+      <div className="card">
+        <DataTable
+          label={texts.webhooks}
+          list={list}
+          columns={columns}
+          rowKey={({ slug }) => slug}
+          rowTo={({ slug }) => to.webhook(org, slug)}
+          empty={
+            <Empty icon={<IconWebhook size={28} stroke={1.4} />} title={texts.noWebhooksYet} action={create}>
+              {texts.noWebhooksHint}
+            </Empty>
+          }
+        />
+      </div>
+      {creating && <NewWebhook close={() => setCreating(false)} />}
+    </Page>
+  );
+}
+
+function NewWebhook({ close }: { close: () => void }) {
+  const org = useOrg();
+  const navigate = useNavigate();
+  const creating = useApiForm({
+    initialValues: newWebhook,
+    run: ({ name, slug, url, types }) =>
+      take(
+        api.POST('/api/o/{org}/webhooks/', {
+          params: { path: { org } },
+          body: { slug: slug || slugFrom(name), name, url, types },
+        }),
+      ),
+    refresh: [[org, 'webhooks']],
+  });
+  const { form, action } = creating;
+  const made = action.data;
+  return (
+    <FormModal
+      of={creating}
+      title={texts.newWebhook}
+      submit={texts.createWebhook}
+      size="lg"
+      isDisabled={form.values.name.trim() === '' || form.values.types.length === 0}
+      close={close}
+      result={made && <ShowSecret secret={made.secret} onClose={() => void navigate(to.webhook(org, made.slug))} />}
+    >
+      <WebhookFields form={form} isNew isDisabled={false} />
+    </FormModal>
+  );
+}
