@@ -282,7 +282,7 @@ CASE
         ELSE 'sending'
     END
     WHEN awaits_acknowledgement THEN 'unacknowledged'
-    WHEN ((failed + unknown) > 0) THEN
+    WHEN (((failed + unknown) > 0) OR (reason = 'crashed')) THEN
     CASE
         WHEN (sent > 0) THEN 'partly_failed'
         ELSE 'failed'

@@ -15,8 +15,9 @@ alter table occurrences add column outcome text generated always as (
       end
     when status = 'sending' then case when escalating > 0 then 'escalating' else 'sending' end
     when awaits_acknowledgement then 'unacknowledged'
-    -- Whether an unknown one arrived is for a person to find out: until then it has not.
-    when failed + unknown > 0 then case when sent > 0 then 'partly_failed' else 'failed' end
+    -- Whether an unknown one arrived is for a person to find out: until then it has not. What ended the engine each time was
+    -- set aside, and nobody, or not everybody, was told.
+    when failed + unknown > 0 or reason = 'crashed' then case when sent > 0 then 'partly_failed' else 'failed' end
     when sent > 0 then 'sent'
     when cancelled > 0 or reason = 'cancelled' then 'cancelled'
     when expired > 0 or reason = 'expired' then 'expired'

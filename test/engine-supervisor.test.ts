@@ -86,14 +86,21 @@ describe('what ended the engine', () => {
   const crash = (tenant: Tenant, id: string, deliveryId?: number) =>
     countCrash(world.service.runtime.deps, { organizationId: tenant.id, occurrenceId: id, deliveryId }, silent);
 
+  const countFailed = async () => {
+    const text = await (await fetch(`${world.service.address}/metrics`)).text();
+    return Number(/^belfry_occurrences_total\{outcome="failed"\} (\d+)$/m.exec(text)?.[1] ?? 0);
+  };
+
   test('three times by expanding is set aside as crashed, and a replay expands it again', async () => {
     const tenant = await world.tenant({ users: ['ann@x.test'] });
     const id = await tenant.trigger();
     await crash(tenant, id);
     await crash(tenant, id);
     expect(await tenant.occurrence(id)).toMatchObject({ status: 'accepted', reason: null });
+    const counted = await countFailed();
     await crash(tenant, id);
-    expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', reason: 'crashed' });
+    expect(await tenant.occurrence(id)).toMatchObject({ status: 'completed', reason: 'crashed', outcome: 'failed' });
+    expect(await countFailed()).toBe(counted + 1);
     await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/replay/`);
     expect(await tenant.occurrence(id)).toMatchObject({ status: 'accepted', reason: null, completed_at: null });
     // From the beginning.

@@ -115,7 +115,7 @@ test('every state there can be has a word', async () => {
   expect(await of({ reason: 'no_recipients' })).toBe('nobody');
   expect(await of({ reason: 'limit.users' })).toBe('nobody');
   expect(await of({ reason: 'occurrence.not_open' })).toBe('nobody');
-  expect(await of({ reason: 'crashed' })).toBe('suppressed');
+  expect(await of({ reason: 'crashed' })).toBe('failed');
   expect(await of({ status: 'sending', escalating: 1 })).toBe('escalating');
   expect(await of({ sent: 1, awaits_acknowledgement: true })).toBe('unacknowledged');
   expect(await of({ status: 'sending', acknowledged_at: '2020-01-01T00:00Z' })).toBe('acknowledged');
@@ -140,10 +140,22 @@ test('occurrences that have ended are counted by outcome', async () => {
   await outcome(tenant, await tenant.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
   const later = await tenant.trigger({ delay: '1h' });
   await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
+  // What a digest leaves out because it has expired meanwhile.
+  const gathering = await world.tenant({ users: users.slice(1), notifications: [{ digest: { every: '1h' } }] });
+  const first = await gathering.trigger();
+  await gathering.until(first, 'pending');
+  const stale = await gathering.trigger();
+  await gathering.until(stale, 'pending');
+  await gathering.sql('update occurrences set expires_at = now() where id = $1', stale);
+  await gathering.sql('update digests set closes_at = now() where organization_id = $1', gathering.id);
+  await gathering.sql('update deliveries set due_at = now() where occurrence_id = $1', first);
+  await gathering.sql('notify belfry_work');
+  await outcome(gathering, first, 'sent');
+  await outcome(gathering, stale, 'expired');
   await eventually(async () => {
     const now = await read();
-    const grown = ['sent', 'suppressed', 'cancelled'].map(name => now[name]! - (before[name] ?? 0));
-    expect(grown).toEqual([1, 1, 1]);
+    const grown = ['sent', 'suppressed', 'cancelled', 'expired'].map(name => now[name]! - (before[name] ?? 0));
+    expect(grown).toEqual([2, 1, 1, 1]);
   });
 });
 

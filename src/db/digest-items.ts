@@ -2,7 +2,9 @@
  * How items leave a digest, one by one: cancelled or expired. Where the one that carries the message goes, the next one
  * takes its place; a digest without items sends nothing. All of it with the digest locked: see digests.ts.
  */
+
 import type pg from 'pg';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { endedStatuses } from '../core/statuses.ts';
 import { countText, endedText } from './counts.ts';
 import { inTransaction } from './transaction.ts';
@@ -61,7 +63,7 @@ const endStale = {
       where d.organization_id = e.organization_id and d.occurrence_id = e.occurrence_id and d.id = e.id
       returning d.organization_id, d.occurrence_id, d.channel_id, d.status, e.event_id, null::timestamptz as since
     ), ${countText('dropped')}
-    select count(*) from dropped`,
+    select ${endedText} as ended`,
 };
 
 interface Stale {
@@ -73,25 +75,33 @@ interface Stale {
   status: string;
 }
 
-/** By digest, how many. Carriers are not among them: they are being sent, and looked at by whoever does that. */
+export interface DroppedItems {
+  /** By digest. */
+  counts: Map<string, number>;
+  /** Outcomes of occurrences that came to their end with it. */
+  ended: OccurrenceOutcome[];
+}
+
+/** Carriers are not among them: they are being sent, and looked at by whoever does that. */
 export async function dropStaleItemsAcrossTenants(
   client: pg.PoolClient,
   organizationIds: number[],
   ids: string[],
-): Promise<Map<string, number>> {
+): Promise<DroppedItems> {
   const { rows } = await client.query<Stale>({ ...findStale, values: [organizationIds, ids, carriedDueAt] });
   const counts = new Map<string, number>();
   for (const { digest_id } of rows) counts.set(digest_id, (counts.get(digest_id) ?? 0) + 1);
-  if (rows.length === 0) return counts;
+  if (rows.length === 0) return { counts, ended: [] };
   const columns = ['organization_id', 'occurrence_id', 'id', 'event_id', 'status'] as const;
-  await client.query({ ...endStale, values: columns.map(column => rows.map(row => row[column])) });
+  const values = columns.map(column => rows.map(row => row[column]));
+  const { rows: dropped } = await client.query<Pick<DroppedItems, 'ended'>>({ ...endStale, values });
   await addItemsAcrossTenants(
     client,
     rows.map(row => row.organization_id),
     [...counts.keys()],
     [...counts.values()].map(count => -count),
   );
-  return counts;
+  return { counts, ended: dropped[0]!.ended };
 }
 
 const addItems = {

@@ -115,9 +115,9 @@ async function endAlone(client: pg.PoolClient, settlement: Settlement): Promise<
   // Somebody else has settled it.
   if (left.rowCount === 0) return [];
   const ended = await settleThese(client, [settlement]);
-  await dropStaleItemsAcrossTenants(client, [organization_id], [digest_id!]);
+  const dropped = await dropStaleItemsAcrossTenants(client, [organization_id], [digest_id!]);
   await passOnDigests(client, organization_id, [{ digest_id: digest_id!, removed: 1, is_carrier: true }]);
-  return ended;
+  return [...ended, ...dropped.ended];
 }
 
 /** Of the deliveries that a worker has claimed, before they are settled in the same transaction. */

@@ -3,10 +3,12 @@
  * many at a time in the order of `inLockOrder`, before any delivery: so nobody waits crosswise, and no item is in two digests or
  * in none.
  */
+
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { digestLimits } from '../core/digest.ts';
 import type { JsonObject } from '../core/json.ts';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import {
   addItemsAcrossTenants,
   carriedDueAt,
@@ -249,12 +251,13 @@ async function listItems(client: pg.PoolClient | pg.Pool, wanted: readonly Wante
 
 /**
  * Nothing is added from here on. What was cancelled or has expired meanwhile is left out, and ends so. Each digest by
- * itself is a handful of statements; a morning has thousands, and so they are read many at a time.
+ * itself is a handful of statements; a morning has thousands, and so they are read many at a time. Also returns the outcomes
+ * of occurrences that came to their end with it.
  */
 export async function closeDigestsAcrossTenants(
   pool: pg.Pool,
   wanted: readonly WantedItems[],
-): Promise<ClosedDigest[]> {
+): Promise<{ digests: ClosedDigest[]; ended: OccurrenceOutcome[] }> {
   return inTransaction(pool, async client => {
     const [organizations, ids] = columnsOf(wanted);
     await lockDigestsAcrossTenants(client, organizations as number[], ids as string[]);
@@ -262,10 +265,18 @@ export async function closeDigestsAcrossTenants(
       ...close,
       values: [organizations, ids],
     });
-    const dropped = await dropStaleItemsAcrossTenants(client, organizations as number[], ids as string[]);
+    const { counts: dropped, ended } = await dropStaleItemsAcrossTenants(
+      client,
+      organizations as number[],
+      ids as string[],
+    );
     const counts = new Map(closed.rows.map(row => [row.id, row.items - (dropped.get(row.id) ?? 0)]));
     const gathered = await listItems(client, wanted);
-    return wanted.map(({ id }, i) => ({ ...gathered[i]!, count: counts.get(id) ?? gathered[i]!.items.length }));
+    const digests = wanted.map(({ id }, i) => ({
+      ...gathered[i]!,
+      count: counts.get(id) ?? gathered[i]!.items.length,
+    }));
+    return { digests, ended };
   });
 }
 

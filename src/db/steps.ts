@@ -12,6 +12,7 @@
  * | waiting          | acknowledged, resolved, cancelled                | ended                                     |
  * | waiting, owned   | its worker died                                  | waiting, owned by nobody                  |
  */
+
 import { sql } from 'kysely';
 import type pg from 'pg';
 import { plainArray } from './arrays.ts';
@@ -31,6 +32,7 @@ import { outstandingText } from './status-text.ts';
 import { inTransaction } from './transaction.ts';
 import { pickByTurns, type Turn, turnValues } from './turns.ts';
 import { completedColumns, completionEventsText } from './webhook-events.ts';
+import type { CountedCrash } from './workers.ts';
 
 /** The number of the run that tells that an occurrence is resolved. */
 export const resolutionRun = -1;
@@ -340,8 +342,8 @@ export async function countStepCrash(
   organizationId: number,
   occurrenceId: string,
   most: number,
-): Promise<boolean> {
-  const { rows } = await pool.query<{ isSetAside: boolean | null }>(
+): Promise<CountedCrash> {
+  const { rows } = await pool.query<CountedCrash>(
     `with crashed as (
       update steps set crashes = crashes + 1, owner = null,
         status = case when crashes + 1 >= $3 then 'ended' else status end,
@@ -358,10 +360,11 @@ export async function countStepCrash(
       from g where g.ended > 0 and o.organization_id = $1 and o.id = $2
       returning ${endedNow}
     ), ${completionEventsText('ended')}
-    select bool_or(status = 'ended') as "isSetAside" from crashed`,
+    select coalesce(bool_or(status = 'ended'), false) as "isSetAside",
+      array(select outcome from ended where outcome is not null) as ended from crashed`,
     [organizationId, occurrenceId, most],
   );
-  return rows[0]?.isSetAside ?? false;
+  return rows[0]!;
 }
 
 export interface StepView {

@@ -2,8 +2,10 @@
  * A worker's lease is a session advisory lock on a connection of its own: gone the moment the process dies, without
  * heartbeats or leases. Whose lock is gone, whoever looks may settle what it left behind.
  */
+
 import { sql } from 'kysely';
 import pg from 'pg';
+import type { OccurrenceOutcome } from '../core/outcome.ts';
 import { mostAttempts } from '../core/retry.ts';
 import { countText, endedText } from './counts.ts';
 import type { Settled } from './deliveries.ts';
@@ -166,15 +168,22 @@ const settleUnknownText = `
     ), ${carryText('settled')}, ${countText('all_changed')}
     select count(*)::int as settled, ${endedText} as ended from settled`;
 
-/** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. Returns whether it was. */
+export interface CountedCrash {
+  /** It was the last time. */
+  isSetAside: boolean;
+  /** Outcomes of occurrences that came to their end with it. */
+  ended: OccurrenceOutcome[];
+}
+
+/** Counts that expanding an occurrence has ended a worker; the last time, it is set aside. */
 export async function countOccurrenceCrash(
   pool: pg.Pool,
   organizationId: number,
   id: string,
   most: number,
-): Promise<boolean> {
+): Promise<CountedCrash> {
   const outstanding = `o.escalating + ${outstandingText('o')}`;
-  const { rows } = await pool.query<{ isSetAside: boolean }>(
+  const { rows } = await pool.query<CountedCrash>(
     `with crashed as (
       update occurrences o set crashes = o.crashes + 1, owner = null,
         status = case when o.crashes + 1 < $3 then o.status when ${outstanding} > 0 then 'sending' else 'completed' end,
@@ -184,10 +193,10 @@ export async function countOccurrenceCrash(
       returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome,
         o.crashes >= $3 as is_set_aside
     ), ${completionEventsText('crashed')}
-    select is_set_aside as "isSetAside" from crashed`,
+    select is_set_aside as "isSetAside", array_remove(array[outcome], null) as ended from crashed`,
     [organizationId, id, most],
   );
-  return rows[0]?.isSetAside ?? false;
+  return rows[0] ?? { isSetAside: false, ended: [] };
 }
 
 /** The same of sending a delivery. Below the limit it stays as it was, and is recovered like everything that the worker was sending. */
@@ -197,12 +206,12 @@ export async function countDeliveryCrash(
   occurrenceId: string,
   id: number,
   most: number,
-): Promise<boolean> {
+): Promise<CountedCrash> {
   return inTransaction(pool, async client => {
     await lockDigestOf(client, organizationId, occurrenceId, id);
     const values = [organizationId, occurrenceId, id, most];
-    const { rows } = await client.query<{ isSetAside: boolean }>(countCrashText, values);
-    return rows[0]?.isSetAside ?? false;
+    const { rows } = await client.query<CountedCrash>(countCrashText, values);
+    return rows[0]!;
   });
 }
 
@@ -217,4 +226,4 @@ const countCrashText = `
         and o.organization_id = $1 and o.id = $2
       returning ${carriedColumns}, o.event_id, o.due_at as since
     ), ${carryText('changed')}, ${countText('all_changed')}
-    select bool_or(status = 'failed') as "isSetAside" from changed`;
+    select coalesce(bool_or(status = 'failed'), false) as "isSetAside", ${endedText} as ended from changed`;

@@ -98,7 +98,7 @@ const worker: Worker = new Worker(
     senders,
     outcomes,
     inbox: createInboxWriter(pool),
-    digests: createDigestCloser(pool),
+    digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
     snapshots: new RenderSnapshots(db),
     missingVariables,
     usage: new UsageMeter(db),

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { countStepCrash } from '../db/steps.ts';
 import { countDeliveryCrash, countOccurrenceCrash } from '../db/workers.ts';
 import type { Deps } from './deps.ts';
+import { countEnded } from './occurrences.ts';
 
 const mostCrashes = 3;
 
@@ -13,12 +14,17 @@ interface Culprit {
   deliveryId: number | undefined;
 }
 
-export async function countCrash({ pool }: Deps, culprit: Culprit, log: Pick<Logger, 'error'>): Promise<void> {
+export async function countCrash(deps: Deps, culprit: Culprit, log: Pick<Logger, 'error'>): Promise<void> {
   const { organizationId, occurrenceId, deliveryId } = culprit;
-  const isSetAside =
+  const { pool } = deps;
+  const counted =
     deliveryId === undefined
-      ? (await countOccurrenceCrash(pool, organizationId, occurrenceId, mostCrashes)) ||
-        (await countStepCrash(pool, organizationId, occurrenceId, mostCrashes))
-      : await countDeliveryCrash(pool, organizationId, occurrenceId, deliveryId, mostCrashes);
+      ? [
+          await countOccurrenceCrash(pool, organizationId, occurrenceId, mostCrashes),
+          await countStepCrash(pool, organizationId, occurrenceId, mostCrashes),
+        ]
+      : [await countDeliveryCrash(pool, organizationId, occurrenceId, deliveryId, mostCrashes)];
+  for (const { ended } of counted) countEnded(deps, ended);
+  const isSetAside = counted.some(one => one.isSetAside);
   if (isSetAside) log.error(culprit, `set aside what ended the engine ${mostCrashes} times; a replay tries it again`);
 }
