@@ -235,8 +235,8 @@ export async function openLedger({ sql }: Stage): Promise<Ledger> {
 const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** As it comes: all roles in one process. */
-export async function openBelfry(stage: Stage): Promise<Contender> {
-  const service = await stage.start('all');
+export async function openBelfry(stage: Stage, env: Record<string, string> = {}): Promise<Contender> {
+  const service = await stage.start('all', env);
   return { stage, origin: service.address, processes: [service], ...(await openLedger(stage)) };
 }
 

@@ -28,6 +28,7 @@ import { scaleOut } from './scale-out.ts';
 import type { Row, Scenario } from './scenario.ts';
 import { closeStages, settingsOfDatabase } from './stage.ts';
 import { terminalTable, wrap } from './terminal.ts';
+import { traces } from './traces.ts';
 import { triggers } from './triggers.ts';
 
 // biome-ignore format: one on each line, so that two who add one do not meet
@@ -45,6 +46,7 @@ export const scenarios: Scenario[] = [
   listing,
   idle,
   inbox,
+  traces,
   retention,
   instead,
   pages,

@@ -22,7 +22,8 @@ export interface Stage {
   /** May do everything in the organization `bench`. */
   key: string;
   sql: pg.Client;
-  start(role: Role): Promise<Running>;
+  /** With settings besides the usual ones. */
+  start(role: Role, more?: Record<string, string>): Promise<Running>;
   close(): Promise<void>;
 }
 
@@ -55,13 +56,14 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
     url,
     key,
     sql,
-    async start(role) {
+    async start(role, more) {
       const env = {
         DATABASE_URL: url,
         BELFRY_SECRET_KEY: secretKey,
         BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8',
         // As `npm start` has it.
         NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/belfry'),
+        ...more,
       };
       // As a service does it. Read by this process, the log of a trigger took 3 µs here, and up to 10 more there.
       const log = path.join(dataDir, `${role}-${processes.length}.log`);

@@ -6,8 +6,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
+import { settings } from '../src/config.ts';
 import { createDemo } from '../src/services/demo.ts';
 import { createTestDatabase, testService } from './support/database.ts';
+import { openCollector } from './support/otlp.ts';
 import { belfry, cleanEnv, root, waitFor } from './support/process.ts';
 import { runSql } from './support/sql.ts';
 
@@ -73,6 +75,34 @@ test('the first message, by curl, TypeScript and Python', { timeout: 180_000 }, 
   }
   const last = JSON.parse((await run('bash', ['-c', inShell[1]!], { env })).stdout);
   expect(last).toHaveLength(1);
+});
+
+test('a trace: triggered within one, and found by its occurrence', { timeout: 180_000 }, async () => {
+  const collector = await openCollector();
+  const traced = await testService({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  try {
+    const text = await guide('traces.md');
+    await apply(traced, blocks(await guide('first-message.md'), 'yaml')[0]!);
+    const key = await createKey(traced, 'event:trigger', 'occurrence:read');
+    const env = cleanEnv({ BELFRY_URL: traced.address, BELFRY_KEY: key });
+    const [trigger, look] = blocks(text, 'sh').filter(block => block.startsWith('curl')) as [string, string];
+    const { occurrence } = JSON.parse((await run('bash', ['-c', trigger], { env })).stdout);
+    const [, traceId] = /\/trace\/([\da-f]{32})`/.exec(text)!;
+    const [tree] = /^accept .*?(?=^```)/ms.exec(text)!;
+    // Without what this one has not.
+    const names = [...tree.matchAll(/^[│├└─ ]*(\w+)/gm)].map(([, name]) => name!);
+    const spans = await collector.trace(traceId!, ...names.filter(name => name !== 'step'));
+    const told = new Set(spans.flatMap(span => Object.keys(span.attributes)));
+    for (const name of told) expect(text).toContain(`\`${name}\``);
+    const list = JSON.parse((await run('bash', ['-c', look], { env })).stdout);
+    expect(list).toMatchObject([{ identifier: occurrence, trace_id: traceId }]);
+    // Every variable that it names is one that there is.
+    const variables = [...text.matchAll(/^\| `(OTEL_\w+)` \|/gm)].map(([, name]) => name);
+    expect(variables).toEqual(Object.keys(settings).filter(name => name.startsWith('OTEL_')));
+  } finally {
+    await traced.stop();
+    await collector.close();
+  }
 });
 
 test('an escalation: applied, simulated, triggered, acknowledged and resolved', { timeout: 180_000 }, async () => {

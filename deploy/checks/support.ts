@@ -16,7 +16,8 @@ const timeoutMs = 300_000;
 
 /** Without settings of Belfry that the shell happens to have. */
 export function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const own = /^(BELFRY_|DATABASE_URL|HOST$|PORT$|BASE_URL|METRICS_|OIDC_|TRUST_PROXY|CORS_ORIGINS|LOG_LEVEL|npm_)/;
+  const own =
+    /^(BELFRY_|DATABASE_URL|HOST$|PORT$|BASE_URL|METRICS_|OTEL_|OIDC_|TRUST_PROXY|CORS_ORIGINS|LOG_LEVEL|npm_)/;
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.test(name))), ...env };
 }
 

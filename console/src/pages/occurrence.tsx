@@ -119,6 +119,11 @@ export default function OccurrencePage() {
               {texts.correlationId} <CopyText value={data.correlation_id} label={texts.copyCorrelationId} />
             </span>
           )}
+          {data.trace_id && (
+            <span>
+              {texts.traceId} <CopyText value={data.trace_id} label={texts.copyTraceId} />
+            </span>
+          )}
           {eventPage && (
             <Anchor component={Link} to={eventPage} inherit>
               {texts.event}

@@ -14,6 +14,8 @@ export const texts = {
   triggered: 'Triggered',
   correlationId: 'Correlation ID',
   copyCorrelationId: 'Copy correlation ID',
+  traceId: 'Trace ID',
+  copyTraceId: 'Copy trace ID',
   event: 'Event',
   cancel: 'Cancel',
   replay: 'Replay',
