@@ -5,7 +5,9 @@
 import { type Priority, priorities } from '../core/trigger.ts';
 import { countDueAcrossTenants, listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
 import type { Db } from '../db/pool.ts';
+import { findWebhookBacklogAcrossTenants } from '../db/webhook-queue.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
+import type { Deps } from './deps.ts';
 
 /** A round takes milliseconds, and an idle worker begins one every second. */
 const roundLimitMs = 60_000;
@@ -47,12 +49,14 @@ const mostCounted = 100_000;
 export interface Backlog {
   /** Workers that are running, wherever. */
   workers: number;
+  /** How long the oldest message to a webhook has been due. */
+  webhooksAgeMs: number;
   /** What is due and not yet being worked on. */
   classes: { name: Priority; size: number; ageMs: number }[];
 }
 
 /** For metrics. */
-export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
+export async function readBacklog({ db, pool }: Pick<Deps, 'db' | 'pool'>): Promise<Backlog> {
   const overdue = await listOverdueAcrossTenants(db);
   // Mostly nothing is due, and then there is nothing to count.
   const due = overdue.length === 0 ? [] : await countDueAcrossTenants(db, mostCounted);
@@ -62,7 +66,8 @@ export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
     size: due.find(one => one.priority === priority)?.count ?? 0,
     ageMs: overdue.find(one => one.priority === priority)?.ms ?? 0,
   }));
-  return { workers: workers.length, classes };
+  const webhooksAgeMs = (await findWebhookBacklogAcrossTenants(pool)) * 1_000;
+  return { workers: workers.length, webhooksAgeMs, classes };
 }
 
 /** For `belfry doctor`: of all workers, wherever they run. Throws what is wrong. */
