@@ -1,6 +1,7 @@
 /** What the guides say to run, run. */
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -30,6 +31,14 @@ afterAll(async () => {
   await service.stop();
   await rm(folder, { recursive: true, force: true });
 });
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise(resolve => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise(resolve => server.close(resolve));
+  return port;
+}
 
 const commandEnv = (one: Service) => ({ DATABASE_URL: one.runtime.url, BELFRY_SECRET_KEY: secret });
 
@@ -129,6 +138,68 @@ test('an escalation: applied, simulated, triggered, acknowledged and resolved', 
   await waitFor('those who were told to hear of it', async () => (await read()).counts.sent === 2);
   expect(await read()).toMatchObject({ outcome: 'resolved' });
 });
+
+/** How the receivers of the guide are run; a text says why that cannot be here. */
+const receivers: Record<string, (program: string) => Promise<{ file: string; args: string[] } | string>> = {
+  ts: async program => {
+    const file = path.join(folder, 'receiver.ts');
+    await writeFile(
+      file,
+      program.replace(
+        "'standardwebhooks'",
+        JSON.stringify(path.join(root, 'node_modules/standardwebhooks/dist/index.js')),
+      ),
+    );
+    return { file: process.execPath, args: [file] };
+  },
+  python: async program => {
+    const python = path.join(folder, 'venv/bin/python');
+    try {
+      await run('python3', ['-m', 'venv', path.join(folder, 'venv')]);
+      await run(python, ['-m', 'pip', 'install', '--quiet', 'standardwebhooks==1.1.0'], { timeout: 120_000 });
+    } catch (error) {
+      return `no Python with standardwebhooks here: ${String(error).slice(0, 200)}`;
+    }
+    return { file: python, args: ['-c', program] };
+  },
+};
+
+test.for(Object.keys(receivers))(
+  'webhooks: subscribed, tested and verified by a receiver in %s',
+  { timeout: 300_000 },
+  async (language, { skip }) => {
+    const text = await guide('webhooks.md');
+    const port = await freePort();
+    const prepared = await receivers[language]!(blocks(text, language)[0]!.replaceAll('9000', String(port)));
+    if (typeof prepared === 'string') return skip(prepared);
+    await apply(service, 'organizations: [{ slug: acme, name: Acme }]');
+    const key = await createKey(service, 'webhook:read', 'webhook:write');
+    const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
+    const [create, tryIt, list] = blocks(text, 'sh').map(block =>
+      block.replaceAll('9000', String(port)).replaceAll('incidents', `incidents-${language}`),
+    ) as [string, string, string];
+    const inShell = async (block: string) => JSON.parse((await run('bash', ['-c', block], { env })).stdout);
+    const { secret: signing } = await inShell(create);
+    const receiver = spawn(prepared.file, prepared.args, { env: { ...env, WEBHOOK_SECRET: signing } });
+    let said = '';
+    receiver.stdout.setEncoding('utf8').on('data', (words: string) => (said += words));
+    try {
+      await waitFor('the receiver', () =>
+        fetch(`http://127.0.0.1:${port}`).then(
+          () => true,
+          () => false,
+        ),
+      );
+      const unsigned = await fetch(`http://127.0.0.1:${port}`, { method: 'POST', body: '{}' });
+      expect(unsigned.status).toBe(401);
+      const { webhook_id } = await inShell(tryIt);
+      await waitFor('the test to arrive', () => said.includes(`${webhook_id} webhook.test`));
+      await waitFor('its outcome', async () => (await inShell(list))[0].status === 'sent');
+    } finally {
+      receiver.kill();
+    }
+  },
+);
 
 test('a transaction of an application notifies by its commit', { timeout: 180_000 }, async () => {
   const text = await guide('outbox.md');

@@ -55,5 +55,11 @@ export function registerBacklog(registry: Registry, deps: Deps): void {
     [],
     (it, { isPaused }) => it.set(isPaused ? 1 : 0),
   );
+  gauge(
+    'belfry_webhook_backlog_age_seconds',
+    'For how long the oldest message to a webhook has been due.',
+    [],
+    (it, { webhooksAgeMs }) => it.set(webhooksAgeMs / 1_000),
+  );
   gauge('belfry_workers', 'Workers that are running, of all processes.', [], (it, { workers }) => it.set(workers));
 }

@@ -14,6 +14,7 @@ const tags = [
   { name: 'Users', description: 'Who can be notified, and by which addresses.' },
   { name: 'Inbox', description: 'Messages that users read in your own application.' },
   { name: 'Categories', description: 'What recipients choose by.' },
+  { name: 'Webhooks', description: 'Endpoints that are told of what happens, and what they were told.' },
   { name: 'Preferences', description: 'What recipients want to get.' },
   { name: 'Distribution lists', description: 'Who is notified together.' },
   { name: 'Channels', description: 'The ways in which messages travel.' },

@@ -5,7 +5,9 @@
 import { type Priority, priorities } from '../core/trigger.ts';
 import { countDueAcrossTenants, listOverdueAcrossTenants, type Overdue } from '../db/health.ts';
 import type { Db } from '../db/pool.ts';
+import { findWebhookBacklogAcrossTenants } from '../db/webhook-queue.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../db/workers.ts';
+import type { Deps } from './deps.ts';
 import { readInstancePause } from './instance.ts';
 
 /** A round takes milliseconds, and an idle worker begins one every second. */
@@ -50,12 +52,14 @@ export interface Backlog {
   workers: number;
   /** Because the database may be a copy: see instance.ts. */
   isPaused: boolean;
+  /** How long the oldest message to a webhook has been due. */
+  webhooksAgeMs: number;
   /** What is due and not yet being worked on. */
   classes: { name: Priority; size: number; ageMs: number }[];
 }
 
 /** For metrics. */
-export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
+export async function readBacklog({ db, pool }: Pick<Deps, 'db' | 'pool'>): Promise<Backlog> {
   const overdue = await listOverdueAcrossTenants(db);
   // Mostly nothing is due, and then there is nothing to count.
   const due = overdue.length === 0 ? [] : await countDueAcrossTenants(db, mostCounted);
@@ -66,7 +70,8 @@ export async function readBacklog({ db }: { db: Db }): Promise<Backlog> {
     size: due.find(one => one.priority === priority)?.count ?? 0,
     ageMs: overdue.find(one => one.priority === priority)?.ms ?? 0,
   }));
-  return { workers: workers.length, isPaused, classes };
+  const webhooksAgeMs = (await findWebhookBacklogAcrossTenants(pool)) * 1_000;
+  return { workers: workers.length, isPaused, webhooksAgeMs, classes };
 }
 
 /** For `belfry doctor`: of all workers, wherever they run. Throws what is wrong. */

@@ -74,6 +74,15 @@ export function everything(slug: string): OrganizationDocument {
       },
       { slug: 'security', name: 'Security', kind: 'required', quiet_hours: 'ignore' },
     ],
+    webhooks: [
+      {
+        slug: 'ops',
+        name: 'Operations',
+        url: 'https://ops.acme.test/hook?team=1',
+        types: ['delivery.failed', 'occurrence.completed'],
+        enabled: false,
+      },
+    ],
     users: [
       {
         email: 'Zoë@acme.test',
