@@ -35,6 +35,17 @@ const terminal: Terminal = {
       await runtime.close();
     }
   },
+  withDatabase: async (work, { mayCreate } = { mayCreate: false }) => {
+    const { databaseUrl, dataDir } = terminal.config;
+    if (databaseUrl) return work(databaseUrl);
+    if (!mayCreate) requireDatabase(dataDir);
+    const embedded = await (await import('./embedded/embedded.ts')).openEmbedded({ dataDir });
+    try {
+      return await work(embedded.url);
+    } finally {
+      await embedded.release();
+    }
+  },
   serve: async role => {
     const config = loadConfig(process.env, { toServe: true });
     await (await import('./serve.ts')).serve(role ? { ...config, role } : config);

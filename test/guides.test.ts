@@ -11,8 +11,9 @@ import { settings } from '../src/config.ts';
 import { createDemo } from '../src/services/demo.ts';
 import { createTestDatabase, testService } from './support/database.ts';
 import { openCollector } from './support/otlp.ts';
+import { findPostgres, startPostgres } from './support/postgres.ts';
 import { belfry, cleanEnv, root, waitFor } from './support/process.ts';
-import { runSql } from './support/sql.ts';
+import { runSql, withDatabase } from './support/sql.ts';
 
 const run = promisify(execFile);
 const secret = 'a secret of at least 32 characters';
@@ -226,6 +227,32 @@ test('a transaction of an application notifies by its commit', { timeout: 180_00
   } finally {
     await demo.stop();
     await application.drop();
+  }
+});
+
+test('a backup is made, restored and resumed', { timeout: 180_000 }, async ({ skip }) => {
+  const bin = findPostgres() ?? skip('there is no PostgreSQL in /usr/lib/postgresql: apt install postgresql');
+  const server = await startPostgres(bin);
+  try {
+    for (const name of ['live', 'restored']) await runSql(server.url, `create database ${name}`);
+    const [live, restored] = ['live', 'restored'].map(name => withDatabase(server.url, name)) as [string, string];
+    expect(await belfry(['migrate'], { DATABASE_URL: live, BELFRY_SECRET_KEY: secret })).toMatchObject({ code: 0 });
+    // `npx belfry` as it is here, without asking a registry.
+    const program = `exec ${process.execPath} ${path.join(root, 'src/main.ts')} "$@"`;
+    await writeFile(path.join(folder, 'npx'), `#!/bin/sh\nshift\n${program}\n`, { mode: 0o755 });
+    const PATH = `${folder}:${process.env.PATH}`;
+    const env = cleanEnv({ DATABASE_URL: live, RESTORED_URL: restored, BELFRY_SECRET_KEY: secret, PATH });
+    const said: string[] = [];
+    for (const block of blocks(await guide('backup.md'), 'sh').filter(text => text.includes('npx belfry'))) {
+      said.push((await run('bash', ['-c', block], { env, cwd: folder })).stdout);
+    }
+    expect(said).toEqual([
+      expect.stringContaining('Wrote belfry.dump'),
+      expect.stringContaining('Sending is paused.'),
+      'Sending is resumed, as the original.\n',
+    ]);
+  } finally {
+    await server.stop();
   }
 });
 

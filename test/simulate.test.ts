@@ -51,6 +51,9 @@ async function run(...args: string[]): Promise<string> {
     warn: () => {},
     interactive: false,
     withDeps: work => work(runtime.deps),
+    withDatabase: async () => {
+      throw new Error('not in this test');
+    },
     serve: async () => {},
   });
   expect(code).toBe(0);

@@ -6,7 +6,7 @@ import { testDatabase } from './support/database.ts';
 import { sources as files, layerOf, textOf } from './support/sources.ts';
 
 /** Everything that is no tenant's: connections, migrations, partitions, and the databases of applications. */
-const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox|instance)\.ts$/;
+const infrastructure = /^db\/(pool|migrate|listen|page|transaction|types|partitions|outbox|instance|restore)\.ts$/;
 
 /** These cross tenants, and each has its reason. */
 const acrossTenants: Record<string, string> = {

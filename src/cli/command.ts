@@ -12,9 +12,13 @@ export interface Terminal {
   warn(text: string): void;
   /** Whether a person is looking at standard output. */
   interactive: boolean;
-  /** Opens the database (starting the embedded one when nobody else has) for as long as the work takes. */
-  /** Without a database there, it fails; only with `mayCreate` one is made in the data folder. */
+  /**
+   * Opens the database (starting the embedded one when nobody else has) for as long as the work takes. Without a database
+   * there, it fails; only with `mayCreate` one is made in the data folder.
+   */
   withDeps<T>(work: (deps: Deps) => Promise<T>, options?: { mayCreate: boolean }): Promise<T>;
+  /** The same by its address alone: whatever is in it is not touched. */
+  withDatabase<T>(work: (url: string) => Promise<T>, options?: { mayCreate: boolean }): Promise<T>;
   /** Runs the service, in another role than configured if one is given, until it is told to stop. */
   serve(role: Role | undefined): Promise<void>;
 }
@@ -34,4 +38,10 @@ export interface Command {
 /** Exit code 2, with one line that says what was expected. */
 export function wrongUsage(message: string): AppError {
   return new AppError('usage.invalid', message);
+}
+
+/** For what is done with the database itself, and not over HTTP. */
+export function requireDatabaseHere({ config }: Terminal): void {
+  if (!config.url) return;
+  throw wrongUsage('this is done where the database is: unset BELFRY_URL, and run it with the settings of the server');
 }

@@ -15,6 +15,8 @@ const commands: Record<string, () => Promise<Command>> = {
   trigger: async () => (await import('./trigger.ts')).trigger,
   simulate: async () => (await import('./simulate.ts')).simulate,
   outbox: async () => (await import('./outbox.ts')).outbox,
+  backup: async () => (await import('./backup.ts')).backup,
+  restore: async () => (await import('./restore.ts')).restore,
   resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,
 };

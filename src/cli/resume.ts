@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Resumed, resumeSending } from '../services/resume.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { type Command, requireDatabaseHere, type Terminal, wrongUsage } from './command.ts';
 
 export const resume: Command = {
   name: 'resume',
@@ -33,6 +33,7 @@ server is running; running processes go on within seconds. See docs/guides/backu
     if (isCopy === (values['as-original'] ?? false)) {
       throw wrongUsage('say what this database is: belfry resume --as-original or belfry resume --as-copy');
     }
+    requireDatabaseHere(terminal);
     const discardPending = isCopy || (values['discard-pending'] ?? false);
     const as = isCopy ? 'copy' : 'original';
     const resumed = await terminal.withDeps(deps => resumeSending(deps, { as, discardPending }));

@@ -59,7 +59,7 @@ function refuseNewer({ known, applied }: MigrationState): void {
   );
 }
 
-async function migrationNames(): Promise<string[]> {
+export async function migrationNames(): Promise<string[]> {
   const files = await readdir(folder);
   return files
     .filter(file => file.endsWith('.sql'))

@@ -132,6 +132,15 @@ function otherInstallation(name: string, given: string): AppError {
   );
 }
 
+/** After a backup was restored: also where it is older than the rows that tell. */
+export async function pauseRestored({ db }: { db: Db }): Promise<void> {
+  const facts = await readDatabaseFacts(db);
+  await db.transaction().execute(async trx => {
+    await createInstance(trx, facts, knownAs(undefined, {}));
+    if (!(await findInstance(trx, { lock: true }))?.pause) await pauseInstance(trx, 'restored');
+  });
+}
+
 export const howToResume =
   'Say what it is: `belfry resume --as-original` if it takes the place of the original, `belfry resume --as-copy` if the ' +
   'original goes on. Nothing is sent until then.';

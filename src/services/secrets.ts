@@ -135,6 +135,27 @@ async function listWebhookSecrets({ db, cipher }: Kept, page: PageRequest): Prom
   });
 }
 
+/** What no key that is known can read. */
+export async function findUnreadableSecrets(kept: Kept): Promise<string[]> {
+  const unreadable: string[] = [];
+  for (const list of sources) {
+    for (let after = 0, isLast = false; !isLast; ) {
+      const page = await list(kept, { after, limit: readAtOnce });
+      for (const one of page) {
+        try {
+          one.reseal();
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error;
+          unreadable.push(one.name);
+        }
+      }
+      isLast = page.length < readAtOnce;
+      after = page.at(-1)?.id ?? after;
+    }
+  }
+  return unreadable;
+}
+
 async function reencryptOnce(kept: Kept) {
   const found = { reencrypted: 0, current: 0, unreadable: [] as string[], changed: 0 };
   for (const list of sources) {

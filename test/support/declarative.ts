@@ -203,6 +203,9 @@ export async function run(
         if (!deps) throw new Error('there is no database here');
         return work(deps);
       },
+      withDatabase: async () => {
+        throw new Error('not in this test');
+      },
       serve: async () => {},
     });
   } catch (error) {
