@@ -12,6 +12,7 @@ import type { Outbound } from '../lib/outbound.ts';
 import type { Signer } from '../lib/signer.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AcknowledgementTimes } from './acknowledgement-times.ts';
+import type { ContextSchemas } from './context-schemas.ts';
 import type { InboxStreams } from './inbox-streams.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Mailer } from './mail.ts';
@@ -24,6 +25,7 @@ import type { UsageMeter } from './usage-meter.ts';
 export interface Deps {
   db: Db;
   tenantCache: TenantCache;
+  contextSchemas: ContextSchemas;
   cipher: Cipher;
   /** What the cipher and the signatures are made with. */
   keyring: Keyring;
