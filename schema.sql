@@ -68,6 +68,7 @@ CREATE TABLE events (
   updated_at timestamptz NOT NULL DEFAULT now(),
   paused_at timestamptz,
   category_id bigint,
+  context_schema json,
   CONSTRAINT events_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT events_organization_id_application_id_slug_key UNIQUE (organization_id, application_id, slug),
   CONSTRAINT events_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,

@@ -49,7 +49,8 @@ function tableToInterface({ name, columns }: Table): string {
 
 function columnType(column: Column, table: string): string {
   const given = column.default !== null || column.identity !== null;
-  if (column.type === 'jsonb') return column.notNull ? (given ? 'GeneratedJson' : 'JsonColumn') : 'NullableJson';
+  if (column.type === 'jsonb' || column.type === 'json')
+    return column.notNull ? (given ? 'GeneratedJson' : 'JsonColumn') : 'NullableJson';
   const element = column.type.replace(/\[\]$/, '');
   const scalar = scalars[element];
   if (!scalar)

@@ -28,6 +28,7 @@ import { createSigner } from './lib/signer.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
 import { AcknowledgementTimes } from './services/acknowledgement-times.ts';
+import { ContextSchemas } from './services/context-schemas.ts';
 import type { Deps } from './services/deps.ts';
 import { InboxStreams } from './services/inbox-streams.ts';
 import { InstanceGuard } from './services/instance.ts';
@@ -114,6 +115,7 @@ export async function openRuntime(
     const deps: Deps = {
       db,
       tenantCache,
+      contextSchemas: new ContextSchemas(db),
       cipher,
       keyring,
       signer,

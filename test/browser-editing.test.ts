@@ -120,3 +120,38 @@ test('a layout is found by its name, and one that does not exist yet is begun wi
   await expect.poll(() => nameField().inputValue(), { timeout: 30_000 }).toBe('invoice');
   await button('Create').waitFor();
 });
+
+test('the schema of a context is written, refused with the place of a mistake, and offers its fields', async () => {
+  const event = '/o/demo/p/shop/a/web/e/order-paid';
+  await page.goto(`${service.address}${event}`);
+  await button('Add a schema').click();
+  const dialog = page.getByRole('dialog', { name: 'Context schema' });
+  const editor = dialog.getByRole('textbox', { name: 'JSON Schema' });
+  const save = dialog.getByRole('button', { name: 'Save' });
+  const write = async (text: string) => {
+    await editor.click();
+    await page.keyboard.press('ControlOrMeta+A');
+    // Chromium marks up what it puts in the place of something else, and the policy refuses that.
+    await page.keyboard.press('Delete');
+    await page.keyboard.insertText(text);
+  };
+  await write('{ "type": "object", "properties": { "parcel": { "typ": "string" } } }');
+  await save.click();
+  await dialog.getByText('properties/parcel/typ: is not a keyword').waitFor();
+  const schema = { type: 'object', properties: { parcel: { type: 'string', examples: ['P-77'] } } };
+  await write(JSON.stringify(schema));
+  await save.click();
+  await dialog.waitFor({ state: 'detached' });
+  await button('Edit schema').waitFor();
+  const { body } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/' });
+  expect(body.context_schema).toEqual(schema);
+
+  await page.evaluate(() => sessionStorage.clear());
+  await page.goto(`${service.address}${event}/n/new`);
+  const message = page.getByRole('textbox', { name: 'Body', exact: true });
+  await message.click();
+  await message.press('ControlOrMeta+End');
+  await message.pressSequentially('{{ par');
+  await page.getByRole('option').filter({ hasText: 'parcel' }).waitFor();
+  await page.keyboard.press('Escape');
+});

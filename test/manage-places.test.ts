@@ -37,6 +37,8 @@ describe('what is created', () => {
     expect(event.body).toEqual({
       ...body,
       category: 'general',
+      context_schema: null,
+      sample_context: null,
       paused: false,
       created_at: expect.any(String),
       notifications: [],

@@ -134,6 +134,20 @@ test('rows of one key are stored in the order of their commits', async () => {
 });
 
 describe('a row that cannot be sent', () => {
+  test('because its context breaks the schema of the event names the field', async () => {
+    const strict = await world.tenant({
+      users: ['ann@x.test'],
+      event: { context_schema: { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } },
+    });
+    const app = await openApplication(strict);
+    await app.notify({ n: 'one' });
+    await app.notify({ n: 1 });
+    expect(await app.drain()).toMatchObject({ done: [expect.anything()] });
+    expect(await app.sql('select error from belfry.outbox')).toEqual([
+      { error: expect.stringContaining('context/n: must be a whole number') },
+    ]);
+  });
+
   test('is kept with the reason, and holds up nothing', async () => {
     const app = await openApplication();
     await app.sql("select belfry.notify('shop/web/no-such-event')");

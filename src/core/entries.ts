@@ -120,7 +120,8 @@ export function fieldsOf<Entry>($id: string, entry: TSchema, fields: string[]) {
 
 /** Without a union where that is possible: its mistakes are told once. */
 function orNull(schema: TSchema): TSchema {
-  const { type, enum: values } = schema as { type?: string; enum?: unknown[] };
+  const { type, enum: values } = schema as { type?: string | string[]; enum?: unknown[] };
+  if (Array.isArray(type)) return schema;
   if (values) return { ...schema, ...(type && { type: [type, 'null'] }), enum: [...values, null] } as TSchema;
   return type ? ({ ...schema, type: [type, 'null'] } as unknown as TSchema) : Type.Union([schema, Type.Null()]);
 }

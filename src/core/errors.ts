@@ -104,6 +104,7 @@ const catalogue = {
   'user.exists': ['invalid', 'The user exists already'],
   'list.exists': ['invalid', 'The distribution list exists already'],
   'event.inactive': ['invalid', 'The event is not active'],
+  'context.invalid': ['invalid', 'The context does not match the schema of the event'],
   'delivery.not_failed': ['invalid', 'The delivery did not fail'],
   'occurrence.ended': ['invalid', 'The occurrence has ended already'],
   'idempotency.conflict': ['invalid', 'The idempotency key was used with another body'],

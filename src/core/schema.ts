@@ -90,7 +90,7 @@ function describe(error: ErrorObject, whole: string): [field: string, message: s
       return [at(error.params.missingProperty), 'is required'];
     case 'additionalProperties': {
       const known = Object.keys(error.parentSchema?.properties ?? {});
-      return [at(error.params.additionalProperty).slice(0, 255), `is not a known field (known: ${known.join(', ')})`];
+      return [at(error.params.additionalProperty).slice(0, 255), `is not a known field (known: ${listed(known)})`];
     }
     case 'type':
       return [field, `must be ${[error.params.type].flat().map(article).join(' or ')}`];
@@ -99,20 +99,36 @@ function describe(error: ErrorObject, whole: string): [field: string, message: s
     case 'pattern':
       return [field, error.parentSchema?.patternHint ?? `must match ${error.params.pattern}`];
     case 'const':
-      return [field, `may be "${error.params.allowedValue}"`];
+      return [field, `may be "${shown(error.params.allowedValue)}"`];
     case 'enum':
-      return [field, `must be one of ${error.params.allowedValues.map(String).join(', ')}`];
+      return [field, `must be one of ${listed(error.params.allowedValues)}`];
     case 'maxLength':
       return [field, `is longer than ${error.params.limit} characters`];
     case 'minLength':
+      if (error.params.limit > 1) return [field, `is shorter than ${error.params.limit} characters`];
       return [field, 'must not be empty'];
     case 'minItems':
+      if (error.params.limit > 1) return [field, `holds fewer than ${error.params.limit} items`];
       return [field, 'must not be empty'];
     case 'maxItems':
       return [field, `holds more than ${error.params.limit} items`];
     default:
       return [field, error.message ?? 'is invalid'];
   }
+}
+
+/** Whoever has more to choose from looks it up. */
+const mostListed = 50;
+const longestShown = 100;
+
+function listed(values: readonly unknown[]): string {
+  const rest = values.length > mostListed ? `, and ${values.length - mostListed} more` : '';
+  return `${values.slice(0, mostListed).map(shown).join(', ')}${rest}`;
+}
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > longestShown ? `${text.slice(0, longestShown - 1)}…` : text;
 }
 
 const formats: Record<string, string> = {

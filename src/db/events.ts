@@ -1,4 +1,5 @@
 import { type ExpressionBuilder, sql } from 'kysely';
+import type { JsonObject } from '../core/json.ts';
 import { generalSlug } from '../core/preferences.ts';
 import type { Named, Within } from './organizations.ts';
 import type { PageRequest } from './page.ts';
@@ -13,6 +14,9 @@ function categorySlug(eb: ExpressionBuilder<Tables, 'events'>) {
     .select('c.slug')
     .as('category');
 }
+
+/** The column's type is any JSON. */
+const contextSchema = sql<JsonObject | null>`events.context_schema`.as('context_schema');
 
 function categoryId(organizationId: number, slug: string | null) {
   return sql<number | null>`(select id from categories where organization_id = ${organizationId} and slug = ${slug})`;
@@ -43,13 +47,21 @@ export interface OrganizationEvent {
   active: boolean;
   /** Slug. */
   category: string;
+  /** Only where it is wanted. */
+  context_schema?: JsonObject | null;
+}
+
+export interface EventsWanted {
+  /** Slug. */
+  category?: string;
+  withSchemas?: boolean;
 }
 
 /** Of every application, in the order in which they were created; of one category where it is given. */
 export async function listOrganizationEvents(
   db: Db,
   organizationId: number,
-  category: string | undefined,
+  { category, withSchemas = false }: EventsWanted,
   page: PageRequest,
 ): Promise<OrganizationEvent[]> {
   const ofCategory =
@@ -60,7 +72,7 @@ export async function listOrganizationEvents(
         : sql`e.category_id = ${categoryId(organizationId, category)}`;
   const { rows } = await sql<OrganizationEvent>`
     select e.id, concat_ws('/', p.slug, a.slug, e.slug) as path, e.name, e.active,
-      coalesce(c.slug, ${generalSlug}) as category
+      coalesce(c.slug, ${generalSlug}) as category ${withSchemas ? sql`, e.context_schema` : sql``}
     from events e
     join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
@@ -74,10 +86,11 @@ export async function listAllEvents(
   db: Db,
   organizationId: number,
   within?: Within,
-): Promise<(Named & { application_id: number; active: boolean; category: string | null })[]> {
+): Promise<(Named & EventFields & { application_id: number })[]> {
   return db
     .selectFrom('events')
     .select(['id', 'application_id', 'slug', 'name', 'active'])
+    .select(contextSchema)
     .select(categorySlug)
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query => query.where('id', '=', within?.event ?? 0))
@@ -85,10 +98,15 @@ export async function listAllEvents(
     .execute();
 }
 
-export interface EventDetails extends Named {
+export interface EventFields {
   active: boolean;
   /** Slug; null: general. */
   category: string | null;
+  /** Null: any context will do. */
+  context_schema: JsonObject | null;
+}
+
+export interface EventDetails extends Named, EventFields {
   paused_at: Date | null;
   created_at: Date;
 }
@@ -97,17 +115,35 @@ export async function findEvent(db: Db, organizationId: number, id: number): Pro
   return db
     .selectFrom('events')
     .select(['id', 'slug', 'name', 'active', 'paused_at', 'created_at'])
+    .select(contextSchema)
     .select(categorySlug)
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .executeTakeFirst();
 }
 
+/** Undefined: as it is. */
+type OptionalSchema = Omit<EventFields, 'context_schema'> & { context_schema?: JsonObject | null };
+
+function schemaColumn(schema: JsonObject | null | undefined): { context_schema?: string | null } {
+  return schema === undefined ? {} : { context_schema: schema && JSON.stringify(schema) };
+}
+
+export async function findContextSchema(db: Db, organizationId: number, id: number): Promise<JsonObject | null> {
+  const row = await db
+    .selectFrom('events')
+    .select(contextSchema)
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row?.context_schema ?? null;
+}
+
 export async function createEvent(
   db: Db,
   organizationId: number,
   applicationId: number,
-  { category, ...fields }: { slug: string; name: string; active: boolean; category: string | null },
+  { category, context_schema, ...fields }: { slug: string; name: string } & OptionalSchema,
 ): Promise<number> {
   const row = await db
     .insertInto('events')
@@ -115,6 +151,7 @@ export async function createEvent(
       organization_id: organizationId,
       application_id: applicationId,
       ...fields,
+      ...schemaColumn(context_schema),
       category_id: categoryId(organizationId, category),
     })
     .returning('id')
@@ -126,11 +163,16 @@ export async function updateEvent(
   db: Db,
   organizationId: number,
   id: number,
-  { category, ...fields }: { name: string; active: boolean; category: string | null },
+  { category, context_schema, ...fields }: { name: string } & OptionalSchema,
 ): Promise<void> {
   await db
     .updateTable('events')
-    .set({ ...fields, category_id: categoryId(organizationId, category), updated_at: sql`now()` })
+    .set({
+      ...fields,
+      ...schemaColumn(context_schema),
+      category_id: categoryId(organizationId, category),
+      updated_at: sql`now()`,
+    })
     .where('organization_id', '=', organizationId)
     .where('id', '=', id)
     .execute();

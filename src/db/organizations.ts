@@ -30,6 +30,8 @@ export interface PlacedEvent extends Named {
   active: boolean;
   /** Slug of the category. */
   category: string;
+  /** Changes with the schema of its context; null: it has none. */
+  schema_version: string | null;
   /** The highest of its notifications', an index in `priorities`: with which a trigger that states none is expanded. */
   priority: number;
 }
@@ -176,6 +178,7 @@ export async function findPlaceAcrossTenants(db: Db, { org, prj, app, evt }: Slu
       case when a.id is not null then jsonb_build_object('id', a.id, 'slug', a.slug, 'name', a.name) end as application,
       case when e.id is not null
         then jsonb_build_object('id', e.id, 'slug', e.slug, 'name', e.name, 'active', e.active,
+          'schema_version', case when e.context_schema is not null then e.updated_at end,
           'category', coalesce((select c.slug from categories c where c.organization_id = o.id and c.id = e.category_id), ${generalSlug}),
           'priority', (
           select coalesce(min(coalesce(n.priority, 1)), 1) from notifications n

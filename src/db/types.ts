@@ -219,6 +219,7 @@ export interface Events {
   updated_at: Generated<Date>;
   paused_at: Date | null;
   category_id: number | null;
+  context_schema: NullableJson;
 }
 
 export interface HourStats {

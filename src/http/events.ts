@@ -24,24 +24,25 @@ import {
   TriggerQuery,
 } from './schemas.ts';
 
-const NewEvent = fieldsOf<{ slug: string; name: string; active?: boolean; category?: string }>('NewEvent', EventEntry, [
-  'slug',
-  'name',
-  'active',
-  'category',
-]);
-const EventChanges = changesOf<{ slug?: unknown; name?: string; active?: boolean | null; category?: string | null }>(
-  'EventChanges',
-  EventEntry,
-  ['name', 'active', 'category'],
-  ['slug'],
-);
+const own = ['name', 'active', 'category', 'context_schema'];
+const NewEvent = fieldsOf<Parameters<typeof events.createEvent>[2]>('NewEvent', EventEntry, ['slug', ...own]);
+const EventChanges = changesOf<events.EventChanges>('EventChanges', EventEntry, own, ['slug']);
+
+const orNull = { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'null' }] } as const;
 
 const EventDetails = Type.Object(
   {
     ...applicationFields,
     active: Type.Boolean({ description: 'False: triggers are refused.' }),
     category: Type.String({ description: 'Slug of the category that recipients know it by.' }),
+    context_schema: Type.Unsafe<JsonObject | null>({
+      ...orNull,
+      description: 'The JSON Schema of the context. Null: any context will do.',
+    }),
+    sample_context: Type.Unsafe<JsonObject | null>({
+      ...orNull,
+      description: 'A context made from the examples and defaults of the schema. Null: there is no schema.',
+    }),
     notifications: Type.Array(
       Type.Object({
         id: Type.Integer(),
@@ -127,6 +128,7 @@ export const listOrganizationEvents = list(['org'], {
     category: Type.Optional(
       Type.String({ maxLength: limits.slug, description: 'Slug. `general` has those that name none.' }),
     ),
+    include: Type.Optional(Type.Literal('context_schema', { description: 'What each is told with besides.' })),
   }),
   item: Type.Object(
     {
@@ -134,11 +136,16 @@ export const listOrganizationEvents = list(['org'], {
       name: Type.String(),
       active: Type.Boolean(),
       category: Type.String({ description: 'Slug.' }),
+      context_schema: Type.Optional(
+        Type.Unsafe<JsonObject | null>({ ...orNull, description: 'Where it is included. Null: there is none.' }),
+      ),
     },
     { $id: 'OrganizationEvent' },
   ),
-  list: ({ deps, organization, query }, page) =>
-    events.listOrganizationEvents(deps, organization.id, query.category, page),
+  list: ({ deps, organization, query }, page) => {
+    const wanted = { category: query.category, withSchemas: query.include === 'context_schema' };
+    return events.listOrganizationEvents(deps, organization.id, wanted, page);
+  },
 });
 
 const Waiting = Type.Object(

@@ -165,8 +165,8 @@ async function readEvents(db: Db, organizationId: number, within?: Within) {
   const notifications = await readNotifications(db, organizationId, within);
   const events = await listAllEvents(db, organizationId, within);
   return byParent(
-    events.map(({ id, application_id, slug, name, active, category }) => {
-      const state: EventState = { id, slug, name, active, category, notifications: notifications.get(id) ?? [] };
+    events.map(({ application_id, ...own }) => {
+      const state: EventState = { ...own, notifications: notifications.get(own.id) ?? [] };
       return { parent: application_id, state };
     }),
   );

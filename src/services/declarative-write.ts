@@ -148,11 +148,12 @@ async function writeOne(db: Db, step: Step, { seal, sealWebhook, by }: ApplyCont
       return;
     }
     case 'event': {
-      const { slug, name, active, category } = step.state;
+      const { slug, name, active, category, context_schema } = step.state;
       const { parent } = step;
+      const fields = { name, active, category, context_schema };
       if (action === 'create') {
-        place.id = await events.createEvent(db, organizationId, parent.id!, { slug, name, active, category });
-      } else await events.updateEvent(db, organizationId, place.id!, { name, active, category });
+        place.id = await events.createEvent(db, organizationId, parent.id!, { slug, ...fields });
+      } else await events.updateEvent(db, organizationId, place.id!, fields);
       return;
     }
     case 'notification':

@@ -13,8 +13,9 @@ import { checkLeftovers, checkReferences, type Reference } from '../core/configu
 import { keepSecrets, pairChannels } from '../core/configuration/secrets.ts';
 import { addError } from '../core/configuration/shape.ts';
 import { type OrganizationState, toState } from '../core/configuration/state.ts';
+import { loadPatterns } from '../core/context-patterns.ts';
 import { AppError, type FieldErrors } from '../core/errors.ts';
-import type { JsonObject } from '../core/json.ts';
+import { isObject, type JsonObject } from '../core/json.ts';
 import { generateWebhookSecret, webhookLimits } from '../core/webhooks.ts';
 import type { Within } from '../db/organizations.ts';
 import {
@@ -138,8 +139,16 @@ interface Desired {
   references: Reference[];
 }
 
+function hasContextSchema(part: unknown): boolean {
+  if (Array.isArray(part)) return part.some(hasContextSchema);
+  if (!isObject(part)) return false;
+  const { organizations, projects, applications, events } = part;
+  return isObject(part.context_schema) || [organizations, projects, applications, events].some(hasContextSchema);
+}
+
 async function readDocument({ providers, rendering, actor }: Deps, given: unknown): Promise<Desired> {
   const checkTemplate = await rendering.checkerOf(actor.id ?? actor.name, textsOf(given));
+  if (hasContextSchema(given)) await loadPatterns();
   // A copy: checking puts the text of a document in order, and a plan reads again what an apply then reads.
   const { document, references } = checkDocument(
     structuredClone(given),

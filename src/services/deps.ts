@@ -13,6 +13,7 @@ import type { Signer } from '../lib/signer.ts';
 import type { Traces } from '../lib/traces.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { AcknowledgementTimes } from './acknowledgement-times.ts';
+import type { ContextSchemas } from './context-schemas.ts';
 import type { InboxStreams } from './inbox-streams.ts';
 import type { KeyUse } from './key-use.ts';
 import type { Mailer } from './mail.ts';
@@ -25,6 +26,7 @@ import type { UsageMeter } from './usage-meter.ts';
 export interface Deps {
   db: Db;
   tenantCache: TenantCache;
+  contextSchemas: ContextSchemas;
   cipher: Cipher;
   /** What the cipher and the signatures are made with. */
   keyring: Keyring;

@@ -1,5 +1,6 @@
 /** Events: what applications trigger. */
 import { hash } from 'node:crypto';
+import { sampleContext } from '../core/context-sample.ts';
 import { mergeEntry, refuseChanges, slugAdvice } from '../core/entries.ts';
 import { AppError, invalid } from '../core/errors.ts';
 import { uuidv7 } from '../core/ids.ts';
@@ -37,6 +38,10 @@ export interface Event extends Application {
   active: boolean;
   /** Slug. */
   category: string;
+  /** Null: any context will do. */
+  context_schema: JsonObject | null;
+  /** Made from the schema; null where there is none. */
+  sample_context: JsonObject | null;
   notifications: { id: number; name: string; active: boolean; channels: string[] }[];
 }
 
@@ -89,7 +94,7 @@ export async function triggerEvent(deps: Deps, place: Required<Place>, trigger: 
 }
 
 async function accept(deps: Deps, place: Required<Place>, trigger: Trigger, traceparent?: string): Promise<string> {
-  const { tenantCache, occurrences, usage } = deps;
+  const { tenantCache, contextSchemas, occurrences, usage } = deps;
   const { organization, project, application, event } = place;
   const { context = {}, options = {} } = trigger;
   if (!event.active) {
@@ -99,6 +104,8 @@ async function accept(deps: Deps, place: Required<Place>, trigger: Trigger, trac
   usage.admitTrigger(organization, options.recipients?.length ?? 0, now);
   const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
   const timing = planTrigger(options, channels, now, event.priority);
+  // To resolve says nothing new: it takes no context.
+  if (!options.resolve) await contextSchemas.check(place, context);
 
   const { dedup_key, resolve: isResolution } = options;
   if (isResolution) {
@@ -167,10 +174,17 @@ export async function listEvents({ db }: Deps, organizationId: number, applicati
 export async function listOrganizationEvents(
   { db }: Deps,
   organizationId: number,
-  category: string | undefined,
+  wanted: events.EventsWanted,
   page: PageRequest,
 ) {
-  return events.listOrganizationEvents(db, organizationId, category, page);
+  return events.listOrganizationEvents(db, organizationId, wanted, page);
+}
+
+/** All of them, for the command line. */
+export async function listTypedEvents({ db }: Deps, org: string): Promise<events.OrganizationEvent[]> {
+  const { organization } = await requirePlace(db, { org });
+  const most = Number.MAX_SAFE_INTEGER;
+  return events.listOrganizationEvents(db, organization.id, { withSchemas: true }, { after: 0, limit: most });
 }
 
 export async function getWaiting({ db }: Deps, organizationId: number, eventId: number): Promise<Waiting> {
@@ -185,7 +199,7 @@ export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {
 export async function createEvent(
   deps: Deps,
   { org, prj, app }: Slugs,
-  entry: { slug: string; name: string; active?: boolean; category?: string },
+  entry: { slug: string; name: string; active?: boolean; category?: string; context_schema?: JsonObject | null },
 ): Promise<Event> {
   const above = { org, prj, app };
   return change(deps, above, async trx => {
@@ -195,10 +209,18 @@ export async function createEvent(
   });
 }
 
+export interface EventChanges {
+  slug?: unknown;
+  name?: string;
+  active?: boolean | null;
+  category?: string | null;
+  context_schema?: JsonObject | null;
+}
+
 export async function updateEvent(
   deps: Deps,
   { org, prj, app, evt }: Slugs,
-  changes: { slug?: unknown; name?: string; active?: boolean | null; category?: string | null },
+  changes: EventChanges,
   check: Check<Event>,
 ): Promise<Event> {
   return change(deps, { org }, async trx => {
@@ -207,8 +229,10 @@ export async function updateEvent(
     check(current);
     refuseChanges(current, changes, { slug: slugAdvice });
     const { slug, name, active, category } = current;
-    const entry = mergeEntry({ slug, name, active, category }, changes) as { slug: string; name: string };
-    await putEntry(deps, trx, { org, prj, app }, 'events', entry);
+    const { context_schema, ...others } = changes;
+    const entry = mergeEntry({ slug, name, active, category }, others) as { slug: string; name: string };
+    // Of this one null is a value: none.
+    await putEntry(deps, trx, { org, prj, app }, 'events', { ...entry, context_schema } as typeof entry);
     return read(trx, organization.id, event!.id);
   });
 }
@@ -232,9 +256,11 @@ export async function resumeEvent(deps: Deps, organizationId: number, event: { i
 }
 
 async function read(db: Db, organizationId: number, id: number): Promise<Event> {
-  const { slug, name, active, category, paused_at, created_at } = (await events.findEvent(db, organizationId, id))!;
+  const event = (await events.findEvent(db, organizationId, id))!;
+  const { slug, name, active, category, context_schema, paused_at, created_at } = event;
   const notifications = await listEventNotifications(db, organizationId, id);
   const paused = paused_at !== null;
-  const shared = { slug, name, paused, active, category: category ?? generalSlug };
+  const sample_context = context_schema && sampleContext(context_schema);
+  const shared = { slug, name, paused, active, category: category ?? generalSlug, context_schema, sample_context };
   return { ...shared, created_at: created_at.toISOString(), notifications };
 }

@@ -54,13 +54,15 @@ const mostShown = 50;
 
 export async function simulate(
   deps: Deps,
-  { organization, project, event }: Required<Place>,
+  place: Required<Place>,
   { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
   mayReadUsers: boolean,
 ): Promise<Simulation> {
-  const { plans, tenantCache } = deps;
+  const { plans, tenantCache, contextSchemas } = deps;
+  const { organization, project, event } = place;
   const now = Date.now();
   planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
+  if (!options.resolve) await contextSchemas.check(place, context);
   const plan = await plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted meanwhile');
 

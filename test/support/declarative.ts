@@ -122,6 +122,12 @@ export function everything(slug: string): OrganizationDocument {
                 name: 'Paid',
                 active: false,
                 category: 'news',
+                context_schema: {
+                  type: 'object',
+                  required: ['order'],
+                  properties: { order: { type: 'string', examples: ['A-1'] }, amount: { type: 'number', minimum: 0 } },
+                  additionalProperties: true,
+                },
                 notifications: [
                   {
                     name: 'everyone',

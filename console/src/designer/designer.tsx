@@ -20,7 +20,7 @@ import { MissingVariables } from './missing.tsx';
 import { Previews } from './previews.tsx';
 import { Reader } from './reader.tsx';
 import { Recipients } from './recipients.tsx';
-import { fillIn } from './sample-gaps.ts';
+import { fillIn, withExample } from './sample-gaps.ts';
 import { SendTest } from './send-test.tsx';
 import { Sending } from './sending.tsx';
 import type { UsableChannel } from './use-channels.ts';
@@ -66,7 +66,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
       take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/', { params: { path }, body: { context } })),
   });
   const close = () => setDialog(undefined);
-  const scope = scopeOf(path, context, parseObject(draft.extraContext).context ?? {});
+  const scope = scopeOf(path, withExample(sample.example, context), parseObject(draft.extraContext).context ?? {});
   const own = channels.filter(({ slug, type }) => draft.channels.includes(slug) || draft.channels.includes(type));
 
   return (

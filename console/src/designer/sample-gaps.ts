@@ -11,10 +11,27 @@ export function fillIn(context: Context, names: readonly string[]): Context {
   }, context);
 }
 
+/** The sample, and below it what the event's schema knows besides: all of it is offered while somebody writes. */
+export function withExample(example: Context, context: Context): Context {
+  const merged = Object.entries(context).map(([key, value]) => [
+    key,
+    isObject(value) ? deepen(example[key], value) : value,
+  ]);
+  return { ...example, ...Object.fromEntries(merged) };
+}
+
+function deepen(example: unknown, value: Context): Context {
+  return isObject(example) ? withExample(example, value) : value;
+}
+
+function isObject(value: unknown): value is Context {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function put(context: Context, key: string, rest: string[]): Context {
   const [next, ...others] = rest;
   const present = context[key];
   if (next === undefined) return { ...context, [key]: present ?? key };
-  const inner = typeof present === 'object' && present !== null && !Array.isArray(present) ? (present as Context) : {};
+  const inner = isObject(present) ? present : {};
   return { ...context, [key]: put(inner, next, others) };
 }

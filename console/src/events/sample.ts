@@ -5,6 +5,7 @@ import { useEffect, useMemo } from 'react';
 import { api, take } from '../api.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
+import { eventQuery } from './places.ts';
 
 export interface EventPath {
   org: string;
@@ -19,6 +20,8 @@ export interface Sample {
   /** Undefined while the text is no JSON object. */
   context: Record<string, unknown> | undefined;
   mistake: string | undefined;
+  /** What the event's schema makes of it; empty where there is none. */
+  example: Record<string, unknown>;
 }
 
 /** `everyMs`: looks again so often. */
@@ -52,15 +55,19 @@ export function rememberSample(path: EventPath, context: Record<string, unknown>
   sessionStorage.setItem(keyOf(path), JSON.stringify(format(context)));
 }
 
-/** At first that of the newest occurrence: what was sent once is the best example. */
+/** At first what the event's schema says, else that of the newest occurrence: what was sent once is the next best. */
 export function useSample(path: EventPath): Sample {
+  const can = useCan();
+  const event = useQuery({ ...eventQuery(path), enabled: can('event:list') });
+  const example = event.data?.value.sample_context;
   const [stored, setText] = useSessionStorage<string | null>({
     key: keyOf(path),
     defaultValue: null,
     getInitialValueInEffect: false,
   });
   const recent = useRecent(path);
-  const newest = stored === null ? recent.data?.[0]?.identifier : undefined;
+  const isWanted = stored === null && example == null && !event.isLoading;
+  const newest = isWanted ? recent.data?.[0]?.identifier : undefined;
   useEffect(() => {
     if (newest)
       void contextOf(path.org, newest).then(
@@ -68,9 +75,9 @@ export function useSample(path: EventPath): Sample {
         () => {},
       );
   }, [newest, path.org, setText]);
-  const text = stored ?? '{}';
+  const text = stored ?? (example ? format(example) : '{}');
   const read = useMemo(() => parseObject(text), [text]);
-  return { text, setText, ...read };
+  return { text, setText, ...read, example: example ?? {} };
 }
 
 export function format(value: unknown): string {

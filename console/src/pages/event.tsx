@@ -15,6 +15,7 @@ import { Empty, Failure } from '../components/states.tsx';
 import { outcomeLooks, StatusBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { ContextSchema } from '../events/context-schema.tsx';
 import { EventCategory } from '../events/event-category.tsx';
 import { NotificationCard } from '../events/notification-card.tsx';
 import { OpenDigests } from '../events/open-digests.tsx';
@@ -127,6 +128,7 @@ function EventPage({ path }: { path: EventPath }) {
           <Grid.Col span={{ base: 12, md: 6 }}>
             <Stack gap="lg">
               <HowToTrigger path={path} sample={sample} recipients={asksForRecipients ? recipients : []} />
+              {event && <ContextSchema path={path} schema={event.context_schema} etag={data.etag} />}
               <Recent path={path} />
             </Stack>
           </Grid.Col>

@@ -4,6 +4,7 @@
  * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
  */
 
+import { findSchemaMistakes } from '../context-schema.ts';
 import { findDigestMistake } from '../digest.ts';
 import { type FieldErrors, invalid } from '../errors.ts';
 import { findFilterMistake } from '../expressions.ts';
@@ -138,11 +139,17 @@ function checkProject(
     refuseTwins(events, 'slug', complain);
     for (const event of events) {
       refer('category', event.entry.category, `${event.at}/category`);
+      checkContextSchema(event.entry.context_schema, `${event.at}/context_schema`, complain);
       const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
       refuseTwins(notifications, 'name', complain, name => name);
       for (const notification of notifications) checkNotification(notification, refer, checking);
     }
   }
+}
+
+function checkContextSchema(value: unknown, at: string, complain: Complain): void {
+  if (!isObject(value)) return;
+  for (const mistake of findSchemaMistakes(value)) complain(mistake.at ? `${at}/${mistake.at}` : at, mistake.message);
 }
 
 function checkNotification(

@@ -6,6 +6,7 @@ import { type Static, Type } from 'typebox';
 import { Digest } from '../digest.ts';
 import { expressionLimits } from '../expressions.ts';
 import { Actions, Avatar } from '../inbox-actions.ts';
+import type { JsonObject } from '../json.ts';
 import { categoryKinds } from '../preferences.ts';
 import { QuietHours } from '../quiet-hours.ts';
 import { templateLimits } from '../render/template-limits.ts';
@@ -246,6 +247,13 @@ export const EventEntry = Type.Object(
     name: Name,
     active: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
     category: Type.Optional(Type.String({ ...Slug, description: 'Slug of a category. Absent: general.' })),
+    context_schema: Type.Optional(
+      // Without a union: its mistakes are told once.
+      Type.Unsafe<JsonObject | null>({
+        type: ['object', 'null'],
+        description: `A JSON Schema of the context: a trigger that breaks it is refused. ${section} Null, and at first: none.`,
+      }),
+    ),
     notifications: Type.Optional(Type.Array(NotificationEntry, { description: section })),
   },
   closed,

@@ -128,8 +128,8 @@ function toUserEntry(user: UserState): UserEntry {
   return { ...own, ...(timezone && { timezone }), custom_fields, addresses };
 }
 
-function toEventEntry({ slug, name, active, category, notifications = [] }: EventState): EventEntry {
-  const own = { slug, name, active, ...(category !== null && { category }) };
+function toEventEntry({ slug, name, active, category, context_schema, notifications = [] }: EventState): EventEntry {
+  const own = { slug, name, active, ...(category !== null && { category }), ...(context_schema && { context_schema }) };
   return { ...own, notifications: notifications.map(toNotificationEntry) };
 }
 

@@ -115,6 +115,8 @@ export interface EventState extends Row {
   active: boolean;
   /** Slug; null: general. */
   category: string | null;
+  /** Null: none. */
+  context_schema?: JsonObject | null;
   notifications?: NotificationState[];
 }
 
@@ -253,9 +255,10 @@ function toApplication({ slug, name, events }: ApplicationEntry): ApplicationSta
   return { slug, name, events: events?.map(toEvent) };
 }
 
-function toEvent({ slug, name, active = true, category = generalSlug, notifications }: EventEntry): EventState {
+function toEvent({ category = generalSlug, notifications, ...own }: EventEntry): EventState {
+  const { slug, name, active = true, context_schema } = own;
   const named = category === generalSlug ? null : category;
-  return { slug, name, active, category: named, notifications: notifications?.map(toNotification) };
+  return { slug, name, active, category: named, context_schema, notifications: notifications?.map(toNotification) };
 }
 
 function toNotification(entry: NotificationEntry): NotificationState {
