@@ -123,7 +123,7 @@ test('a layout is found by its name, and one that does not exist yet is begun wi
 
 test('the schema of a context is written, refused with the place of a mistake, and offers its fields', async () => {
   const event = '/o/demo/p/shop/a/web/e/order-paid';
-  await page.goto(`${service.address}${event}`);
+  await page.goto(event);
   await button('Add a schema').click();
   const dialog = page.getByRole('dialog', { name: 'Context schema' });
   const editor = dialog.getByRole('textbox', { name: 'JSON Schema' });
@@ -147,7 +147,7 @@ test('the schema of a context is written, refused with the place of a mistake, a
   expect(body.context_schema).toEqual(schema);
 
   await page.evaluate(() => sessionStorage.clear());
-  await page.goto(`${service.address}${event}/n/new`);
+  await page.goto(`${event}/n/new`);
   const message = page.getByRole('textbox', { name: 'Body', exact: true });
   await message.click();
   await message.press('ControlOrMeta+End');

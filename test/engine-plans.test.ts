@@ -458,7 +458,9 @@ async function runDigests(): Promise<unknown> {
     organization,
     claimed[1]!.id,
   ]);
-  const { digests: gathered } = await closeDigestsAcrossTenants(pool, [{ organizationId: organization, id: digests[0]!, most: 5 }]);
+  const { digests: gathered } = await closeDigestsAcrossTenants(pool, [
+    { organizationId: organization, id: digests[0]!, most: 5 },
+  ]);
   await pool.query(
     `update deliveries set status = 'sending', attempts = 1 where organization_id = $1 and occurrence_id = $2`,
     [organization, claimed[0]!.id],

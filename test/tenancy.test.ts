@@ -33,6 +33,7 @@ const acrossTenants: Record<string, string> = {
   addItemsAcrossTenants: 'one statement counts a batch of anybody’s items',
   closeDigestsAcrossTenants: 'what a claimed batch of anybody’s digests has gathered',
   deleteOldDigestsAcrossTenants: 'maintenance',
+  discardWebhookMessagesAcrossTenants: 'what anybody’s webhooks were to be told when a database was copied',
   dropStaleItemsAcrossTenants: 'what a claimed batch of anybody’s digests has lost meanwhile',
   fillDigestsAcrossTenants: 'one statement adds a batch of anybody’s items',
   findDigestsAcrossTenants: 'the same statement form as for a batch of anybody’s',
