@@ -2,6 +2,7 @@
 import type { OutboxSource } from '../core/outbox.ts';
 import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
+import { countWebhooksAcrossTenants } from '../db/webhooks.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
 import { type Check, check, checkMigrations } from './health.ts';
@@ -31,6 +32,7 @@ export async function examine(
     await check('queue', () => examineQueue(db)),
     ...(await checkChannels(deps).catch(unreadable)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
+    ...(await checkWebhooks(deps).catch(() => [])),
     ...(await Promise.all(outboxes.map(checkOutbox))),
     await check('clock', async () => {
       const offMs = server.now.getTime() - now;
@@ -52,6 +54,14 @@ async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Prom
     ? `${many}, with one-click unsubscribe at ${baseUrl}`
     : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, so that mail carries one-click unsubscribe`;
   return [{ name: 'unsubscribe', ok, detail }];
+}
+
+/** Where there are any. That somebody's endpoint fails is nothing that is wrong here. */
+async function checkWebhooks({ db }: Deps): Promise<Check[]> {
+  const { all, disabled } = await countWebhooksAcrossTenants(db);
+  if (all === 0) return [];
+  const many = `${all} ${all === 1 ? 'webhook' : 'webhooks'}`;
+  return [{ name: 'webhooks', ok: true, detail: disabled > 0 ? `${many}, ${disabled} disabled for failing` : many }];
 }
 
 /** A database whose migrations are behind has been named as such; the other checks still run. */
