@@ -122,6 +122,7 @@ const acrossTenants: Record<string, string> = {
   touchPasskeyAcrossTenants: 'of a person, whichever organizations they are a member of',
   touchSessionsAcrossTenants: 'one statement notes the use of all sessions',
   updateAccountAcrossTenants: 'a person may be a member of several organizations',
+  countWebhooksAcrossTenants: 'how the whole installation does',
   hasActiveWebhooksAcrossTenants: 'whether anybody has a webhook that is to be told',
   listDueWebhooksAcrossTenants: 'workers serve everybody; one row of each webhook is read',
   listMessageOwnersAcrossTenants: 'maintenance',

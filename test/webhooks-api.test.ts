@@ -1,6 +1,7 @@
 /** Webhooks over the API and in the file: what is taken, refused, kept secret and recorded. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { webhookLimits } from '../src/core/webhooks.ts';
+import { examine } from '../src/services/doctor.ts';
 import { runMaintenance } from '../src/services/maintenance.ts';
 import { reencryptSecrets } from '../src/services/secrets.ts';
 import { openWebhookSecrets } from '../src/services/webhook-secrets.ts';
@@ -134,6 +135,13 @@ test('the file creates, changes and deletes them, and keeps a secret that it lea
   expect((await stored())[0]).toMatchObject({ secret: secret('z') });
   const audit = await other.ask({ path: `/api/o/${other.slug}/audit/?noun=webhook` });
   expect(audit.body[0]).toMatchObject({ action: 'update', after: { secret: '(secret)' } });
+});
+
+test('the doctor counts them, and those that are disabled', async () => {
+  const { deps } = world.service.runtime;
+  await tenant.sql(`update webhooks set disabled_at = now(), disabled_reason = 'gone' where slug = 'told'`);
+  const found = (await examine(deps, Date.now())).find(({ name }) => name === 'webhooks');
+  expect(found).toMatchObject({ ok: true, detail: expect.stringMatching(/^\d+ webhooks, 1 disabled for failing$/) });
 });
 
 test('messages are kept for a month, or as long as the organization keeps its history', async () => {

@@ -190,6 +190,13 @@ export async function countDisabledWebhooks(db: Db, organizationId: number): Pro
   return count;
 }
 
+export async function countWebhooksAcrossTenants(db: Db): Promise<{ all: number; disabled: number }> {
+  return db
+    .selectFrom('webhooks')
+    .select(({ fn }) => [fn.countAll<number>().as('all'), fn.count<number>('disabled_at').as('disabled')])
+    .executeTakeFirstOrThrow();
+}
+
 export interface SealedWebhookOf {
   id: number;
   organization_id: number;

@@ -2,6 +2,7 @@
 import type { OutboxSource } from '../core/outbox.ts';
 import { countPromotionalEventsAcrossTenants } from '../db/categories.ts';
 import { describeServerAcrossTenants } from '../db/health.ts';
+import { countWebhooksAcrossTenants } from '../db/webhooks.ts';
 import type { TraceSettings } from '../lib/trace-settings.ts';
 import type { Deps } from './deps.ts';
 import { checkChannels } from './doctor-channels.ts';
@@ -36,6 +37,7 @@ export async function examine(
     await check('queue', async () => (sending.ok ? examineQueue(db) : 'sending is paused')),
     ...(await checkChannels(deps).catch(unreadable)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
+    ...(await checkWebhooks(deps).catch(() => [])),
     ...(await Promise.all(outboxes.map(checkOutbox))),
     ...(traces ? [await checkTraces(traces)] : []),
     await check('clock', async () => {
@@ -58,6 +60,14 @@ async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Prom
     ? `${many}, with one-click unsubscribe at ${baseUrl}`
     : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, so that mail carries one-click unsubscribe`;
   return [{ name: 'unsubscribe', ok, detail }];
+}
+
+/** Where there are any. That somebody's endpoint fails is nothing that is wrong here. */
+async function checkWebhooks({ db }: Deps): Promise<Check[]> {
+  const { all, disabled } = await countWebhooksAcrossTenants(db);
+  if (all === 0) return [];
+  const many = `${all} ${all === 1 ? 'webhook' : 'webhooks'}`;
+  return [{ name: 'webhooks', ok: true, detail: disabled > 0 ? `${many}, ${disabled} disabled for failing` : many }];
 }
 
 /** A database whose migrations are behind has been named as such; the other checks still run. */

@@ -159,7 +159,7 @@ export async function findWebhookMessage({ db }: Deps, organizationId: number, w
 export async function testWebhook(deps: Deps, organizationId: number, slug: string): Promise<messages.WebhookMessage> {
   return deps.db.transaction().execute(async trx => {
     const webhook = requireActive(await read(trx, organizationId, slug));
-    const data = { webhook: slug, sent_by: deps.actor.name };
+    const data = { webhook: slug };
     const id = await messages.addWebhookMessage(trx, organizationId, webhook.id, testType, data);
     await record(deps, trx, organizationId, { action: 'test', noun: 'webhook', path: slug });
     return (await messages.findWebhookMessage(trx, organizationId, webhook.id, id))!;

@@ -84,6 +84,7 @@ export default function Overview() {
     return (
       <Page title={texts.overview}>
         <PauseBanners pauses={data.attention.paused} />
+        <DisabledWebhooks count={data.attention.disabled_webhooks} />
         {can('event:write') ? (
           <Suspense>
             <Checklist />

@@ -118,7 +118,7 @@ function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookDat
           ? [[texts.failingSince, time(health.failing_since)] as [string, React.ReactNode]]
           : []),
         ...(previous_secret_expires_at
-          ? [[texts.overlap, exactTime(previous_secret_expires_at)] as [string, string]]
+          ? [[texts.oldSecretSignsUntil, exactTime(previous_secret_expires_at)] as [string, string]]
           : []),
       ]}
     />
