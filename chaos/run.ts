@@ -5,7 +5,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
-import type { Scenario } from './scenario.ts';
+import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
@@ -14,6 +14,7 @@ import { inboxStream } from './scenarios/inbox-stream.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
+import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
 
 const scenarios: Record<string, Scenario> = {
@@ -27,6 +28,7 @@ const scenarios: Record<string, Scenario> = {
   'inbox-stream': inboxStream,
   outbox,
   'acknowledged-means-stop': acknowledgedMeansStop,
+  'rolling-upgrade': rollingUpgrade,
 };
 
 const given = process.argv.slice(2);
@@ -43,7 +45,12 @@ for (const name of names.length > 0 ? names : Object.keys(scenarios)) {
   const { title, run } = scenarios[name]!;
   console.log(`${name}: ${title}`);
   const began = Date.now();
-  const ledger = await run(name, scale).catch(error => failed(name, error));
+  const ledger = await run(name, scale).catch(error => {
+    if (!(error instanceof Skipped)) return failed(name, error);
+    console.log(`  skipped: ${error.message}`);
+    return undefined;
+  });
+  if (!ledger) continue;
   ledgers.push(ledger);
   console.log(`  ${ledger.pass ? 'passed' : 'FAILED'} in ${Math.round((Date.now() - began) / 1_000)} s`);
 }

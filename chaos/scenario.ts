@@ -6,3 +6,6 @@ export interface Scenario {
   /** `scale` is 1, or less for a quick run. */
   run(name: string, scale: number): Promise<Ledger>;
 }
+
+/** Not done for want of something, which the message names. */
+export class Skipped extends Error {}

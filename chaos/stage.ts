@@ -4,7 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,7 +14,16 @@ import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
-import { cleanEnv, killDatabase, postmasterPid, type Running, startBelfry, waitFor } from '../test/support/process.ts';
+import {
+  belfry,
+  cleanEnv,
+  killDatabase,
+  postmasterPid,
+  type Running,
+  root,
+  startBelfry,
+  waitFor,
+} from '../test/support/process.ts';
 import { findMistakes } from '../test/support/sink-ledger.ts';
 import { runSql } from '../test/support/sql.ts';
 import { type Facts, keyOf, type Ledger, type Receipt, settleLedger } from './ledger.ts';
@@ -29,6 +38,8 @@ export interface StageOptions {
   channel?: 'hooks' | 'app';
   /** Processes to start with. */
   roles: Role[];
+  /** The folder of another version that sets up the database and starts these. */
+  program?: string;
   /** What differs about the only notification, such as its steps. */
   notification?: Record<string, unknown>;
 }
@@ -83,24 +94,31 @@ export class Stage {
 
   static async open(options: StageOptions): Promise<Stage> {
     const { recipients: size, sinkMs = 10, timeoutMs = 10_000, channel = 'hooks', roles, notification = {} } = options;
+    const { program = root } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
     const { url, release } = await openEmbedded({ dataDir, durable: true });
     const { sink, sinkUrl } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const key = await configure(url, recipients, { channel, sinkUrl, timeoutMs, notification });
+    const document = describeTenant(recipients, { channel, sinkUrl, timeoutMs, notification });
+    const key = await (program === root ? configure(url, document) : configureBy(program, url, document));
     const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
-    const started = await Promise.allSettled(roles.map(role => stage.start(role)));
+    const started = await Promise.allSettled(roles.map(role => stage.start(role, program)));
     const failed = started.find(each => each.status === 'rejected');
     if (!failed) return stage;
     await stage.close();
     throw failed.reason;
   }
 
-  async start(role: Role): Promise<Running> {
+  async start(role: Role, program = root): Promise<Running> {
     const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
-    const running = await startBelfry({ ...env, ...this.environment }, ['--role', role]);
+    const running = await startBelfry({ ...env, ...this.environment }, ['--role', role], undefined, program);
     this.processes.push({ role, running });
     return running;
+  }
+
+  /** A command of the command line, which has to succeed. */
+  async belfry(args: string[], program = root): Promise<void> {
+    await runCommand(program, args, this.url);
   }
 
   /** Those that run now. */
@@ -249,14 +267,11 @@ interface Outlet {
   notification: Record<string, unknown>;
 }
 
-/** One tenant with so many recipients; returns its key. */
-async function configure(
-  url: string,
+/** One tenant with so many recipients. */
+function describeTenant(
   recipients: string[],
   { channel, sinkUrl, timeoutMs: timeout_ms, notification: differing }: Outlet,
-): Promise<string> {
-  const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
-  const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
+): object {
   const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
   const notification = {
     name: 'all',
@@ -277,9 +292,31 @@ async function configure(
   const distribution_lists = [{ name: 'All', members: recipients }];
   const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
   const users = recipients.map(email => ({ email }));
-  const organizations = [{ slug: 'chaos', name: 'Chaos', channels: [hooks, app], users, projects }];
-  await applyConfiguration(runtime.deps, { organizations }, { prune: false });
+  return { organizations: [{ slug: 'chaos', name: 'Chaos', channels: [hooks, app], users, projects }] };
+}
+
+/** Returns the tenant's key. */
+async function configure(url: string, document: object): Promise<string> {
+  const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
+  const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
+  await applyConfiguration(runtime.deps, document, { prune: false });
   const { key } = await createKey(runtime.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
   await runtime.close();
   return key;
+}
+
+/** The same by the command line of another version, whose schema it has then. */
+async function configureBy(program: string, url: string, document: object): Promise<string> {
+  const file = path.join(program, 'chaos.json');
+  await writeFile(file, JSON.stringify(document));
+  await runCommand(program, ['apply', file], url);
+  const args = ['key', 'create', '--org', 'chaos', '--name', 'chaos', '--permission', '*'];
+  return (await runCommand(program, args, url)).trim();
+}
+
+async function runCommand(program: string, args: string[], url: string): Promise<string> {
+  const env = { DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey };
+  const { code, stdout, stderr } = await belfry(args, env, '', program);
+  if (code !== 0) throw new Error(`belfry ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return stdout;
 }

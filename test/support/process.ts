@@ -11,7 +11,10 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 
 /** Node's flags as `npm start` gives them. */
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
-const program = [...scripts.start.split(' ').filter(word => word.startsWith('--')), path.join(root, 'src/main.ts')];
+const flags = scripts.start.split(' ').filter(word => word.startsWith('--'));
+const programOf = (folder: string) => [...flags, path.join(folder, 'src/main.ts')];
+
+const startMs = 60_000;
 
 export interface Running {
   process: ChildProcess;
@@ -28,14 +31,18 @@ export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name))), ...env };
 }
 
-/** Prints to a file instead of a pipe where one is given: then nobody has to read along. */
+/**
+ * Prints to a file instead of a pipe where one is given: then nobody has to read along. `folder` is where the program is:
+ * another than this one for another version.
+ */
 export async function startBelfry(
   env: Record<string, string>,
   args: string[] = [],
   logFile?: string,
+  folder = root,
 ): Promise<Running> {
   const log = logFile === undefined ? 'pipe' : openSync(logFile, 'a');
-  const child = spawn(process.execPath, [...program, 'serve', ...args], {
+  const child = spawn(process.execPath, [...programOf(folder), 'serve', ...args], {
     env: cleanEnv({ PORT: '0', ...env }),
     cwd: env.BELFRY_DATA_DIR ?? root,
     stdio: ['ignore', log, log],
@@ -43,10 +50,12 @@ export async function startBelfry(
   if (typeof log === 'number') closeSync(log);
   const text = logFile === undefined ? collect(child) : () => readFileSync(logFile, 'utf8');
   const ended = new Promise<number | null>(resolve => child.on('exit', resolve));
-  const address = await waitFor('the server to listen', () => {
+  const look = () => {
     if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${text()}`);
     return /listens on (http:\/\/\S+?)["\s]/.exec(text())?.[1];
-  }).catch(error => {
+  };
+  // A busy machine compiles another version for the first time.
+  const address = await waitFor('the server to listen', look, startMs).catch(error => {
     child.kill('SIGKILL');
     throw error;
   });
@@ -70,8 +79,13 @@ export interface Finished {
 }
 
 /** Runs a command of the command line to its end. */
-export async function belfry(args: string[], env: Record<string, string>, input = ''): Promise<Finished> {
-  const child = spawn(process.execPath, [...program, ...args], { env: cleanEnv(env), cwd: root });
+export async function belfry(
+  args: string[],
+  env: Record<string, string>,
+  input = '',
+  folder = root,
+): Promise<Finished> {
+  const child = spawn(process.execPath, [...programOf(folder), ...args], { env: cleanEnv(env), cwd: root });
   child.stdin.end(input);
   let stdout = '';
   let stderr = '';
