@@ -60,6 +60,14 @@ test('the first message, by curl, TypeScript and Python', { timeout: 180_000 }, 
   const text = await guide('first-message.md');
   await apply(service, blocks(text, 'yaml')[0]!);
   const key = await createKey(service, 'event:trigger', 'occurrence:read');
+  const [, schema] = blocks(text, 'yaml');
+  const place = '                name: Order paid\n';
+  await apply(
+    service,
+    blocks(text, 'yaml')[0]!.replace(place, `${place}${schema!.replaceAll(/^/gm, ' '.repeat(16)).trimEnd()}\n`),
+  );
+  const written = await belfry(['types', 'acme'], commandEnv(service));
+  expect(written.stdout).toContain('"shop/web/order-paid": {\n      "order": string;');
   const env = cleanEnv({ BELFRY_URL: service.address, BELFRY_KEY: key });
   const inShell = blocks(text, 'sh').filter(block => block.startsWith('curl'));
   const byCurl = (await run('bash', ['-c', inShell[0]!], { env })).stdout;

@@ -14,6 +14,7 @@ const commands: Record<string, () => Promise<Command>> = {
   audit: async () => (await import('./audit.ts')).audit,
   trigger: async () => (await import('./trigger.ts')).trigger,
   simulate: async () => (await import('./simulate.ts')).simulate,
+  types: async () => (await import('./types.ts')).types,
   outbox: async () => (await import('./outbox.ts')).outbox,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,

@@ -3,6 +3,7 @@
  * moment; a trigger is one of them, because it carries an idempotency key.
  */
 import { BelfryConnectionError, BelfryError, type Problem } from './errors.ts';
+import type { ContextOf, EventPath } from './events.ts';
 import type { Answer, Input, Item, ListPath, Method, PathOf } from './types.ts';
 
 export interface BelfryOptions {
@@ -37,6 +38,19 @@ export interface TriggerOptions extends CallOptions {
   correlationId?: string;
 }
 
+/** Context, then options. What resolves says nothing new: it needs no context. */
+type TriggerArguments<Path extends string> =
+  | (object extends ContextOf<Path>
+      ? [context?: ContextOf<Path>, options?: TriggerOptions]
+      : [context: ContextOf<Path>, options?: TriggerOptions])
+  | [context: object, options: TriggerOptions & { options: { resolve: true } }];
+
+type SimulateOptions = Pick<TriggerOptions, 'options' | keyof CallOptions>;
+type SimulateArguments<Path extends string> =
+  object extends ContextOf<Path>
+    ? [context?: ContextOf<Path>, options?: SimulateOptions]
+    : [context: ContextOf<Path>, options?: SimulateOptions];
+
 interface Request extends CallOptions {
   method: string;
   /** Relative to the url. */
@@ -65,7 +79,11 @@ export class Belfry {
    * Triggers an event: `trigger('shop/web/order-paid', { order: 'A-1' })`, or with the organization before it. Resolves
    * when Belfry has stored it; from then on it is not lost.
    */
-  async trigger(event: string, context: object = {}, options: TriggerOptions = {}): Promise<{ occurrence: string }> {
+  async trigger<Path extends EventPath>(
+    event: Path,
+    ...given: TriggerArguments<Path>
+  ): Promise<{ occurrence: string }> {
+    const [context = {}, options = {}] = given as [context?: object, options?: TriggerOptions];
     const query = options.correlationId === undefined ? '' : `?cid=${encodeURIComponent(options.correlationId)}`;
     return (await this.#send({
       ...options,
@@ -80,11 +98,11 @@ export class Belfry {
   }
 
   /** Who would get what, and why the others would not; nothing is sent. */
-  async simulate(
-    event: string,
-    context: object = {},
-    options: Pick<TriggerOptions, 'options' | keyof CallOptions> = {},
+  async simulate<Path extends EventPath>(
+    event: Path,
+    ...given: SimulateArguments<Path>
   ): Promise<Answer<'post', '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/'>> {
+    const [context = {}, options = {}] = given as [context?: object, options?: SimulateOptions];
     const address = `${this.#eventPath(event)}simulate/`;
     const body = { context, ...(options.options && { options: options.options }) };
     return (await this.#send({ ...options, method: 'POST', address, body, isSafe: true })) as never;
