@@ -79,10 +79,8 @@ test('an API and a worker apart export one trace, and their logs carry its id', 
     OTEL_EXPORTER_OTLP_HEADERS: 'x-token=a%20b, x-other=c',
     OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
   };
-  const [api, worker] = await Promise.all([
-    startBelfry({ ...own, OTEL_SERVICE_NAME: 'api' }, ['--role', 'api']),
-    startBelfry({ ...own, OTEL_SERVICE_NAME: 'worker' }, ['--role', 'worker']),
-  ]);
+  const api = await startBelfry({ ...own, OTEL_SERVICE_NAME: 'api' }, ['--role', 'api']);
+  const worker = await startBelfry({ ...own, OTEL_SERVICE_NAME: 'worker' }, ['--role', 'worker']);
   const { deps, close } = await openRuntime(testConfig(database.url), silent);
   try {
     const ask = asker(api.address, key);

@@ -159,7 +159,7 @@ async function writeAndSend(engine: Engine, context: SendContext): Promise<Settl
     [outgoing, wording] = await write(engine, context);
     rendering?.end();
   } catch (error) {
-    rendering?.end('template.failed');
+    rendering?.end(error instanceof AppError ? 'template.failed' : 'service.internal');
     if (!(error instanceof AppError)) throw error;
     return settlementOf(delivery, { status: 'failed', reason: 'template.failed', detail: error.message });
   }

@@ -63,7 +63,9 @@ export async function openOpenTelemetry(settings: TraceSettings, log: TracesLog)
     begin(name, given) {
       const parent = given === undefined ? null : parseTraceParent(given);
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, contextOf(parent));
-      if (span.isRecording()) return { span: wrap(tracer, span), traceparent: toTraceparent(span.spanContext()) };
+      if (span.isRecording()) {
+        return { span: new OpenTelemetrySpan(tracer, span), traceparent: toTraceparent(span.spanContext()) };
+      }
       // Whoever is below still belongs to the caller's span, as there is none of ours.
       return parent ? { traceparent: toTraceparent({ ...parent, traceFlags: TraceFlags.NONE }) } : {};
     },
@@ -72,7 +74,7 @@ export async function openOpenTelemetry(settings: TraceSettings, log: TracesLog)
       const parent = traceparent ? parseTraceParent(traceparent) : null;
       if (!parent || !(parent.traceFlags & TraceFlags.SAMPLED)) return undefined;
       const span = tracer.startSpan(name, {}, contextOf(parent));
-      return span.isRecording() ? wrap(tracer, span) : undefined;
+      return span.isRecording() ? new OpenTelemetrySpan(tracer, span) : undefined;
     },
 
     async close() {
@@ -94,28 +96,43 @@ function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 }
 
-function wrap(tracer: Tracer, span: OtelSpan): Span {
-  return {
-    traceparent: toTraceparent(span.spanContext()),
-    start: (name, kind) =>
-      wrap(
-        tracer,
-        tracer.startSpan(name, { kind: kind ? SpanKind.CLIENT : SpanKind.INTERNAL }, trace.setSpan(ROOT_CONTEXT, span)),
-      ),
-    set: (attributes: Attributes) => void span.setAttributes(attributes),
-    link(others) {
-      for (const other of others) {
-        const context = parseTraceParent(other);
-        if (context) span.addLink({ context });
-      }
-    },
-    end(failure) {
-      if (failure !== undefined) {
-        span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR, message: failure });
-      }
-      span.end();
-    },
-  };
+/** A class, not closures: a message that is traced has six of them. */
+class OpenTelemetrySpan implements Span {
+  readonly #tracer: Tracer;
+  readonly #span: OtelSpan;
+
+  constructor(tracer: Tracer, span: OtelSpan) {
+    this.#tracer = tracer;
+    this.#span = span;
+  }
+
+  get traceparent(): string {
+    return toTraceparent(this.#span.spanContext());
+  }
+
+  start(name: string, kind?: 'call'): Span {
+    const options = { kind: kind ? SpanKind.CLIENT : SpanKind.INTERNAL };
+    const below = trace.setSpan(ROOT_CONTEXT, this.#span);
+    return new OpenTelemetrySpan(this.#tracer, this.#tracer.startSpan(name, options, below));
+  }
+
+  set(attributes: Attributes): void {
+    this.#span.setAttributes(attributes);
+  }
+
+  link(others: readonly string[]): void {
+    for (const other of others) {
+      const context = parseTraceParent(other);
+      if (context) this.#span.addLink({ context });
+    }
+  }
+
+  end(failure?: string): void {
+    if (failure !== undefined) {
+      this.#span.setAttribute('error.type', failure).setStatus({ code: SpanStatusCode.ERROR, message: failure });
+    }
+    this.#span.end();
+  }
 }
 
 function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
