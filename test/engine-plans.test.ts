@@ -382,6 +382,14 @@ async function fill(): Promise<void> {
   };
   someIds = await idsOf('sending');
   waitingIds = (await idsOf('pending')).slice(-5);
+  // Webhooks of many others.
+  await pool.query(
+    `with others as (
+       insert into organizations (slug, name) select 'other-' || i, 'O' from generate_series(1, 2000) i returning id
+     )
+     insert into webhooks (organization_id, slug, name, url, types, secrets)
+     select id, 'w', 'W', 'http://x.test/', '{delivery.sent}', '' from others`,
+  );
   // What webhooks were told, and what waits for one that is off.
   await pool.query(
     `insert into webhook_messages (organization_id, webhook_id, type, data, status)

@@ -176,3 +176,42 @@ test('a channel whose provider rests is told to be unhealthy once, and to have r
     expect((await tenant.occurrence(id)).status).toBe('completed');
   }, 40_000);
 });
+
+test('every item of a digest is told of as sent, and every occurrence as completed', async () => {
+  const message = { subject: 'x', body: '{{ count }}' };
+  const tenant = await world.tenant({ users: ['ann@x.test'], notifications: [{ digest: { every: '1h' }, message }] });
+  const receiver = await open(tenant, ['delivery.sent', 'occurrence.completed']);
+  const ids = [await tenant.trigger(), await tenant.trigger()];
+  for (const id of ids) await tenant.until(id, 'pending');
+  await tenant.sql(`update digests set closes_at = now() where organization_id = ${tenant.id}`);
+  await tenant.sql(
+    `update deliveries set due_at = now() where organization_id = ${tenant.id} and status = 'pending'
+       and digest_id is not null and due_at <> '9999-12-31Z'`,
+  );
+  await tenant.sql('notify belfry_work');
+  const sent = await receiver.until('delivery.sent', 2);
+  expect(sent.map(({ data }) => data.occurrence).sort()).toEqual(ids.toSorted());
+  await receiver.until('occurrence.completed', 2);
+});
+
+test('a message whose worker died is told of as unknown where the channel holds it', async () => {
+  const providers = [{ use: 'slack-webhook', url: 'https://hooks.slack.test/services/T0/B0/abcdefghijklmnop' }];
+  const channels = [{ slug: 'room', name: 'Room', type: 'slack', on_unknown: 'hold', providers }];
+  const tenant = await world.tenant({ users: ['ann@x.test'], channels, notifications: [{ channels: ['room'] }] });
+  const receiver = await open(tenant, ['delivery.unknown', 'occurrence.completed']);
+  await tenant.post(`/api/o/${tenant.slug}/c/room/pause/`);
+  const id = await tenant.trigger();
+  await eventually(async () => {
+    expect((await tenant.deliveries(id)).map(one => one.reason)).toEqual(['channel.paused']);
+  });
+  // As a worker left it that claimed it and died.
+  await tenant.sql(
+    `update deliveries set status = 'sending', reason = null, owner = 2000001, attempts = 1, provider_attempts = 1,
+       due_at = now() where organization_id = $1 and occurrence_id = $2`,
+    tenant.id,
+    id,
+  );
+  const [unknown] = await receiver.until('delivery.unknown', 1, 30_000);
+  expect(unknown!.data).toMatchObject({ occurrence: id, channel: 'room', status: 'unknown', attempts: 1 });
+  expect((await receiver.until('occurrence.completed', 1))[0]!.data).toMatchObject({ outcome: 'failed' });
+});
