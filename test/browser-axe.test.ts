@@ -51,6 +51,7 @@ const pages: Record<string, () => string> = {
   categories: () => '/o/demo/categories',
   'general category': () => '/o/demo/categories/general',
   'new category': () => '/o/demo/new-category',
+  webhooks: () => '/o/demo/webhooks',
   people: () => '/o/demo/people',
   person: () => '/o/demo/people/ada@demo.test',
   lists: () => '/o/demo/p/shop/lists',

@@ -385,7 +385,8 @@ async function fill(): Promise<void> {
   // Webhooks of many others.
   await pool.query(
     `with others as (
-       insert into organizations (slug, name) select 'other-' || i, 'O' from generate_series(1, 2000) i returning id
+       insert into organizations (id, slug, name) overriding system value
+       select 1000 + i, 'other-' || i, 'O' from generate_series(1, 2000) i returning id
      )
      insert into webhooks (organization_id, slug, name, url, types, secrets)
      select id, 'w', 'W', 'http://x.test/', '{delivery.sent}', '' from others`,
