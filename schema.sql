@@ -891,6 +891,20 @@ CREATE TABLE instance (
 );
 CREATE UNIQUE INDEX instance_once ON instance ((true));
 
+CREATE TABLE registrations (
+  organization_id bigint NOT NULL,
+  application_id bigint NOT NULL,
+  user_id bigint NOT NULL,
+  active boolean NOT NULL DEFAULT true,
+  custom_fields jsonb NOT NULL DEFAULT '{}',
+  created_at timestamptz NOT NULL DEFAULT now(),
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT registrations_pkey PRIMARY KEY (organization_id, application_id, user_id),
+  CONSTRAINT registrations_organization_id_application_id_fkey FOREIGN KEY (organization_id, application_id) REFERENCES applications(organization_id, id) ON DELETE CASCADE,
+  CONSTRAINT registrations_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX registrations_by_user ON registrations (organization_id, user_id);
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql

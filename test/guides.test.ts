@@ -8,6 +8,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import { settings } from '../src/config.ts';
+import { permissions } from '../src/core/permissions.ts';
+import { roles } from '../src/core/roles.ts';
 import { createDemo } from '../src/services/demo.ts';
 import { createTestDatabase, testService } from './support/database.ts';
 import { openCollector } from './support/otlp.ts';
@@ -121,6 +123,34 @@ test('a trace: triggered within one, and found by its occurrence', { timeout: 18
     await traced.stop();
     await collector.close();
   }
+});
+
+test('permissions: the keys and the account are created as told, and no permission is missing', {
+  timeout: 180_000,
+}, async () => {
+  const text = await guide('permissions.md');
+  await apply(service, blocks(await guide('first-message.md'), 'yaml')[0]!);
+  const commands = blocks(text, 'sh').flatMap(block => block.trim().split('\n'));
+  expect(commands).toHaveLength(6);
+  const printed: string[] = [];
+  for (const command of commands) {
+    const { code, stdout, stderr } = await belfry(command.replace('npx belfry ', '').split(' '), commandEnv(service));
+    expect([command, code, stderr]).toEqual([command, 0, expect.any(String)]);
+    printed.push(stdout.trim());
+  }
+  const [shop, dashboard] = printed as [string, string];
+  const statusOf = async (key: string, path: string, method = 'GET') => {
+    const headers = { authorization: `Key ${key}` };
+    return (await fetch(`${service.address}${path}`, { method, headers })).status;
+  };
+  expect(await statusOf(shop, '/api/o/acme/p/shop/a/web/e/order-paid/trigger/', 'POST')).not.toBe(403);
+  expect(await statusOf(shop, '/api/o/acme/u/')).toBe(403);
+  await waitFor('the key to be revoked', async () => (await statusOf(dashboard, '/api/o/acme/event/')) === 401);
+  const named = new Set(
+    [...text.slice(text.indexOf('## Every')).matchAll(/`([a-z]+:[a-z]+)`/g)].map(([, name]) => name),
+  );
+  expect([...named].sort()).toEqual([...permissions].sort());
+  for (const role of roles) expect(text).toContain(`| \`${role}\``);
 });
 
 test('an escalation: applied, simulated, triggered, acknowledged and resolved', { timeout: 180_000 }, async () => {

@@ -41,6 +41,21 @@ export async function findDistributionList(
 }
 
 /** Undefined when the project has a list of this name. */
+export async function findListByName(
+  db: Db,
+  organizationId: number,
+  projectId: number,
+  nameKey: string,
+): Promise<{ id: number; name: string } | undefined> {
+  return db
+    .selectFrom('distribution_lists')
+    .select(['id', 'name'])
+    .where('organization_id', '=', organizationId)
+    .where('project_id', '=', projectId)
+    .where('name_key', '=', nameKey)
+    .executeTakeFirst();
+}
+
 export async function createDistributionList(
   db: Db,
   organizationId: number,

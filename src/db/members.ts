@@ -51,6 +51,23 @@ export async function addMissingMembers(
   return Number(result.numAffectedRows ?? 0);
 }
 
+/** Those of a user by these addresses. */
+export async function addMembersByAddress(
+  db: Db,
+  organizationId: number,
+  listId: number,
+  userId: number,
+  addresses: readonly { name: string; value: string }[],
+): Promise<void> {
+  await sql`
+    insert into members (organization_id, list_id, address_id)
+    select a.organization_id, ${listId}, a.id
+    from unnest(${addresses.map(({ name }) => name)}::text[], ${addresses.map(({ value }) => value)}::text[]) as g (name, value)
+    join addresses a on a.organization_id = ${organizationId} and a.user_id = ${userId} and a.name = g.name and a.value = g.value
+    order by a.id
+    on conflict do nothing`.execute(db);
+}
+
 /** Of all lists, those who are members by the email that every user has; in the order of their names. */
 export async function listAllEmailMembers(
   db: Db,

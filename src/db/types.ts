@@ -517,6 +517,16 @@ export interface RecoveryCodes {
   code_hash: Buffer;
 }
 
+export interface Registrations {
+  organization_id: number;
+  application_id: number;
+  user_id: number;
+  active: Generated<boolean>;
+  custom_fields: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
 export interface Sessions {
   token_hash: Buffer;
   account_id: number;
@@ -724,6 +734,7 @@ export interface Tables {
   preferences: Preferences;
   projects: Projects;
   recovery_codes: RecoveryCodes;
+  registrations: Registrations;
   sessions: Sessions;
   sign_in_attempts: SignInAttempts;
   sign_in_limits: SignInLimits;

@@ -35,6 +35,7 @@ import * as preferences from './preferences.ts';
 import * as preview from './preview.ts';
 import * as projects from './projects.ts';
 import * as recipientTokens from './recipient-tokens.ts';
+import * as registrations from './registrations.ts';
 import { del, get, patch, post, put, type Route } from './route.ts';
 import * as sessions from './sessions.ts';
 import * as stats from './stats.ts';
@@ -87,6 +88,8 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.retrieveApplication),
   patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.patchApplication),
   del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.deleteApplication),
+  post('/api/o/:org/p/:prj/a/:app/register/', 'user:write', registrations.registerUser),
+  post('/api/o/:org/p/:prj/a/:app/unregister/:username/', 'user:write', registrations.unregisterUser),
   post('/api/o/:org/p/:prj/a/:app/pause/', 'event:write', applications.pauseApplication),
   post('/api/o/:org/p/:prj/a/:app/resume/', 'event:write', applications.resumeApplication),
 

@@ -65,12 +65,12 @@ export const Application = Type.Object(
 export const Event = Type.Object({ name: Type.String(), slug: Type.String() }, { $id: 'Event' });
 
 // Not a record: its pattern for names does not match one of two lines, and the serialiser would drop it.
-const customFields = Type.Unsafe<Record<string, unknown>>({
+export const customFields = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
   description: 'Free-form JSON.',
 });
-const personName = Type.String({ maxLength: limits.name });
+export const personName = Type.String({ maxLength: limits.name });
 const locale = Type.Union([Type.String({ maxLength: limits.locale }), Type.Null()], {
   description: 'A language such as en or pt-BR, in which messages are written where they can be. Empty or null: none.',
 });

@@ -170,6 +170,8 @@ export const writes: Record<string, Write> = {
   testWebhook: { action: 'test', noun: 'webhook' },
   resendWebhookMessage: { action: 'resend', noun: 'webhook' },
   revokeRecipientTokens: { action: 'revoke', noun: 'token' },
+  registerUser: { body: () => ({ username: 'jane@acme.test' }), action: 'register', noun: 'user' },
+  unregisterUser: { action: 'unregister', noun: 'user' },
   createDistributionList: { body: () => ({ name: `List ${++count}` }), action: 'create', noun: 'list' },
   addRecipients: { body: () => [newEmail()], action: 'add members', noun: 'list' },
   importMembers: {

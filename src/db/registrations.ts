@@ -1,0 +1,51 @@
+/** Who is registered with an application. */
+import { sql } from 'kysely';
+import type { JsonObject } from '../core/json.ts';
+import type { Db } from './pool.ts';
+
+export interface Registration {
+  active: boolean;
+  custom_fields: JsonObject;
+}
+
+/** Locked until the transaction ends, so that two who merge fields do not undo each other. */
+export async function findRegistrationForUpdate(
+  db: Db,
+  organizationId: number,
+  applicationId: number,
+  userId: number,
+): Promise<Registration | undefined> {
+  const { rows } = await sql<Registration>`
+    select active, custom_fields from registrations
+    where organization_id = ${organizationId} and application_id = ${applicationId} and user_id = ${userId}
+    for update`.execute(db);
+  return rows[0];
+}
+
+export async function putRegistration(
+  db: Db,
+  organizationId: number,
+  applicationId: number,
+  userId: number,
+  { active, custom_fields }: Registration,
+): Promise<void> {
+  await sql`
+    insert into registrations (organization_id, application_id, user_id, active, custom_fields)
+    values (${organizationId}, ${applicationId}, ${userId}, ${active}, ${JSON.stringify(custom_fields)})
+    on conflict (organization_id, application_id, user_id)
+    do update set active = excluded.active, custom_fields = excluded.custom_fields, updated_at = now()`.execute(db);
+}
+
+export async function deleteRegistration(
+  db: Db,
+  organizationId: number,
+  applicationId: number,
+  userId: number,
+): Promise<number> {
+  const result = await sql`
+    delete from registrations
+    where organization_id = ${organizationId} and application_id = ${applicationId} and user_id = ${userId}`.execute(
+    db,
+  );
+  return Number(result.numAffectedRows ?? 0);
+}
