@@ -51,6 +51,7 @@ import { version } from './version.ts';
 export interface Runtime {
   deps: Deps;
   database: Database;
+  /** Of PostgreSQL itself, whatever pooler stands before it. */
   url: string;
   embedded: boolean;
   /** By which the database is recognised. */
@@ -88,9 +89,11 @@ export async function openRuntime(
   const embedded = config.databaseUrl
     ? undefined
     : await (opening ?? openEmbedded({ dataDir: config.dataDir, log: message => log.info(message) }));
-  const url = config.databaseUrl ?? embedded!.url;
+  const { directDatabaseUrl } = config;
+  const url = directDatabaseUrl ?? config.databaseUrl ?? embedded!.url;
   const database = openDatabase({
-    url,
+    url: config.databaseUrl ?? url,
+    pooled: directDatabaseUrl !== undefined,
     name: 'belfry',
     onError: error => log.warn({ err: error }, 'a database connection broke'),
   });

@@ -21,6 +21,8 @@ export interface Config {
   readonly baseUrl: string | undefined;
   /** Undefined: the embedded PostgreSQL of the data folder. */
   readonly databaseUrl: string | undefined;
+  /** The same database without the pooler that `databaseUrl` leads to; undefined: there is no pooler. */
+  readonly directDatabaseUrl: string | undefined;
   readonly dataDir: string;
   /** What the operator calls this installation; its database must not be taken for another's. */
   readonly instance: string | undefined;
@@ -57,6 +59,7 @@ export const settings = {
   TRUST_PROXY: '',
   CORS_ORIGINS: '',
   DATABASE_URL: '',
+  BELFRY_DIRECT_DATABASE_URL: '',
   BELFRY_DATA_DIR: './data',
   BELFRY_INSTANCE: '',
   BELFRY_SECRET_KEY: '',
@@ -149,6 +152,10 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
   }
 
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
+  const directDatabaseUrl = url('BELFRY_DIRECT_DATABASE_URL', ['postgres:', 'postgresql:']);
+  if (directDatabaseUrl && !databaseUrl) {
+    complain('BELFRY_DIRECT_DATABASE_URL', 'is of no use without DATABASE_URL: set that to the address of the pooler');
+  }
   const instance = read('BELFRY_INSTANCE') || undefined;
   if (instance && instance.length > longestInstance) {
     complain('BELFRY_INSTANCE', `must have at most ${longestInstance} characters`);
@@ -220,6 +227,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     port,
     baseUrl,
     databaseUrl,
+    directDatabaseUrl,
     dataDir: read('BELFRY_DATA_DIR'),
     instance,
     secretKey,

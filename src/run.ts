@@ -36,8 +36,8 @@ const terminal: Terminal = {
     }
   },
   withDatabase: async (work, { mayCreate } = { mayCreate: false }) => {
-    const { databaseUrl, dataDir } = terminal.config;
-    if (databaseUrl) return work(databaseUrl);
+    const { databaseUrl, directDatabaseUrl, dataDir } = terminal.config;
+    if (databaseUrl) return work(directDatabaseUrl ?? databaseUrl);
     if (!mayCreate) requireDatabase(dataDir);
     const embedded = await (await import('./embedded/embedded.ts')).openEmbedded({ dataDir });
     try {

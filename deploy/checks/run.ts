@@ -1,5 +1,6 @@
 /** Runs the checks one after the other, tells of each, and ends with 1 if one failed. */
 import { checkChart } from './chart.ts';
+import { checkDatabases } from './databases.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
 import { checkMetrics } from './metrics.ts';
@@ -15,6 +16,7 @@ const checks: Record<string, () => Promise<string>> = {
   systemd: checkSystemd,
   proxies: checkProxies,
   metrics: checkMetrics,
+  databases: checkDatabases,
 };
 
 const wanted = process.argv.slice(2);

@@ -38,7 +38,9 @@ export async function countDueAcrossTenants(db: Db, most: number): Promise<{ pri
 async function forceIndexes(trx: Db): Promise<void> {
   await sql`
     select set_config(name, 'off', true)
-    from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashagg']) as name`.execute(trx);
+    from unnest(array['enable_seqscan', 'enable_bitmapscan', 'enable_sort', 'enable_hashagg', 'jit']) as name`.execute(
+    trx,
+  );
 }
 
 /**

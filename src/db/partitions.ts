@@ -165,6 +165,7 @@ async function hasUnfinished(db: Db, month: Month): Promise<boolean> {
 async function hasUnfinishedDeliveries(trx: Db, month: Month): Promise<boolean> {
   const [from, to] = [sql`${lowestUuidAt(month.from)}::uuid`, sql`${lowestUuidAt(month.to)}::uuid`];
   await sql`set local enable_seqscan = off`.execute(trx);
+  await sql`set local jit = off`.execute(trx);
   const { rows } = await sql<{ found: boolean }>`
     select exists (select from occurrences where status = 'accepted' and id >= ${from} and id < ${to})
       or exists (select from occurrences where status = 'expanding' and id >= ${from} and id < ${to})

@@ -58,8 +58,23 @@ class Client extends pg.Client {
   }
 }
 
+/**
+ * Behind a pooler in transaction mode each transaction may meet another session of the server, which knows nothing of what was
+ * prepared in the one before: so nothing is.
+ */
+class PooledClient extends Client {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  override query(config: any, values?: any, callback?: any): any {
+    if (!config?.name) return super.query(config, values, callback);
+    const { name: _, ...unnamed } = config;
+    return super.query(unnamed, values, callback);
+  }
+}
+
 export interface PoolOptions {
   url: string;
+  /** Whether the address leads to a pooler in transaction mode. */
+  pooled?: boolean;
   /** Shown in pg_stat_activity. */
   name: string;
   connections?: number;
@@ -84,17 +99,24 @@ export const byIndexAlone = {
   plan_cache_mode: 'force_generic_plan',
 };
 
+/**
+ * Short statements only lose by being compiled, and before PostgreSQL 18 what `byIndexAlone` leaves looks so expensive to the
+ * planner that it is compiled with every optimization: settling one batch took longer than 8 s.
+ */
+const usual = { jit: 'off' };
+
 export function openDatabase({ url, name, connections = 10, onError = () => {}, ...more }: PoolOptions): Database {
   const settings = {
     connectionString: url,
-    options: Object.entries(more.settings ?? {})
+    // A pooler takes no settings: its sessions are everybody's.
+    options: Object.entries(more.pooled ? {} : { ...usual, ...more.settings })
       .map(([setting, value]) => `-c ${setting}=${value}`)
       .join(' '),
     application_name: name,
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
-    Client,
+    Client: more.pooled ? PooledClient : Client,
   };
   const pool = new pg.Pool({ ...settings, max: connections });
   const writer = new pg.Pool({ ...settings, max: 1 });
@@ -135,6 +157,7 @@ export async function requireSupportedVersion(db: Db): Promise<void> {
 export async function expectGrowth(trx: Db): Promise<void> {
   await sql`discard plans`.execute(trx);
   await sql`set local enable_seqscan = off`.execute(trx);
+  await sql`set local jit = off`.execute(trx);
 }
 
 /** SQLSTATE of a database error, or undefined. */

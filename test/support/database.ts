@@ -26,8 +26,13 @@ export async function createTestDatabase(from = template): Promise<TestDatabase>
 }
 
 export function testConfig(url: string, env: Record<string, string> = {}): Config {
+  const pooler = inject('poolerUrl');
   return loadConfig({
     DATABASE_URL: url,
+    ...(pooler && {
+      DATABASE_URL: withDatabase(pooler, new URL(url).pathname.slice(1)),
+      BELFRY_DIRECT_DATABASE_URL: url,
+    }),
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
     BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8, ::1',
     PORT: '0',
