@@ -19,7 +19,7 @@ import {
 } from '../db/retention.ts';
 import { deleteOldSessionsAcrossTenants } from '../db/sessions.ts';
 import { deleteOldAttemptsAcrossTenants } from '../db/sign-in-limits.ts';
-import { deleteOldStepsAcrossTenants } from '../db/steps.ts';
+import { deleteOldStepsAcrossTenants } from '../db/step-list.ts';
 import { deleteOldThrottleUsesAcrossTenants } from '../db/throttle.ts';
 import { deleteOldChallengesAcrossTenants } from '../db/two-factor.ts';
 import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../db/webhook-messages.ts';

@@ -2,7 +2,7 @@
 import type { StepStatus } from '../core/statuses.ts';
 import type { StepRun } from '../core/steps.ts';
 import { findOccurrencesAcrossTenants } from '../db/occurrences.ts';
-import { listStoredSteps, type StepView } from '../db/steps.ts';
+import { listStoredSteps, type StepView } from '../db/step-list.ts';
 import type { Deps } from './deps.ts';
 import type { PlannedNotification } from './plans.ts';
 

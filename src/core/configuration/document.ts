@@ -251,6 +251,7 @@ export const EventEntry = Type.Object(
       // Without a union: its mistakes are told once.
       Type.Unsafe<JsonObject | null>({
         type: ['object', 'null'],
+        additionalProperties: true,
         description: `A JSON Schema of the context: a trigger that breaks it is refused. ${section} Null, and at first: none.`,
       }),
     ),
