@@ -321,6 +321,7 @@ test('archives, filters, reads all and takes actions', async () => {
   await items(page).filter({ hasText: 'Order 1' }).getByRole('button', { name: 'Approve' }).click();
   await items(page).filter({ hasText: 'Order 1' }).getByRole('button', { name: '✓ Approve' }).waitFor();
   // What is approved triggers the event again, here the same.
+  await eventually(async () => expect(await items(page).count()).toBe(3));
   await says(page, '2');
   await inbox.getByRole('button', { name: 'Mark all as read' }).click();
   await eventually(async () => expect(await badge(page).isHidden()).toBe(true));
