@@ -207,14 +207,26 @@ describe('agrees with Ajv', () => {
   }, fc.boolean());
   const ajv = new Ajv2020({ strict: false, validateSchema: false });
 
+  /** Undefined where Ajv itself breaks: it does on some unions with an empty schema among them. */
+  function judgeByAjv(whole: JsonObject, context: JsonObject): boolean | undefined {
+    try {
+      return ajv.compile(whole)(context);
+    } catch (error) {
+      expect(error).toBeInstanceOf(TypeError);
+      return undefined;
+    } finally {
+      ajv.removeSchema(whole);
+    }
+  }
+
   test('on whatever schema and context', () => {
     let [taken, refused] = [0, 0];
     fc.assert(
       fc.property(schema, value, (inner, context) => {
         const whole = object({ a: inner });
         expect(findSchemaMistakes(whole)).toEqual([]);
-        const isValid = ajv.compile(whole)({ a: context });
-        ajv.removeSchema(whole);
+        const isValid = judgeByAjv(whole, { a: context });
+        fc.pre(isValid !== undefined);
         expect(errorsOf(whole, { a: context }) === undefined).toBe(isValid);
         if (isValid) taken++;
         else refused++;
