@@ -19,6 +19,6 @@ export default defineConfig(({ mode }) => ({
     isolate: false,
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    maxWorkers: 3,
+    maxWorkers: 2,
   },
 }));
