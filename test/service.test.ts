@@ -156,10 +156,10 @@ describe('one data folder', () => {
     const lists = await post(service, key, '/api/o/demo/p/shop/d/', { name: 'Everybody' });
     const { id } = (await lists.json()) as { id: number };
     const adding = post(service, key, `/api/o/demo/p/shop/d/${id}/add/`, emails);
-    await waitFor('the request to be under way', async () => {
-      const metrics = await (await fetch(`${service.address}/metrics`)).text();
-      return /belfry_database_connections\{state="busy"\} [1-9]/.test(metrics);
-    });
+    const database = await openEmbedded({ dataDir });
+    const adds = `from pg_stat_activity where pid <> pg_backend_pid() and query ~ 'insert into (users|addresses|members)'`;
+    await waitFor('the request to be under way', async () => (await runSql(database.url, `select ${adds}`)).length > 0);
+    await database.release();
     const ending = service.end('SIGTERM');
     const response = await adding;
     expect(response.status).toBe(200);
