@@ -1,6 +1,6 @@
 /**
  * Writes the files that follow from others: schema.sql and src/db/types.ts from migrations/, openapi.json from the
- * routes. With --check it writes nothing and fails if one of them is out of date.
+ * routes, docs/providers/ from the providers. With --check it writes nothing and fails if one of them is out of date.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { createMetrics } from '../src/http/metrics.ts';
 import { registerSwagger } from '../src/http/openapi-swagger.ts';
 import { createServer } from '../src/http/server.ts';
 import type { Deps } from '../src/services/deps.ts';
+import { providerPages } from './provider-pages.ts';
 import { readSchema, type Schema } from './schema-read.ts';
 import { schemaToSql } from './schema-sql.ts';
 import { schemaToTypes } from './schema-types.ts';
@@ -24,10 +25,11 @@ interface ApiDocument {
 
 const root = new URL('../', import.meta.url);
 const schema = await migratedSchema();
-const files = {
+const files: Record<string, string> = {
   'schema.sql': schemaToSql(schema),
   'src/db/types.ts': schemaToTypes(schema),
   'openapi.json': await describeApi(),
+  ...(await providerPages()),
 };
 
 const stale: string[] = [];
@@ -36,7 +38,7 @@ for (const [name, text] of Object.entries(files)) {
   if (present !== text) stale.push(name);
 }
 if (!process.argv.includes('--check')) {
-  for (const name of stale) await writeFile(new URL(name, root), files[name as keyof typeof files]);
+  for (const name of stale) await writeFile(new URL(name, root), files[name]!);
   console.log(stale.length > 0 ? `Wrote ${stale.join(', ')}.` : 'Everything is up to date.');
 } else if (stale.length > 0) {
   console.error(`Out of date: ${stale.join(', ')}. Run npm run generate.`);

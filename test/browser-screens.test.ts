@@ -69,6 +69,8 @@ describe('an occurrence', () => {
 
 test('a new channel tells all that is missing at once, and makes up secrets that nobody has to know', async () => {
   await page.goto('/o/demo/new-channel?type=webhook&use=standard-webhooks');
+  const guide = page.getByRole('link', { name: 'How to set up Standard Webhooks' });
+  expect((await page.request.get((await guide.getAttribute('href'))!)).status()).toBe(200);
   await page.getByLabel('Name').first().fill('');
   await button('Create channel').click();
   await page.getByText('Enter a name').waitFor();

@@ -11,7 +11,7 @@ import path from 'node:path';
 import { openEmbedded } from '../../src/embedded/embedded.ts';
 import { instructionsOf, isIgnored } from './dockerfile.ts';
 import { rememberPacked } from './package.ts';
-import { cleanEnv, countSent, root, run, startServer, temporaryFolder } from './support.ts';
+import { cleanEnv, countSent, requirePages, root, run, startServer, temporaryFolder } from './support.ts';
 
 /** With a base image of 175 MB it stays below 250. */
 const largestMb = 60;
@@ -110,6 +110,7 @@ async function tryOut({ env, entrypoint, command, health, words }: Image): Promi
     let sent: number;
     try {
       if (askHealth() !== 0) throw new Error('HEALTHCHECK finds a server unhealthy that listens');
+      await requirePages(server.address);
       const occurrence = await belfry('trigger', 'acme/shop/web/order-paid', '--context', '{"order":"A-1"}');
       sent = await countSent(server.address, key, 'acme', /[\da-f-]{36}/.exec(occurrence)![0]);
     } finally {

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { countSent, eventually, root, run, startServer, temporaryFolder } from './support.ts';
+import { countSent, eventually, requirePages, root, run, startServer, temporaryFolder } from './support.ts';
 
 /** What an operator installs, without the embedded PostgreSQL. */
 const largestMb = 150;
@@ -54,11 +54,7 @@ export async function checkPackage(): Promise<string> {
   try {
     const { sent, key } = await triggerDemo(server.address, server.output);
     await triggerWithClient(home, server.address, key);
-    for (const page of ['/', '/docs', '/docs/js/scalar.js', '/openapi.json']) {
-      const answer = await fetch(server.address + page);
-      if (answer.status !== 200) throw new Error(`${page} answers ${answer.status}`);
-      await answer.arrayBuffer();
-    }
+    await requirePages(server.address);
     return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent}, with @belfry/client too`;
   } finally {
     await server.stop();

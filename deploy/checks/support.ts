@@ -111,3 +111,25 @@ export async function countSent(
     return counts.sent;
   });
 }
+
+/** What is read from the package when somebody looks at it, and not before. */
+const pages = [
+  '/',
+  '/docs',
+  '/docs/js/scalar.js',
+  '/docs/guides/preferences',
+  '/docs/images/preferences-page.png',
+  '/docs/providers/smtp',
+  '/docs/configuration',
+  '/docs/changelog',
+  '/docs/search.json',
+  '/openapi.json',
+];
+
+export async function requirePages(address: string): Promise<void> {
+  for (const page of pages) {
+    const answer = await fetch(address + page);
+    if (answer.status !== 200) throw new Error(`${page} answers ${answer.status}`);
+    await answer.arrayBuffer();
+  }
+}

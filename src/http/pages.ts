@@ -1,6 +1,6 @@
 /**
- * What a browser is shown besides the console: the API reference and the list of error codes. All of it comes from
- * here; the Content-Security-Policy lets no page speak to another host.
+ * What a browser is shown besides the console: the API reference and the list of error codes; docs/ has the guides. All
+ * of it comes from here; the Content-Security-Policy lets no page speak to another host.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,18 +9,26 @@ import { type ErrorCode, type ErrorKind, errorList } from '../core/errors.ts';
 import { statuses } from './errors.ts';
 import { scalarScript } from './pages/scalar.ts';
 
-interface Document {
+export interface Document {
   type: string;
   body: Buffer;
   etag: string;
 }
 
-const types = { html: 'text/html', css: 'text/css', js: 'text/javascript', svg: 'image/svg+xml' };
+const types = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  json: 'application/json; charset=utf-8',
+  txt: 'text/plain; charset=utf-8',
+  svg: 'image/svg+xml; charset=utf-8',
+  png: 'image/png',
+};
 type Extension = keyof typeof types;
 
-const assets = ['belfry.svg', 'docs.css', 'docs.js', 'page.css', 'preferences.css'];
+const assets = ['belfry.svg', 'docs.css', 'docs.js', 'guide.css', 'guide.js', 'page.css', 'preferences.css'];
 
-const policy = {
+export const policy = {
   'default-src': "'none'",
   'script-src': "'self'",
   'style-src': "'self'",
@@ -73,9 +81,9 @@ export function page(name: string, values: Record<string, string> = {}): Documen
   return toDocument(name.split('.').at(-1) as Extension, Buffer.from(filled));
 }
 
-function toDocument(extension: Extension, body: Buffer): Document {
+export function toDocument(extension: Extension, body: Buffer): Document {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-  return { type: `${types[extension]}; charset=utf-8`, body, etag };
+  return { type: types[extension], body, etag };
 }
 
 function problemRows(): string {

@@ -18,6 +18,7 @@ import type { WorkerRounds } from '../services/queue.ts';
 import { registerAcknowledgePage } from './acknowledge-page.ts';
 import { type Admission, createAdmission } from './auth.ts';
 import { registerConsole } from './console.ts';
+import { registerDocs } from './docs/docs.ts';
 import { sendError } from './errors.ts';
 import { registerHealth } from './health.ts';
 import { registerInboxDemo, registerInboxFiles } from './inbox-files.ts';
@@ -144,6 +145,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (options.describe) await options.describe(app);
     registerOpenApi(app);
     registerPages(app);
+    registerDocs(app);
     await registerPreferencePage(app, deps);
     await registerAcknowledgePage(app, deps);
     registerInboxFiles(app);

@@ -1,5 +1,5 @@
 import { ActionIcon, Menu, Text } from '@mantine/core';
-import { IconBook2, IconKeyboard, IconLogout, IconUser, IconUserCircle } from '@tabler/icons-react';
+import { IconBook2, IconHelp, IconKeyboard, IconLogout, IconUser, IconUserCircle } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import { to } from '../places.ts';
 import { useOrganization, useSession } from '../session.tsx';
@@ -39,6 +39,9 @@ export function AccountMenu() {
         )}
         <Menu.Item leftSection={<IconKeyboard size={15} stroke={1.6} />} onClick={openShortcutHelp}>
           {texts.keyboardShortcuts}
+        </Menu.Item>
+        <Menu.Item leftSection={<IconHelp size={15} stroke={1.6} />} component="a" href="/docs/guides">
+          {texts.guides}
         </Menu.Item>
         <Menu.Item leftSection={<IconBook2 size={15} stroke={1.6} />} component="a" href="/docs">
           {texts.apiReference}

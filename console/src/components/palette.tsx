@@ -10,6 +10,7 @@ import {
   IconBook2,
   IconBuilding,
   IconFolder,
+  IconHelp,
   IconKey,
   IconKeyboard,
   IconLayout,
@@ -249,6 +250,7 @@ function useActions(go: Go, createOrganization: () => void): Entry[] {
     ...(account.admin ? [{ label: texts.newOrganization, icon: IconBuilding, run: createOrganization }] : []),
     { label: texts.switchToMode(other), icon: IconMoon, run: () => setColorScheme(other) },
     { label: texts.keyboardShortcuts, icon: IconKeyboard, run: openShortcutHelp },
+    { label: texts.guides, icon: IconHelp, run: () => location.assign('/docs/guides') },
     { label: texts.apiReference, icon: IconBook2, run: () => location.assign('/docs') },
     { label: texts.signOut, icon: IconLogout, run: () => void signOut() },
   ];

@@ -114,6 +114,7 @@ export const texts = {
   noSettingsNeeded: 'No settings needed.',
   addFallbackProvider: 'Add fallback provider',
   addProvider: 'Add provider',
+  setupGuide: (provider: Part) => `How to set up ${provider}`,
   generateSecrets: 'Generate secrets',
   required: 'Required',
   fewerSettings: 'Fewer settings',

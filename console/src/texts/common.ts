@@ -39,6 +39,7 @@ export const texts = {
     `Your role${value} does not allow this. Required permission: ${permission}.`,
   yourAccount: 'Your account',
   keyboardShortcuts: 'Keyboard shortcuts',
+  guides: 'Guides',
   apiReference: 'API reference',
   signOut: 'Sign out',
   request: (error: Part, requestId: Part) => `${error} (request ${requestId})`,

@@ -7,6 +7,7 @@ export const From = Type.String({
   format: 'mailbox',
   maxLength: 512,
   description: 'Who it comes from: Acme <no-reply@acme.test>',
+  examples: ['Acme <no-reply@acme.test>'],
 });
 export const ReplyTo = Type.Optional(
   Type.String({ format: 'mailbox', maxLength: 512, description: 'Where replies go. Absent: to the sender.' }),

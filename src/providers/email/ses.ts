@@ -12,6 +12,7 @@ const Settings = settings({
     pattern: '^[a-z]{2}(-[a-z]+)+-\\d+$',
     patternHint: 'must be a region such as eu-central-1',
     description: 'Where the sending identity was set up: eu-central-1',
+    examples: ['eu-central-1'],
   }),
   access_key_id: Type.String({
     minLength: 16,
@@ -19,6 +20,7 @@ const Settings = settings({
     pattern: '^\\w+$',
     patternHint: 'must be letters and digits',
     description: 'The access key of a user that may ses:SendEmail.',
+    examples: ['AKIAIOSFODNN7EXAMPLE'],
   }),
   secret_access_key: email.secretKey('The secret that belongs to the access key.'),
   session_token: Type.Optional(

@@ -12,6 +12,7 @@ const Settings = settings({
     pattern: '^AC[0-9a-fA-F]{32}$',
     patternHint: 'must be AC and then 32 hexadecimal digits',
     description: 'The account, AC…, from the first page of the Twilio console.',
+    examples: ['AC00000000000000000000000000000000'],
   }),
   api_key_sid: Type.Optional(
     Type.String({
@@ -30,6 +31,7 @@ const Settings = settings({
     pattern: '^(MG[0-9a-fA-F]{32}|\\+?[0-9]{3,15}|[A-Za-z0-9 +_&-]{1,11})$',
     patternHint: 'must be a number such as +15555550100, a sender name of up to 11 characters, or MG…',
     description: 'Who it comes from: a number or sender name of the account, or a messaging service, MG….',
+    examples: ['+15555550100'],
   }),
   endpoint: endpoint(usual, 'that of one region'),
   timeout_ms: TimeoutMs,

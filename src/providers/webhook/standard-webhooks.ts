@@ -13,6 +13,7 @@ const Settings = settings({
       destination: true,
       ...webhookUrl,
       description: "Where to post. Absent: to each recipient's own address named `webhook`.",
+      examples: ['https://shop.acme.test/hook'],
     }),
   ),
   secret: Type.String({ ...secretForm, description: 'Signs every message; the receiver knows it too.' }),

@@ -19,6 +19,7 @@ const Settings = settings({
     pattern: '^(mailto:[^\\s@]+@[^\\s@]+|https://[^\\s/]+\\S*)$',
     patternHint: 'must be an address such as mailto:ops@acme.test or https://acme.test/contact',
     description: 'How push services reach you when something is wrong: mailto:ops@acme.test, or a page.',
+    examples: ['mailto:ops@acme.test'],
   }),
   public_key: Type.Optional(
     Type.String({

@@ -1,5 +1,5 @@
 /** The providers behind a channel, in the order in which they are tried. */
-import { ActionIcon, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
+import { ActionIcon, Anchor, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconPlus, IconSparkles, IconTrash } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ProviderKind } from '../../api-types.ts';
@@ -78,7 +78,12 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
                   {titleOf(kinds, draft.use)}
                 </Text>
                 <Text size="xs" c="dimmed">
-                  {kinds.find(({ name }) => name === draft.use)?.summary}
+                  {kinds.find(({ name }) => name === draft.use)?.summary}{' '}
+                  {kinds.some(({ name }) => name === draft.use) && (
+                    <Anchor href={`/docs/providers/${draft.use}`} target="_blank" inherit underline="always">
+                      {texts.setupGuide(titleOf(kinds, draft.use))}
+                    </Anchor>
+                  )}
                 </Text>
               </div>
               <Group gap={2} wrap="nowrap">

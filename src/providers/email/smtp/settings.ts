@@ -17,6 +17,7 @@ export const SmtpSettings = settings(
       pattern: '^[^\\s/@]+$',
       patternHint: 'must be a name or address',
       description: 'The mail server: smtp.acme.test',
+      examples: ['smtp.acme.test'],
     }),
     port: Type.Optional(
       Type.Integer({ destination: true, minimum: 1, maximum: 65535, description: '465 when secure, else 587.' }),
@@ -41,7 +42,9 @@ export const SmtpSettings = settings(
           'Whose certificates to trust (PEM), for a server with one of its own. Absent: the public authorities.',
       }),
     ),
-    user: Type.Optional(Type.String({ minLength: 1, maxLength: 512, description: 'Whom to sign in as.' })),
+    user: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 512, description: 'Whom to sign in as.', examples: ['belfry'] }),
+    ),
     password: Type.Optional(
       Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'What to sign in with.' }),
     ),
