@@ -92,7 +92,7 @@ test('a webhook is created, tested, rotated, disabled, enabled and deleted', asy
   expect(await axeViolations(page)).toEqual([]);
   await picture('webhook');
 
-  await button('More actions').click();
+  await button('More').click();
   await page.getByRole('menuitem', { name: 'Rotate secret…' }).click();
   await button('Rotate').click();
   const rotated = (await dialog()
@@ -119,7 +119,7 @@ test('a webhook is created, tested, rotated, disabled, enabled and deleted', asy
   await page.getByText('Saved.').first().waitFor();
   const [{ types }] = (await runSql(service.runtime.url, 'select types from webhooks')) as [{ types: string[] }];
   expect(types).toEqual(['delivery.failed', 'delivery.unknown', 'channel.unhealthy', 'channel.recovered']);
-  await button('More actions').click();
+  await button('More').click();
   await page.getByRole('menuitem', { name: 'Delete…' }).click();
   await dialog().getByRole('button', { name: 'Delete' }).click();
   await page.getByText('No webhooks yet').waitFor();

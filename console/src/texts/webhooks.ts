@@ -80,8 +80,6 @@ export const texts = {
   copySecret: 'Copy the secret',
   copiedIt: "I've copied it",
   oldSecretUntil: (until: Part) => `The old secret signs too until ${until}.`,
-  more: 'More actions',
-  deleteWord: 'Delete…',
   theWebhook: (name: Part) => `the webhook ${name}`,
   deletionHint: 'Messages that are waiting for it are not sent.',
   messages: 'Messages',

@@ -13,6 +13,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
+import { Named } from '../../components/named.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { useList } from '../../components/use-list.ts';
@@ -127,23 +128,7 @@ function General({ parents }: { parents: { label: string; to: string }[] }) {
 const columns: Column<OrganizationEvent>[] = [
   {
     head: texts.event,
-    cell: ({ name, path }) => (
-      <>
-        <Text component="span" display="block" size="sm" fw={500}>
-          {name}
-        </Text>
-        <Text
-          component="span"
-          display="block"
-          size="xs"
-          c="dimmed"
-          className="mono"
-          style={{ overflowWrap: 'anywhere' }}
-        >
-          {path}
-        </Text>
-      </>
-    ),
+    cell: ({ name, path }) => <Named name={name} address={path} />,
   },
   {
     head: texts.inactive,

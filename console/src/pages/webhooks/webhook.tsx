@@ -1,6 +1,6 @@
 /** One webhook: how it fares, what it was told, and its settings. */
-import { ActionIcon, Alert, Grid, Group, Menu, Select, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle, IconDots, IconRefresh, IconSend, IconTrash } from '@tabler/icons-react';
+import { Alert, Grid, Group, Select, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle, IconRefresh, IconSend } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
@@ -12,6 +12,7 @@ import { CopyText } from '../../components/copy.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
+import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Failure, Waiting } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
@@ -175,26 +176,11 @@ function Actions({ of: webhook }: { of: WebhookData }) {
       >
         {texts.sendTest}
       </GuardedButton>
-      <Menu position="bottom-end" shadow="md" keepMounted={false}>
-        <Menu.Target>
-          <ActionIcon variant="default" size={30} aria-label={texts.more}>
-            <IconDots {...icon} />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <GuardedItem permission="webhook:write" icon={<IconRefresh {...icon} />} onClick={() => setOpen('rotate')}>
-            {texts.rotateSecret}
-          </GuardedItem>
-          <GuardedItem
-            permission="webhook:write"
-            icon={<IconTrash {...icon} />}
-            danger
-            onClick={() => setOpen('delete')}
-          >
-            {texts.deleteWord}
-          </GuardedItem>
-        </Menu.Dropdown>
-      </Menu>
+      <MoreMenu permission="webhook:write" onDelete={() => setOpen('delete')}>
+        <GuardedItem permission="webhook:write" icon={<IconRefresh {...icon} />} onClick={() => setOpen('rotate')}>
+          {texts.rotateSecret}
+        </GuardedItem>
+      </MoreMenu>
       {open === 'rotate' && <Rotate of={webhook} close={() => setOpen(undefined)} />}
       <Deletion
         opened={open === 'delete'}

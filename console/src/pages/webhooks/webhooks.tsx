@@ -8,6 +8,7 @@ import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { slugFrom } from '../../components/form.tsx';
+import { Named } from '../../components/named.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
@@ -22,23 +23,7 @@ import { WebhookStatus } from './webhook-status.tsx';
 const columns: Column<Webhook>[] = [
   {
     head: texts.webhook,
-    cell: ({ name, url }) => (
-      <>
-        <Text component="span" display="block" size="sm" fw={500}>
-          {name}
-        </Text>
-        <Text
-          component="span"
-          display="block"
-          size="xs"
-          c="dimmed"
-          className="mono"
-          style={{ overflowWrap: 'anywhere' }}
-        >
-          {url}
-        </Text>
-      </>
-    ),
+    cell: ({ name, url }) => <Named name={name} address={url} />,
   },
   { head: texts.types, from: 'md', width: '30%', cell: ({ types }) => <Text size="sm">{types.join(', ')}</Text> },
   {
