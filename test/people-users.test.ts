@@ -146,7 +146,10 @@ test('addresses are switched off and on, and one that lists use goes only with i
 test('deleting a user takes addresses, memberships and inbox along, and leaves the history', async () => {
   const path = '/api/o/acme/u/jane@acme.test/';
   const trial = await ask({ method: 'DELETE', path: `${path}?dry_run=true` });
-  expect(trial.body).toEqual({ deleted: { users: 1, addresses: 2, members: 2, registrations: 0, inbox: 1 }, dry_run: true });
+  expect(trial.body).toEqual({
+    deleted: { users: 1, addresses: 2, members: 2, registrations: 0, inbox: 1 },
+    dry_run: true,
+  });
   expect((await ask({ path })).status).toBe(200);
   const deleted = await ask({ method: 'DELETE', path });
   expect(deleted.body).toEqual({ deleted: { users: 1, addresses: 2, members: 2, registrations: 0, inbox: 1 } });

@@ -286,11 +286,7 @@ export interface UserParts {
   inbox: number;
 }
 
-export async function countUserParts(
-  db: Db,
-  organizationId: number,
-  id: number,
-): Promise<UserParts> {
+export async function countUserParts(db: Db, organizationId: number, id: number): Promise<UserParts> {
   const { rows } = await sql<UserParts>`
     select
       (select count(*)::int from addresses where organization_id = ${organizationId} and user_id = ${id}) as addresses,
