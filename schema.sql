@@ -113,10 +113,11 @@ CREATE TABLE users (
   version integer NOT NULL DEFAULT 1,
   first_key text COLLATE "C" NOT NULL DEFAULT '',
   last_key text COLLATE "C" NOT NULL DEFAULT '',
-  choices jsonb,
+  choices json,
   link_generation integer NOT NULL DEFAULT 0,
   timezone text,
   quiet_hours jsonb,
+  memberships jsonb,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -445,6 +446,7 @@ CREATE TABLE user_history (
   custom_fields jsonb NOT NULL,
   replaced_at timestamptz NOT NULL DEFAULT now(),
   timezone text,
+  memberships jsonb,
   CONSTRAINT user_history_pkey PRIMARY KEY (organization_id, user_id, version),
   CONSTRAINT user_history_organization_id_user_id_fkey FOREIGN KEY (organization_id, user_id) REFERENCES users(organization_id, id) ON DELETE CASCADE
 );
@@ -825,12 +827,14 @@ CREATE TABLE webhooks (
   active boolean NOT NULL GENERATED ALWAYS AS ((enabled AND (disabled_at IS NULL))) STORED,
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  instance_wide boolean NOT NULL DEFAULT false,
   CONSTRAINT webhooks_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT webhooks_organization_id_slug_key UNIQUE (organization_id, slug),
   CONSTRAINT webhooks_disabled_reason_check CHECK (disabled_reason = ANY (ARRAY['failing', 'gone'])),
   CONSTRAINT webhooks_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 CREATE INDEX webhooks_active ON webhooks (organization_id) WHERE active;
+CREATE INDEX webhooks_instance_wide ON webhooks (organization_id, id) WHERE active AND instance_wide;
 
 CREATE TABLE webhook_states (
   organization_id bigint NOT NULL,
@@ -1018,14 +1022,36 @@ begin
   update users u set choices = made.choices
   from (
     select c.organization_id, c.user_id, (
-      select jsonb_object_agg(
+      select json_object_agg(
         case p.channel_type when '' then p.scope else p.scope || ' ' || p.channel_type end,
-        jsonb_build_object('on', p.enabled, 'source', p.source, 'at', p.changed_at))
+        json_build_object('on', p.enabled, 'source', p.source, 'at', p.changed_at))
       from preferences p where p.organization_id = c.organization_id and p.user_id = c.user_id
     ) as choices
     from (select distinct organization_id, user_id from changed) c
   ) made
   where u.organization_id = made.organization_id and u.id = made.user_id;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_memberships()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform from users u
+  where (u.organization_id, u.id) in (select c.organization_id, c.user_id from changed c)
+  order by u.organization_id, u.id
+  for no key update;
+  update users u set memberships = made.memberships
+  from (
+    select c.organization_id, c.user_id, (
+      select jsonb_object_agg(r.application_id, r.custom_fields)
+      from registrations r where r.organization_id = c.organization_id and r.user_id = c.user_id
+    ) as memberships
+    from (select distinct organization_id, user_id from changed) c
+  ) made
+  where u.organization_id = made.organization_id and u.id = made.user_id
+    and u.memberships is distinct from made.memberships;
   return null;
 end $function$;
 
@@ -1035,10 +1061,11 @@ CREATE OR REPLACE FUNCTION keep_user()
 AS $function$
 begin
   insert into user_history (
-    organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields, timezone)
+    organization_id, user_id, version, username, email, first_name, last_name, locked, locale, custom_fields, timezone,
+    memberships)
   values (
     old.organization_id, old.id, old.version, old.username, old.email, old.first_name, old.last_name, old.locked,
-    old.locale, old.custom_fields, old.timezone);
+    old.locale, old.custom_fields, old.timezone, old.memberships);
   new.version := old.version + 1;
   return new;
 end $function$;
@@ -1060,7 +1087,7 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER keep_user BEFORE UPDATE ON users
-  FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION keep_user();
+  FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields OR old.timezone IS DISTINCT FROM new.timezone OR old.memberships IS DISTINCT FROM new.memberships) EXECUTE FUNCTION keep_user();
 CREATE TRIGGER count_added AFTER INSERT ON members REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS removed NEW TABLE AS added
@@ -1099,3 +1126,9 @@ CREATE TRIGGER choices_removed AFTER DELETE ON preferences REFERENCING OLD TABLE
   FOR EACH STATEMENT EXECUTE FUNCTION keep_choices();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON webhooks
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER memberships_added AFTER INSERT ON registrations REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_memberships();
+CREATE TRIGGER memberships_changed AFTER UPDATE ON registrations REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_memberships();
+CREATE TRIGGER memberships_removed AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION keep_memberships();

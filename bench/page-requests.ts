@@ -175,6 +175,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['addresses', `${person(usual)}/addresses/?${page}`],
       ['addresses as specified', `${person(usual)}/address/`],
       ['memberships', `${person(usual)}/memberships/?${page}`],
+      ['registrations', `${person(usual)}/registrations/?${page}`],
       ['history', `${person(usual)}/deliveries/?${page}`],
       ['history of the busiest', `${person(busy)}/deliveries/?${page}`],
       ['history of the busiest, deep', await far(`${person(busy)}/deliveries/?${page}`, 15)],

@@ -96,8 +96,8 @@ async function crowdPage(sql: pg.Client, people: number, log: (words: string) =>
     `insert into users (organization_id, username, email, first_name, choices)
      select o.id, 'reader' || i || '@x.test', 'reader' || i || '@x.test', 'Ann', made.choices
      from organizations o, generate_series(1, $1::int) i, (
-       select jsonb_object_agg(trim(scope || ' ' || channel_type),
-         jsonb_build_object('on', enabled, 'source', 'page', 'at', now())) as choices from ${chosen}
+       select json_object_agg(trim(scope || ' ' || channel_type),
+         json_build_object('on', enabled, 'source', 'page', 'at', now())) as choices from ${chosen}
      ) made where o.slug = 'bench'`,
     [people],
   );

@@ -1,6 +1,8 @@
 /** The console says what is, before and after: pauses, retries, outcomes, and every delivery. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { pauseInstance } from '../src/db/instance.ts';
+import { resumeSending } from '../src/services/resume.ts';
 import type { Ask } from './support/api.ts';
 import { axeViolations } from './support/browser.ts';
 import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
@@ -83,6 +85,18 @@ test('a pause says on every page that it concerns how much waits, and ends from 
     const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=50' });
     return body.every((one: { outcome: string }) => one.outcome === 'sent') || undefined;
   });
+});
+
+test('a database that may be a copy is told of on the overview, with what an operator does about it', async () => {
+  const { deps } = site.service.runtime;
+  const told = page.getByRole('region', { name: 'Sending is paused for everyone' });
+  await pauseInstance(deps.db, 'restored');
+  await page.goto('/o/demo');
+  await told.getByText('An operator resumes sending with belfry resume.').waitFor();
+  expect(await told.getByRole('button').count()).toBe(0);
+  expect(await axeViolations(page)).toEqual([]);
+  await resumeSending(deps, { as: 'original', discardPending: false });
+  await told.waitFor({ state: 'detached' });
 });
 
 describe('what failed', () => {

@@ -20,7 +20,7 @@ const ann = {
 const all =
   '{{ user.first_name }} {{ user.last_name }} {{ user.locale }} {{ user.locked }} {{ user.custom_fields.tier }} ' +
   '{% for tag in user.custom_fields.tags %}{{ tag }}{% endfor %} {{ colour }} {{ event.name }} {{ application.name }} ' +
-  '{{ project.name }} {{ organization.name }} {{ channel.slug }} {{ n }}';
+  '{{ project.name }} {{ organization.name }} {{ channel.slug }} {{ n }} {{ membership.plan }}';
 const words = (body: string) => ({
   subject: '{{ colour }} {{ organization.name }}',
   body: `${body} en`,
@@ -40,6 +40,8 @@ async function tenantWith(body = all): Promise<Tenant> {
     tenant.id,
     layouts('<p>{{ user.first_name }}</p>{{ content }}<i>{{ project.name }}</i>')[0]!.body,
   );
+  const application = tenant.event.replace(/e\/[^/]+\/$/, '');
+  await tenant.post(`${application}register/`, { username: 'ann@x.test', custom_fields: { plan: 'pro' } });
   // Until every process has heard of it.
   await eventually(async () => {
     const answer = await tenant.post(`${tenant.event}simulate/`, { context: {} });
@@ -78,6 +80,8 @@ const changes: [what: string, text: string][] = [
   ['custom fields', `update users set custom_fields = '{"tier": "tin"}' where organization_id = $1`],
   ['the locale', `update users set locale = 'en' where organization_id = $1`],
   ['the lock', 'update users set locked = true where organization_id = $1'],
+  ['a registration', `update registrations set custom_fields = '{"plan": "free"}' where organization_id = $1`],
+  ['a registration, by deleting it', 'delete from registrations where organization_id = $1'],
   ['extra context', `update notifications set extra_context = '{"colour": "blue"}' where organization_id = $1`],
   ['the event', `update events set name = 'Other' where organization_id = $1`],
   ['the application', `update applications set name = 'Other' where organization_id = $1`],
@@ -93,6 +97,7 @@ describe('what was sent', () => {
     const occurrence = await sent(tenant);
     const before = await views(tenant, occurrence);
     expect(before.map(view => view.text)).toContain(tenant.received()[0]!.text);
+    expect(tenant.received()[0]!.text).toContain(' 7 pro');
     expect(before).toEqual(await simulated(tenant));
     await tenant.sql(text, tenant.id);
     // Once the change is heard of, what is written now is different.
@@ -178,6 +183,10 @@ test('what waits is shown as it would be written now', async () => {
 describe('what is kept for it', () => {
   test('is nothing of a user where nothing changes that a message can say', async () => {
     const tenant = await tenantWith();
+    const kept = () =>
+      tenant.sql('select first_name, memberships, version from user_history where organization_id = $1', tenant.id);
+    const registered = { first_name: 'Ann', memberships: null, version: 1 };
+    expect(await kept()).toEqual([registered]);
     const path = `/api/o/${tenant.slug}/u/${ann.email}/`;
     await tenant.ask({
       method: 'PATCH',
@@ -185,11 +194,9 @@ describe('what is kept for it', () => {
       body: { first_name: 'Ann', custom_fields: ann.custom_fields, _mode: 'replace' },
     });
     await tenant.apply({ users: [ann], channels: [sandbox, { slug: 'hooks' }] });
-    expect(await tenant.sql('select from user_history where organization_id = $1', tenant.id)).toEqual([]);
+    expect(await kept()).toEqual([registered]);
     await tenant.ask({ method: 'PATCH', path, body: { first_name: 'Bea' } });
-    expect(
-      await tenant.sql('select first_name, version from user_history where organization_id = $1', tenant.id),
-    ).toEqual([{ first_name: 'Ann', version: 1 }]);
+    expect(await kept()).toEqual([registered, expect.objectContaining({ first_name: 'Ann', version: 2 })]);
   });
 
   test('is stored once for many messages: the words and the layout, and what is around them on each channel', async () => {

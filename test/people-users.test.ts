@@ -146,10 +146,13 @@ test('addresses are switched off and on, and one that lists use goes only with i
 test('deleting a user takes addresses, memberships and inbox along, and leaves the history', async () => {
   const path = '/api/o/acme/u/jane@acme.test/';
   const trial = await ask({ method: 'DELETE', path: `${path}?dry_run=true` });
-  expect(trial.body).toEqual({ deleted: { users: 1, addresses: 2, members: 2, inbox: 1 }, dry_run: true });
+  expect(trial.body).toEqual({
+    deleted: { users: 1, addresses: 2, members: 2, registrations: 0, inbox: 1 },
+    dry_run: true,
+  });
   expect((await ask({ path })).status).toBe(200);
   const deleted = await ask({ method: 'DELETE', path });
-  expect(deleted.body).toEqual({ deleted: { users: 1, addresses: 2, members: 2, inbox: 1 } });
+  expect(deleted.body).toEqual({ deleted: { users: 1, addresses: 2, members: 2, registrations: 0, inbox: 1 } });
   expectProblem(await ask({ path }), 404, 'user.not_found');
   const { body } = await get(`occurrence/${tenants.acme.occurrences[0]!.id}/deliveries/`);
   expect(body).toEqual([expect.objectContaining({ user: null, address: 'jane@acme.test', status: 'sent' })]);

@@ -104,3 +104,18 @@ test('unregistering forgets what the application knows, and nothing else', async
   expect((await register({ username: 'leaves@acme.test' })).body.membership.custom_fields).toEqual({});
   expect((await unregister('nobody@acme.test')).status).toBe(404);
 });
+
+test('a person tells who has registered them, and what goes with whom is counted before it is deleted', async () => {
+  await register({ username: 'told@acme.test', custom_fields: { plan: 'pro' }, active: false });
+  const { body } = await ask({ path: '/api/o/acme/u/told@acme.test/registrations/' });
+  expect(body).toEqual([
+    expect.objectContaining({ project: 'shop', application: 'web', active: false, custom_fields: { plan: 'pro' } }),
+  ]);
+  const person = await ask({ method: 'DELETE', path: '/api/o/acme/u/told@acme.test/?dry_run=true' });
+  expect(person.body.deleted).toMatchObject({ registrations: 1 });
+  const web = await ask({ method: 'DELETE', path: `${application}?dry_run=true` });
+  expect(web.body.deleted.registrations).toBeGreaterThan(0);
+  expect((await ask({ method: 'DELETE', path: '/api/o/acme/p/shop/?dry_run=true' })).body.deleted).toMatchObject({
+    registrations: web.body.deleted.registrations,
+  });
+});

@@ -67,6 +67,7 @@ const acrossTenants: Record<string, string> = {
   listUnfinishedAcrossTenants: 'what a copied database must not send, whoever it belongs to',
   storePageAcrossTenants: 'the page of a claimed occurrence, whoever it belongs to',
   listInboxChangesAcrossTenants: 'one statement reads for streams of anybody’s inboxes',
+  listInstanceWebhooksAcrossTenants: 'the operator asks which webhooks are told of every organization',
   storeInboxMessagesAcrossTenants: 'one statement stores a batch of anybody’s messages',
   findKeyAcrossTenants: 'a key is presented before anyone knows whose it is',
   touchKeysAcrossTenants: 'one statement notes the use of all keys',

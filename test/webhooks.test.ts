@@ -1,6 +1,7 @@
 /** Operational webhooks: what happens is told to whoever subscribes, signed, once it is so, and until it is taken. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from './support/api.ts';
+import { belfry } from './support/process.ts';
 import { type EngineWorld, openWorld } from './support/sink.ts';
 import { openReceiver, type Receiver } from './support/webhook-receiver.ts';
 
@@ -70,6 +71,39 @@ test('nothing is told, nor written, of types and organizations without a subscri
   await other.outcomes(ids[1]!);
   expect(await one.sql('select from webhook_messages where organization_id in ($1, $2)', one.id, other.id)).toEqual([]);
   expect(receiver.peer.seen).toEqual([]);
+});
+
+test('the one that the operator has widened is told of every organization, until it is narrowed', async () => {
+  const [ops, other] = [await world.tenant({ users }), await world.tenant({ users })];
+  const receiver = await open(ops, ['occurrence.completed']);
+  const env = { DATABASE_URL: world.service.runtime.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters' };
+  const named = ['--org', ops.slug, '--webhook', receiver.slug];
+  expect(await belfry(['webhook', 'widen', ...named], env)).toMatchObject({
+    code: 0,
+    stdout: `${ops.slug}/${receiver.slug} is told of every organization.\n`,
+  });
+  const shown = await belfry(['webhook', 'list'], env);
+  expect(shown.stdout).toMatch(new RegExp(`${ops.slug}/${receiver.slug} +yes +http\\S+ +occurrence\\.completed`));
+  expect((await ops.ask({ path: receiver.path })).body).toMatchObject({ instance_wide: true });
+  const id = await other.trigger();
+  const own = await ops.trigger();
+  const told = await receiver.until('occurrence.completed', 2);
+  const link = (slug: string, occurrence: string) => `http://belfry.test/api/o/${slug}/occurrence/${occurrence}/`;
+  expect(told.map(({ data }) => data).sort((a, b) => (a.occurrence < b.occurrence ? -1 : 1))).toMatchObject([
+    { organization: other.slug, occurrence: id, links: { occurrence: link(other.slug, id) } },
+    { organization: ops.slug, occurrence: own, links: { occurrence: link(ops.slug, own) } },
+  ]);
+  const [entry] = (await ops.ask({ path: `/api/o/${ops.slug}/audit/?noun=webhook&limit=1` })).body;
+  expect(entry).toMatchObject({ action: 'update', path: receiver.slug, after: { instance_wide: true } });
+
+  expect(await belfry(['webhook', 'narrow', ...named], env)).toMatchObject({ code: 0 });
+  expect((await belfry(['webhook', 'list'], env)).stdout).toContain('No webhook is told of every organization');
+  await other.outcomes(await other.trigger());
+  await ops.trigger();
+  await receiver.until('occurrence.completed', 3);
+  expect(receiver.told().filter(({ data }) => data.organization === other.slug)).toHaveLength(1);
+  const unknown = await belfry(['webhook', 'widen', '--org', ops.slug, '--webhook', 'nothing'], env);
+  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('webhook')]);
 });
 
 test('every way in which an occurrence ends is told once', async () => {

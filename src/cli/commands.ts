@@ -10,6 +10,7 @@ const commands: Record<string, () => Promise<Command>> = {
   key: async () => (await import('./key.ts')).key,
   account: async () => (await import('./account.ts')).account,
   limits: async () => (await import('./limits.ts')).limits,
+  webhook: async () => (await import('./webhook.ts')).webhook,
   secret: async () => (await import('./secret.ts')).secret,
   audit: async () => (await import('./audit.ts')).audit,
   trigger: async () => (await import('./trigger.ts')).trigger,

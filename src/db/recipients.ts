@@ -8,6 +8,9 @@ import type { Recipient } from '../core/decide.ts';
 import type { JsonObject } from '../core/json.ts';
 import type { PageRequest } from './page.ts';
 
+/** By the id of an application: what it has registered of a person. */
+export type Memberships = Record<string, JsonObject>;
+
 export interface Person extends Recipient {
   organization_id: number;
   /** What the next page comes after. */
@@ -16,6 +19,7 @@ export interface Person extends Recipient {
   last_name: string;
   locale: string | null;
   custom_fields: JsonObject;
+  memberships: Memberships | null;
   link_generation: number;
   /** Of the user: goes up whenever something changes that a message may say of them. */
   version: number;
@@ -34,7 +38,7 @@ interface Flat extends Omit<Person, 'addresses' | 'member'> {
 
 const person = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.version, u.choices, u.link_generation, u.timezone, u.quiet_hours`;
+  u.memberships, u.version, u.choices, u.link_generation, u.timezone, u.quiet_hours`;
 
 const member = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 
@@ -88,6 +92,7 @@ function toPerson(row: Flat): Person {
     locked: row.locked,
     locale: row.locale,
     custom_fields: row.custom_fields,
+    memberships: row.memberships,
     version: row.version,
     choices: row.choices,
     link_generation: row.link_generation,

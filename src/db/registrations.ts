@@ -1,6 +1,7 @@
 /** Who is registered with an application. */
 import { sql } from 'kysely';
 import type { JsonObject } from '../core/json.ts';
+import type { PageRequest } from './page.ts';
 import type { Db } from './pool.ts';
 
 export interface Registration {
@@ -48,4 +49,30 @@ export async function deleteRegistration(
     db,
   );
   return Number(result.numAffectedRows ?? 0);
+}
+
+export interface RegistrationOfUser extends Registration {
+  id: number;
+  project: string;
+  application: string;
+  created_at: Date;
+  updated_at: Date;
+}
+
+/** In the order of the applications' ids. */
+export async function listRegistrationsOfUser(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  page: PageRequest,
+): Promise<RegistrationOfUser[]> {
+  const { rows } = await sql<RegistrationOfUser>`
+    select r.application_id as id, p.slug as project, a.slug as application, r.active, r.custom_fields, r.created_at,
+      r.updated_at
+    from registrations r
+    join applications a on a.organization_id = r.organization_id and a.id = r.application_id
+    join projects p on p.organization_id = a.organization_id and p.id = a.project_id
+    where r.organization_id = ${organizationId} and r.user_id = ${userId} and r.application_id > ${page.after}
+    order by r.application_id limit ${page.limit}`.execute(db);
+  return rows;
 }

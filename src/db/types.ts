@@ -614,6 +614,7 @@ export interface UserHistory {
   custom_fields: JsonColumn;
   replaced_at: Generated<Date>;
   timezone: string | null;
+  memberships: NullableJson;
 }
 
 export interface Users {
@@ -635,6 +636,7 @@ export interface Users {
   link_generation: Generated<number>;
   timezone: string | null;
   quiet_hours: NullableJson;
+  memberships: NullableJson;
 }
 
 export interface WebhookMessages {
@@ -679,6 +681,7 @@ export interface Webhooks {
   active: Generated<boolean>;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  instance_wide: Generated<boolean>;
 }
 
 export interface Wordings {

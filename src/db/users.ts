@@ -4,6 +4,7 @@ import { searchKey } from '../core/search.ts';
 import { removeMembersOf } from './members.ts';
 import type { PageRequest, WrittenPage } from './page.ts';
 import type { Db } from './pool.ts';
+import type { Memberships } from './recipients.ts';
 
 export interface User {
   id: number;
@@ -154,7 +155,7 @@ export async function findUserAsOf(
   organizationId: number,
   id: number,
   version: number,
-): Promise<Omit<WholeUser, 'id'> | undefined> {
+): Promise<(Omit<WholeUser, 'id'> & { memberships: Memberships | null }) | undefined> {
   const fields = [
     'username',
     'email',
@@ -164,6 +165,7 @@ export async function findUserAsOf(
     'locale',
     'timezone',
     'custom_fields',
+    'memberships',
   ] as const;
   const row = await db
     .selectFrom('users')
@@ -180,7 +182,13 @@ export async function findUserAsOf(
         .where('version', '=', version),
     )
     .executeTakeFirst();
-  return row && { ...row, custom_fields: row.custom_fields as JsonObject };
+  return (
+    row && {
+      ...row,
+      custom_fields: row.custom_fields as JsonObject,
+      memberships: row.memberships as Memberships | null,
+    }
+  );
 }
 
 export interface WholeUser extends User {
@@ -271,17 +279,22 @@ export async function deleteUsers(db: Db, organizationId: number, usernames: str
 }
 
 /** What goes with a user. */
-export async function countUserParts(
-  db: Db,
-  organizationId: number,
-  id: number,
-): Promise<{ addresses: number; members: number; inbox: number }> {
-  const { rows } = await sql<{ addresses: number; members: number; inbox: number }>`
+export interface UserParts {
+  addresses: number;
+  members: number;
+  registrations: number;
+  inbox: number;
+}
+
+export async function countUserParts(db: Db, organizationId: number, id: number): Promise<UserParts> {
+  const { rows } = await sql<UserParts>`
     select
       (select count(*)::int from addresses where organization_id = ${organizationId} and user_id = ${id}) as addresses,
       (select count(*)::int from members m
         join addresses a on a.organization_id = m.organization_id and a.id = m.address_id
         where a.organization_id = ${organizationId} and a.user_id = ${id}) as members,
+      (select count(*)::int from registrations
+        where organization_id = ${organizationId} and user_id = ${id}) as registrations,
       (select count(*)::int from inbox where organization_id = ${organizationId} and user_id = ${id}) as inbox`.execute(
     db,
   );

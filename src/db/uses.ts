@@ -73,6 +73,7 @@ export async function countBelow(
             events: here('events', 'e', sql`and application_id = ${application}`),
             notifications: here('notifications', 'n', inEvents(sql`and application_id = ${application}`)),
             keys: here('keys', 'k', sql`and application_id = ${application}`),
+            registrations: here('registrations', 'r', sql`and application_id = ${application}`),
           }
         : {
             ...(project === undefined && { projects: here('projects', 'p'), users: here('users', 'u') }),
@@ -83,6 +84,7 @@ export async function countBelow(
             layouts: here('layouts', 'l', inProject),
             distribution_lists: here('distribution_lists', 'd', inProject),
             keys: here('keys', 'k', inProject),
+            registrations: here('registrations', 'r', project === undefined ? sql`` : inApplications),
           };
   const pairs = Object.entries(columns).map(([name, count]) => sql`${sql.lit(name)}, ${count}`);
   const { rows } = await sql<{ counts: Counts }>`select jsonb_build_object(${sql.join(pairs)}) as counts`.execute(db);

@@ -18,15 +18,20 @@ const channelSlug = (row: string) =>
   `(select slug from channels where organization_id = ${row}.organization_id and id = ${row}.channel_id)`;
 
 /**
- * SQL text: a message for each row and each webhook that subscribes to its type. The limit is more than an organization can
- * have: with it the planner looks the webhooks of each row up, and does not read those of everybody for all rows.
+ * SQL text: a message for each row and each webhook that subscribes to its type, the organization's and the operator's,
+ * which is told whose it is. The limit is more than there can be: with it the planner looks the webhooks of each row up, and
+ * does not read those of everybody for all rows.
  */
 function tellText(rows: string, type: string, data: string, condition = 'true'): string {
   return `insert into webhook_messages (organization_id, webhook_id, type, data)
-    select w.organization_id, w.id, ${type}, ${data}
+    select w.organization_id, w.id, ${type}, ${data} || case when w.instance_wide then
+        jsonb_build_object('organization', (select slug from organizations where id = c.organization_id)) else '{}' end
     from ${rows} c, lateral (
-      select organization_id, id from webhooks
-      where organization_id = c.organization_id and active and ${type} = any(types) limit 100
+      (select organization_id, id, instance_wide from webhooks
+        where organization_id = c.organization_id and active and not instance_wide and ${type} = any(types) limit 100)
+      union all
+      (select organization_id, id, instance_wide from webhooks
+        where active and instance_wide and ${type} = any(types) limit 100)
     ) w
     where ${anyActive} and ${condition}`;
 }

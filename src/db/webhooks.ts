@@ -10,6 +10,8 @@ export interface Webhook {
   url: string;
   types: string[];
   enabled: boolean;
+  /** Told of every organization; the operator decides. */
+  instance_wide: boolean;
   disabled_at: Date | null;
   disabled_reason: 'failing' | 'gone' | null;
   previous_until: Date | null;
@@ -34,6 +36,7 @@ function select(db: Db, organizationId: number) {
       'w.url',
       'w.types',
       'w.enabled',
+      'w.instance_wide',
       'w.disabled_at',
       sql<Webhook['disabled_reason']>`w.disabled_reason`.as('disabled_reason'),
       'w.previous_until',
@@ -161,6 +164,34 @@ export async function disableWebhook(
     .where('disabled_at', 'is', null)
     .returning('slug')
     .executeTakeFirst();
+}
+
+export async function setInstanceWide(db: Db, organizationId: number, id: number, isWide: boolean): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ instance_wide: isWide, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export interface InstanceWebhook {
+  organization: string;
+  slug: string;
+  url: string;
+  types: string[];
+  active: boolean;
+}
+
+export async function listInstanceWebhooksAcrossTenants(db: Db): Promise<InstanceWebhook[]> {
+  return db
+    .selectFrom('webhooks as w')
+    .innerJoin('organizations as o', 'o.id', 'w.organization_id')
+    .select(['o.slug as organization', 'w.slug', 'w.url', 'w.types', 'w.active'])
+    .where('w.instance_wide', '=', true)
+    .orderBy('o.slug')
+    .orderBy('w.slug')
+    .execute();
 }
 
 /** It has all its days again before it is disabled once more. */

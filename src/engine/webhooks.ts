@@ -175,7 +175,9 @@ export class WebhookDispatcher {
     const { outbound, baseUrl } = this.#tools;
     const beganAt = Date.now();
     const { type, created_at } = message;
-    const data = { organization, ...message.data, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${organization}`) };
+    // The operator's says whose it is; any other is its organization's own.
+    const told = { organization, ...message.data };
+    const data = { ...told, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${told.organization}`) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
     const outcome = await postSigned(outbound, {
       url,

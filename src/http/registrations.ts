@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import type { JsonObject } from '../core/json.ts';
 import { limits } from '../core/text.ts';
 import * as registrations from '../services/registrations.ts';
-import { plain } from './route.ts';
-import { customFields, personName, User } from './schemas.ts';
+import { list, plain } from './route.ts';
+import { customFields, moment, personName, User } from './schemas.ts';
 
 const closed = { additionalProperties: false } as const;
 
@@ -71,7 +71,7 @@ export const registerUser = plain(['org', 'prj', 'app'], {
   summary: 'Register user with application',
   description:
     'Whoever is unknown becomes a user; names and email are used only then. `custom_fields` are merged into what the ' +
-    'application knows of the person. All or nothing.',
+    'application knows of the person, and there for templates as `membership`. All or nothing.',
   tag: 'Users',
   status: 200,
   body: NewRegistration,
@@ -96,4 +96,33 @@ export const unregisterUser = plain(['org', 'prj', 'app', 'username'], {
   ),
   handle: ({ deps, organization, project, application, user }) =>
     registrations.unregister(deps, { organization, project, application }, user),
+});
+
+const UserRegistration = Type.Object(
+  {
+    id: Type.Integer(),
+    project: Type.String({ description: 'Slug.' }),
+    application: Type.String({ description: 'Slug.' }),
+    active: Type.Boolean(),
+    custom_fields: customFields,
+    created_at: moment,
+    updated_at: moment,
+  },
+  { $id: 'UserRegistration' },
+);
+
+export const listUserRegistrations = list(['org', 'username'], {
+  id: 'listUserRegistrations',
+  summary: 'List registrations of user',
+  description: 'The applications that have registered the user, and what each knows of them.',
+  tag: 'Users',
+  item: UserRegistration,
+  list: async ({ deps, organization, user }, page) =>
+    (await registrations.listRegistrationsOfUser(deps, organization.id, user.id, page)).map(
+      ({ created_at, updated_at, ...rest }) => ({
+        ...rest,
+        created_at: created_at.toISOString(),
+        updated_at: updated_at.toISOString(),
+      }),
+    ),
 });

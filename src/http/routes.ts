@@ -164,6 +164,7 @@ export const routes: readonly Route[] = [
   patch('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.updateAddress),
   del('/api/o/:org/u/:username/addresses/:address/', 'user:write', users.deleteAddress),
   get('/api/o/:org/u/:username/memberships/', 'user:read', users.listMemberships),
+  get('/api/o/:org/u/:username/registrations/', 'user:read', registrations.listUserRegistrations),
   get('/api/o/:org/u/:username/profile/', 'user:read', users.retrieveProfile),
   patch('/api/o/:org/u/:username/profile/', 'user:write', users.updateProfile),
 

@@ -19,6 +19,9 @@ const own = {
   url: Type.String(),
   types: Type.Array(Type.Enum([...webhookTypes])),
   enabled: Type.Boolean({ description: 'Whether people have it on.' }),
+  instance_wide: Type.Boolean({
+    description: 'Whether it is told of every organization. The operator decides, with `belfry webhook`.',
+  }),
   disabled_at: time('When Belfry disabled it; null where it did not.'),
   disabled_reason: Type.Union([Type.Enum(['failing', 'gone']), Type.Null()], {
     description: 'failing: nothing got through for five days. gone: it answered 410.',
@@ -42,7 +45,7 @@ const CreatedWebhook = Type.Object(
 );
 
 function show({ id, previous_until, disabled_at, created_at, updated_at, ...row }: webhooks.Webhook) {
-  const { slug, name, url, types, enabled, disabled_reason } = row;
+  const { slug, name, url, types, enabled, instance_wide, disabled_reason } = row;
   return {
     id,
     slug,
@@ -50,6 +53,7 @@ function show({ id, previous_until, disabled_at, created_at, updated_at, ...row 
     url,
     types: types as (typeof webhookTypes)[number][],
     enabled,
+    instance_wide,
     disabled_at: shown(disabled_at),
     disabled_reason,
     previous_secret_expires_at: previous_until && previous_until.getTime() > Date.now() ? shown(previous_until) : null,

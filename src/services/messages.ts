@@ -164,18 +164,20 @@ function gone(what: string): AppError {
 export function optionsFor(
   renderContext: RenderContext,
   occurrence: Trigger,
-  person: UserFacts,
+  person: UserFacts & Pick<Person, 'memberships'>,
   address: string | null,
   links: RenderedLinks | undefined,
   { acknowledge_url, step, gathered }: { acknowledge_url: string; step: number; gathered?: GatheredItems | undefined },
 ): RenderOptions {
-  const { extra_context, event, application, project, organization, channel } = renderContext;
+  const { extra_context, event, application, application_id, project, organization, channel } = renderContext;
   const createdAt = occurrence.created_at.toISOString();
   return {
     medium: channel.type,
     channel: channel.slug,
     locale: person.locale ?? undefined,
     scope: {
+      // Empty for who is not registered; a context that has its own keeps it.
+      membership: (application_id !== undefined && person.memberships?.[application_id]) || {},
       ...extra_context,
       ...occurrence.context,
       // Empty, so that a template may ask; a context that has its own keeps it.

@@ -215,6 +215,7 @@ export function strangerOf({ username, email }: { username: string; email: strin
     locked: false,
     locale: null,
     custom_fields: {},
+    memberships: null,
     version: 0,
     choices: null,
     link_generation: 0,

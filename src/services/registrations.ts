@@ -6,6 +6,7 @@ import * as addresses from '../db/addresses.ts';
 import { findListByName } from '../db/distribution-lists.ts';
 import { addMembersByAddress } from '../db/members.ts';
 import type { Place } from '../db/organizations.ts';
+import type { PageRequest } from '../db/page.ts';
 import type { Db } from '../db/pool.ts';
 import * as registrations from '../db/registrations.ts';
 import { createUser, findUserByName, findUserForUpdate, type User } from '../db/users.ts';
@@ -113,6 +114,10 @@ function readAddresses(given: NonNullable<RegistrationInput['addresses']>): Name
 
 function usualName(value: string): string {
   return isEmail(value) ? 'email' : value.startsWith('+') ? 'phone' : '';
+}
+
+export async function listRegistrationsOfUser({ db }: Deps, organizationId: number, userId: number, page: PageRequest) {
+  return registrations.listRegistrationsOfUser(db, organizationId, userId, page);
 }
 
 /** Lists and addresses stay as they are. */

@@ -21,6 +21,8 @@ export interface RenderContext {
   extra_context: JsonObject;
   event: Named;
   application: Named;
+  /** Whose registrations the message may speak of; absent in what was written before it could. */
+  application_id?: number;
   project: Named;
   organization: Named;
   channel: { slug: string; type: string };
@@ -48,6 +50,7 @@ export function renderContextFor(
     extra_context: extraContext,
     event: named(plan),
     application: named(plan.application),
+    application_id: plan.application.id,
     project: named(plan.project),
     organization: named(plan.organization),
     channel: { slug: channel.slug, type: channel.type },

@@ -126,6 +126,26 @@ export async function enableWebhook(deps: Deps, organizationId: number, slug: st
   });
 }
 
+/** By the operator: it is told of every organization, or of its own alone again. */
+export async function setInstanceWide(
+  deps: Deps,
+  organizationId: number,
+  slug: string,
+  isWide: boolean,
+): Promise<void> {
+  await deps.db.transaction().execute(async trx => {
+    const { id, instance_wide } = await read(trx, organizationId, slug);
+    if (instance_wide === isWide) return;
+    await rows.setInstanceWide(trx, organizationId, id, isWide);
+    const change = { before: { instance_wide }, after: { instance_wide: isWide } };
+    await record(deps, trx, organizationId, { action: 'update', noun: 'webhook', path: slug, ...change });
+  });
+}
+
+export async function listInstanceWebhooks({ db }: Deps): Promise<rows.InstanceWebhook[]> {
+  return rows.listInstanceWebhooksAcrossTenants(db);
+}
+
 /** Nothing has got through for too long, or the endpoint said that it is gone. */
 export async function disableWebhook(
   deps: Pick<Deps, 'db' | 'actor'>,

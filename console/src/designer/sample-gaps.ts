@@ -2,7 +2,18 @@
 type Context = Record<string, unknown>;
 
 /** Names that the service gives; a context cannot. */
-const given = ['user', 'event', 'application', 'project', 'organization', 'occurrence', 'channel', 'address', 'now'];
+const given = [
+  'user',
+  'membership',
+  'event',
+  'application',
+  'project',
+  'organization',
+  'occurrence',
+  'channel',
+  'address',
+  'now',
+];
 
 export function fillIn(context: Context, names: readonly string[]): Context {
   return names.reduce((filled, name) => {

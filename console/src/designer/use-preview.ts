@@ -42,6 +42,7 @@ export function usePreview(path: EventPath, request: PreviewRequest, enabled = t
 /** What templates can speak of, with the sample's values, as the service puts it together. */
 export function scopeOf(path: EventPath, context: Scope, extraContext: Scope): Scope {
   return {
+    membership: {},
     ...extraContext,
     ...context,
     context,

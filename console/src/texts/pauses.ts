@@ -9,7 +9,7 @@ export const texts = {
   sendingIsPaused: 'Sending is paused for everyone',
   perhapsCopied:
     'The database was restored or copied, so what was sent since is not on record. Triggers are accepted. ' +
-    'An operator resumes sending with `belfry resume`.',
+    'An operator resumes sending with belfry resume.',
   paused: 'Paused ',
   nothingIsWaitingYet: 'Nothing is waiting yet.',
   isWaiting: (what: Part) => `${what} is waiting.`,

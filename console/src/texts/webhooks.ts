@@ -59,6 +59,8 @@ export const texts = {
   failingSince: 'Failing since',
   never: 'Never',
   health: 'Health',
+  allOrganizations: 'all organizations',
+  instanceWide: 'The operator of this installation has widened it: it is told of every organization.',
   settings: 'Settings',
   save: 'Save',
   saved: 'Saved.',

@@ -27,6 +27,7 @@ import { PersonQuietHours } from './person-quiet-hours.tsx';
 import { PreferenceHistory } from './preference-history.tsx';
 import { PreferenceLink } from './preference-link.tsx';
 import { Preferences } from './preferences.tsx';
+import { Registrations } from './registrations.tsx';
 
 const icon = { size: 15, stroke: 1.6 };
 
@@ -80,6 +81,7 @@ export default function Person() {
               />
             </Section>
             <Memberships username={username} />
+            <Registrations username={username} />
             <PersonQuietHours username={username} />
             <PreferenceLink username={username} />
           </Stack>

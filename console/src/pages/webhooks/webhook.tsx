@@ -1,6 +1,6 @@
 /** One webhook: how it fares, what it was told, and its settings. */
 import { Alert, Grid, Group, Select, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle, IconRefresh, IconSend } from '@tabler/icons-react';
+import { IconAlertTriangle, IconRefresh, IconSend, IconWorld } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams } from 'react-router';
@@ -59,6 +59,11 @@ export default function Webhook() {
     >
       <Stack gap="md">
         {value.disabled_reason && <Disabled of={value} />}
+        {value.instance_wide && (
+          <Alert color="blue" icon={<IconWorld size={18} />}>
+            {texts.instanceWide}
+          </Alert>
+        )}
         <Grid>
           <Grid.Col span={{ base: 12, md: 7 }}>
             <Messages of={value} />

@@ -23,7 +23,9 @@ import { WebhookStatus } from './webhook-status.tsx';
 const columns: Column<Webhook>[] = [
   {
     head: texts.webhook,
-    cell: ({ name, url }) => <Named name={name} address={url} />,
+    cell: ({ name, url, instance_wide }) => (
+      <Named name={instance_wide ? `${name} · ${texts.allOrganizations}` : name} address={url} />
+    ),
   },
   { head: texts.types, from: 'md', width: '30%', cell: ({ types }) => <Text size="sm">{types.join(', ')}</Text> },
   {

@@ -1,0 +1,54 @@
+/** The applications that have registered somebody, and what each knows of them. Nothing is shown where there is none. */
+import { Code, Text } from '@mantine/core';
+import { api } from '../../api.ts';
+import type { UserRegistration } from '../../api-types.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Section } from '../../components/page.tsx';
+import { useList } from '../../components/use-list.ts';
+import { useOrg } from '../../places.ts';
+import { texts } from '../../texts/people.ts';
+import { personKey } from './person-key.ts';
+
+const columns: Column<UserRegistration>[] = [
+  {
+    head: texts.application,
+    cell: ({ project, application, custom_fields }) => (
+      <>
+        <Text component="span" display="block" size="sm" fw={500}>
+          {project}/{application}
+        </Text>
+        {Object.keys(custom_fields).length > 0 && (
+          <Code block fz="xs" mt={4} mah={160}>
+            {JSON.stringify(custom_fields, null, 2)}
+          </Code>
+        )}
+      </>
+    ),
+  },
+  {
+    head: texts.state,
+    align: 'right',
+    width: 80,
+    quiet: true,
+    cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
+  },
+];
+
+export function Registrations({ username }: { username: string }) {
+  const org = useOrg();
+  const list = useList<UserRegistration>({
+    key: [...personKey(org, username), 'registrations'],
+    fetch: (query, signal) =>
+      api.GET('/api/o/{org}/u/{username}/registrations/', { params: { path: { org, username }, query }, signal }),
+  });
+  if (list.rows.length === 0 && !list.error) return null;
+  return (
+    <Section title={texts.registrations} padded={false}>
+      <Text size="sm" c="dimmed" px="md" pb="xs">
+        {texts.registrationsHint}
+      </Text>
+      <DataTable label={texts.registrations} list={list} columns={columns} rowKey={({ id }) => id} empty={null} />
+    </Section>
+  );
+}
