@@ -113,11 +113,12 @@ CREATE TABLE users (
   version integer NOT NULL DEFAULT 1,
   first_key text COLLATE "C" NOT NULL DEFAULT '',
   last_key text COLLATE "C" NOT NULL DEFAULT '',
-  choices json,
+  choices jsonb,
   link_generation integer NOT NULL DEFAULT 0,
   timezone text,
   quiet_hours jsonb,
   memberships jsonb,
+  chosen json,
   CONSTRAINT users_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT users_organization_id_username_key UNIQUE (organization_id, username),
   CONSTRAINT users_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -1019,7 +1020,7 @@ begin
   where (u.organization_id, u.id) in (select c.organization_id, c.user_id from changed c)
   order by u.organization_id, u.id
   for no key update;
-  update users u set choices = made.choices
+  update users u set chosen = made.choices, choices = made.choices::jsonb
   from (
     select c.organization_id, c.user_id, (
       select json_object_agg(

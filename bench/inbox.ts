@@ -40,6 +40,15 @@ export const inbox: Scenario = {
       // Apart, as whoever has so many would run them: what is measured is the process that has the streams.
       const service = await stage.start('api');
       await stage.start('worker');
+      const atRest = async () => {
+        // A burst of work leaves some behind that is done later, such as the collection of its memory.
+        await sleep(quick ? 500 : 30_000);
+        const before = await processorMs(service);
+        await sleep(seconds * 1_000);
+        return ((await processorMs(service)) - before) / seconds;
+      };
+      log('rests without a stream');
+      const without = await atRest();
       const { hostname, port } = new URL(service.address);
       const tally = new Tally();
       log(`opens ${people} streams`);
@@ -49,11 +58,8 @@ export const inbox: Scenario = {
         if (i % 100 === 99) await until('streams to be open', async () => tally.ready > i - 100, 60_000, 10);
       }
       await until('all streams to be open', async () => tally.ready === people, 60_000);
-      await sleep(quick ? 500 : 10_000);
-      log(`rests for ${seconds} s`);
-      const before = await processorMs(service);
-      await sleep(seconds * 1_000);
-      const atRest = ((await processorMs(service)) - before) / seconds;
+      log('rests with all of them');
+      const withAll = await atRest();
       const memory = await residentMb(service);
 
       const trigger = async (n: number) => {
@@ -95,10 +101,11 @@ export const inbox: Scenario = {
         },
         {
           measure: 'processor time of the API in a second, at rest',
-          value: atRest,
+          value: withAll,
           unit: 'ms',
+          yardstick: without,
           limit: { of: 'value', most: 15 },
-          note: 'a beat to each stream every 30 s included; 10 ms of a second are 1 % of a core',
+          note: 'the yardstick is the same process before the streams; a beat to each every 30 s; 10 ms are 1 % of a core',
         },
         { measure: 'trigger to open stream, median', value: quantile(tally.delays, 0.5), unit: 'ms' },
         {

@@ -93,7 +93,7 @@ async function crowdPage(sql: pg.Client, people: number, log: (words: string) =>
   // Written with the people instead of row by row.
   await sql.query('alter table preferences disable trigger user');
   await sql.query(
-    `insert into users (organization_id, username, email, first_name, choices)
+    `insert into users (organization_id, username, email, first_name, chosen)
      select o.id, 'reader' || i || '@x.test', 'reader' || i || '@x.test', 'Ann', made.choices
      from organizations o, generate_series(1, $1::int) i, (
        select json_object_agg(trim(scope || ' ' || channel_type),

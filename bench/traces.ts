@@ -15,9 +15,9 @@ const spansEach = 6;
 export const traces: Scenario = {
   name: 'traces',
   summary:
-    '10,000 (quick: 300) triggers with one recipient each without traces, with an endpoint and nothing sampled, and with everything sampled',
+    '4,000 (quick: 300) triggers with one recipient each without traces, with an endpoint and nothing sampled, and with everything sampled',
   async run({ quick, log }) {
-    const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [10_000, 3_000, 5];
+    const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [4_000, 3_000, 15];
     const load = openLoad();
     const { peer, port } = await openPeer('./peer-collector.ts');
     const stages: Stage[] = [];

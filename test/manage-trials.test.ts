@@ -33,6 +33,13 @@ beforeAll(async () => {
       message: { subject: 'Order {{ order }}', body: 'For {{ user.first_name }} at {{ address }}' },
       overrides: { hook: { body: '{% for i in (1..1000000) %}xxxxxxxxxx{% endfor %}' } },
     },
+    {
+      name: 'summary',
+      recipients: { trigger: true },
+      channels: ['mail'],
+      digest: { every: '1h' },
+      message: { subject: '{{ count }} new', body: '{% for item in items %}Order {{ item.context.order }}{% endfor %}' },
+    },
   ];
   const events = [{ slug: 'paid', name: 'Paid', notifications }];
   const organization = {
@@ -168,10 +175,12 @@ describe('where no private network is allowed', () => {
 
 describe('a notification', () => {
   let path: string;
+  let digestPath: string;
   beforeAll(async () => {
     const event = '/api/o/acme/p/shop/a/web/e/paid/';
-    const [{ id }] = (await ask({ path: `${event}n/` })).body;
-    path = `${event}n/${id}/test/`;
+    const [receipt, summary] = (await ask({ path: `${event}n/` })).body;
+    path = `${event}n/${receipt.id}/test/`;
+    digestPath = `${event}n/${summary.id}/test/`;
   });
 
   test('sends its message to the address, filter or no filter', async () => {
@@ -179,6 +188,13 @@ describe('a notification', () => {
     expect((await ask({ method: 'POST', path, body })).body).toMatchObject({ ok: true, provider: 'smtp' });
     expect(smtp.mails.at(-1)).toMatchObject({ to: ['you@acme.test'], headers: { subject: 'Order A-1' } });
     expect(smtp.mails.at(-1)!.raw).toContain('For Jane at you@acme.test');
+  });
+
+  test('that gathers is sent as a digest of the one context', async () => {
+    const body = { to: 'you@acme.test', channel: 'mail', context: { order: 'A-1' } };
+    expect((await ask({ method: 'POST', path: digestPath, body })).body).toMatchObject({ ok: true, provider: 'smtp' });
+    expect(smtp.mails.at(-1)).toMatchObject({ headers: { subject: '1 new' } });
+    expect(smtp.mails.at(-1)!.raw).toContain('Order A-1');
   });
 
   test('that cannot be written says why, and sends nothing', async () => {

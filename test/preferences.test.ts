@@ -184,7 +184,7 @@ test('choices made at the same moment are all kept', async () => {
   const types = ['email', 'sms', 'voice', 'whatsapp', 'telegram', 'slack', 'teams', 'discord'];
   await Promise.all(types.map(channel_type => choose(tenant, { channel_type, enabled: false })));
   const [row] = await tenant.sql<{ keys: string[] }>(
-    `select array(select json_object_keys(choices) order by 1) as keys from users where organization_id = $1 and email = 'a@x.test'`,
+    `select array(select json_object_keys(chosen) order by 1) as keys from users where organization_id = $1 and email = 'a@x.test'`,
     tenant.id,
   );
   expect(row!.keys).toEqual(types.map(type => `everything ${type}`).sort());

@@ -1,5 +1,6 @@
 /** Operational webhooks: what happens is told to whoever subscribes, signed, once it is so, and until it is taken. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listInstanceWebhooks, setInstanceWide } from '../src/services/webhooks.ts';
 import { eventually } from './support/api.ts';
 import { belfry } from './support/process.ts';
 import { type EngineWorld, openWorld } from './support/sink.ts';
@@ -96,14 +97,14 @@ test('the one that the operator has widened is told of every organization, until
   const [entry] = (await ops.ask({ path: `/api/o/${ops.slug}/audit/?noun=webhook&limit=1` })).body;
   expect(entry).toMatchObject({ action: 'update', path: receiver.slug, after: { instance_wide: true } });
 
-  expect(await belfry(['webhook', 'narrow', ...named], env)).toMatchObject({ code: 0 });
-  expect((await belfry(['webhook', 'list'], env)).stdout).toContain('No webhook is told of every organization');
+  const { deps } = world.service.runtime;
+  await setInstanceWide(deps, ops.id, receiver.slug, false);
+  expect(await listInstanceWebhooks(deps)).toEqual([]);
   await other.outcomes(await other.trigger());
   await ops.trigger();
   await receiver.until('occurrence.completed', 3);
   expect(receiver.told().filter(({ data }) => data.organization === other.slug)).toHaveLength(1);
-  const unknown = await belfry(['webhook', 'widen', '--org', ops.slug, '--webhook', 'nothing'], env);
-  expect([unknown.code, unknown.stderr]).toEqual([1, expect.stringContaining('webhook')]);
+  await expect(setInstanceWide(deps, ops.id, 'nothing', true)).rejects.toMatchObject({ code: 'webhook.not_found' });
 });
 
 test('every way in which an occurrence ends is told once', async () => {

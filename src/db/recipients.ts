@@ -38,7 +38,7 @@ interface Flat extends Omit<Person, 'addresses' | 'member'> {
 
 const person = `
   u.organization_id, u.id as user_id, u.username, u.email, u.first_name, u.last_name, u.locked, u.locale, u.custom_fields,
-  u.memberships, u.version, u.choices, u.link_generation, u.timezone, u.quiet_hours`;
+  u.memberships, u.version, u.chosen as choices, u.link_generation, u.timezone, u.quiet_hours`;
 
 const member = 'm.active as member_active, ma.name as member_name, ma.value as member_value';
 

@@ -637,6 +637,7 @@ export interface Users {
   timezone: string | null;
   quiet_hours: NullableJson;
   memberships: NullableJson;
+  chosen: NullableJson;
 }
 
 export interface WebhookMessages {
