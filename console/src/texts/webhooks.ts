@@ -60,7 +60,7 @@ export const texts = {
   never: 'Never',
   health: 'Health',
   allOrganizations: 'all organizations',
-  instanceWide: 'The operator of this installation has widened it: it is told of every organization.',
+  instanceWide: 'This webhook is told of every organization: the operator of this installation has widened it.',
   settings: 'Settings',
   save: 'Save',
   saved: 'Saved.',

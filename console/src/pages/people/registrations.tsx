@@ -19,7 +19,7 @@ const columns: Column<UserRegistration>[] = [
           {project}/{application}
         </Text>
         {Object.keys(custom_fields).length > 0 && (
-          <Code block fz="xs" mt={4} mah={160}>
+          <Code block fz="xs" mt={4} mah={240}>
             {JSON.stringify(custom_fields, null, 2)}
           </Code>
         )}
