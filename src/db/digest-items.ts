@@ -12,9 +12,12 @@ import { inTransaction } from './transaction.ts';
 /** What is never due by itself: it is carried by another. Not `infinity`, which waits for a pause to end. */
 export const carriedDueAt = new Date('9999-12-31T00:00:00Z');
 
-/** SQL text: everybody locks in this order. */
+/**
+ * SQL text: everybody locks in this order. It begins with no column as such: before PostgreSQL 17, the planner read all digests
+ * of an organization to have them in order of it.
+ */
 export const inLockOrder = (g: string) =>
-  ['organization_id', 'notification_id', 'channel_id', 'recipient_id', 'address', 'key', 'id']
+  ['organization_id + 0', 'notification_id', 'channel_id', 'recipient_id', 'address', 'key', 'id']
     .map(column => `${g}.${column}`)
     .join(', ');
 

@@ -61,12 +61,13 @@ const settle = {
     select count(*)::int as settled, ${endedText} as ended from settled`,
 };
 
-// It goes on gathering while it waits for the morning, or for the end of a pause.
+// It goes on gathering while it waits for the morning, or for the end of a pause. That it is open, asked in other words, leads
+// to the index of all that are, of whichever id.
 const postpone = {
   name: 'postpone_digests',
   text: `
     update digests g set closes_at = ($3::timestamptz[])[array_position($2::uuid[], g.id)]
-    where ${theseDigests('g')} and g.closed_at is null`,
+    where ${theseDigests('g')} and num_nulls(g.closed_at) = 1`,
 };
 
 const leave = {
