@@ -38,7 +38,10 @@ beforeAll(async () => {
       recipients: { trigger: true },
       channels: ['mail'],
       digest: { every: '1h' },
-      message: { subject: '{{ count }} new', body: '{% for item in items %}Order {{ item.context.order }}{% endfor %}' },
+      message: {
+        subject: '{{ count }} new',
+        body: '{% for item in items %}Order {{ item.context.order }}{% endfor %}',
+      },
     },
   ];
   const events = [{ slug: 'paid', name: 'Paid', notifications }];
