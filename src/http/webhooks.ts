@@ -212,7 +212,8 @@ function showMessage({ id, key, type, status, data, log, is_sending, ...row }: w
     type,
     status,
     data,
-    attempts: log,
+    // As the database wrote it, the time would look otherwise than every other.
+    attempts: log.map(attempt => ({ ...attempt, at: new Date(attempt.at).toISOString() })),
     next_attempt_at: status === 'waiting' && !is_sending ? row.due_at.toISOString() : null,
     created_at: row.created_at.toISOString(),
     sent_at: shown(row.sent_at),

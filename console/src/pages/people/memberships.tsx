@@ -5,11 +5,11 @@ import { api } from '../../api.ts';
 import type { Membership } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../places.ts';
 import { texts } from '../../texts/people.ts';
+import { activeColumn } from './active-column.tsx';
 import { AddToList } from './add-to-list.tsx';
 import { personKey } from './person-key.ts';
 
@@ -27,13 +27,7 @@ const columns: Column<Membership>[] = [
       </>
     ),
   },
-  {
-    head: texts.state,
-    align: 'right',
-    width: 80,
-    quiet: true,
-    cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
-  },
+  activeColumn,
 ];
 
 export function Memberships({ username }: { username: string }) {

@@ -3,11 +3,11 @@ import { Code, Text } from '@mantine/core';
 import { api } from '../../api.ts';
 import type { UserRegistration } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
 import { useOrg } from '../../places.ts';
 import { texts } from '../../texts/people.ts';
+import { activeColumn } from './active-column.tsx';
 import { personKey } from './person-key.ts';
 
 const columns: Column<UserRegistration>[] = [
@@ -26,13 +26,7 @@ const columns: Column<UserRegistration>[] = [
       </>
     ),
   },
-  {
-    head: texts.state,
-    align: 'right',
-    width: 80,
-    quiet: true,
-    cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
-  },
+  activeColumn,
 ];
 
 export function Registrations({ username }: { username: string }) {

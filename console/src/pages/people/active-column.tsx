@@ -1,0 +1,12 @@
+/** Says where something is inactive; the usual state needs no words. */
+import type { Column } from '../../components/data-table.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { texts } from '../../texts/people.ts';
+
+export const activeColumn: Column<{ active: boolean }> = {
+  head: texts.state,
+  align: 'right',
+  width: 80,
+  quiet: true,
+  cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
+};
