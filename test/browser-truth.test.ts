@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { pauseInstance } from '../src/db/instance.ts';
 import { resumeSending } from '../src/services/resume.ts';
+import { setInstanceWide } from '../src/services/webhooks.ts';
 import type { Ask } from './support/api.ts';
 import { axeViolations } from './support/browser.ts';
 import { type DemoConsole, openDemoConsole } from './support/demo-console.ts';
@@ -97,6 +98,27 @@ test('a database that may be a copy is told of on the overview, with what an ope
   expect(await axeViolations(page)).toEqual([]);
   await resumeSending(deps, { as: 'original', discardPending: false });
   await told.waitFor({ state: 'detached' });
+});
+
+test('a person’s page tells who has registered them and with what, and a widened webhook of whom it is told', async () => {
+  const fields = { plan: 'pro' };
+  await post('/api/o/demo/p/shop/a/web/register/', { username: 'grace@demo.test', custom_fields: fields });
+  await page.goto('/o/demo/people/grace@demo.test');
+  const card = page.getByRole('region', { name: 'Registered with' });
+  await card.getByText('shop/web').waitFor();
+  await card.getByText('"plan": "pro"').waitFor();
+
+  const { organization_id: id } = (await site.service.runtime.deps.db
+    .selectFrom('channels')
+    .select('organization_id')
+    .where('slug', '=', 'hooks')
+    .executeTakeFirst())!;
+  await post('/api/o/demo/webhooks/', { slug: 'ops', name: 'Ops', url: peer.url, types: ['channel.unhealthy'] });
+  await setInstanceWide(site.service.runtime.deps, id, 'ops', true);
+  await page.goto('/o/demo/webhooks');
+  await page.getByText('Ops · all organizations').click();
+  await page.getByText('This webhook is told of every organization').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
 });
 
 describe('what failed', () => {

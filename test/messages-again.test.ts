@@ -40,8 +40,7 @@ async function tenantWith(body = all): Promise<Tenant> {
     tenant.id,
     layouts('<p>{{ user.first_name }}</p>{{ content }}<i>{{ project.name }}</i>')[0]!.body,
   );
-  const application = tenant.event.replace(/e\/[^/]+\/$/, '');
-  await tenant.post(`${application}register/`, { username: 'ann@x.test', custom_fields: { plan: 'pro' } });
+  await tenant.post(`${tenant.application}register/`, { username: 'ann@x.test', custom_fields: { plan: 'pro' } });
   // Until every process has heard of it.
   await eventually(async () => {
     const answer = await tenant.post(`${tenant.event}simulate/`, { context: {} });

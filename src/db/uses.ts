@@ -84,7 +84,7 @@ export async function countBelow(
             layouts: here('layouts', 'l', inProject),
             distribution_lists: here('distribution_lists', 'd', inProject),
             keys: here('keys', 'k', inProject),
-            registrations: here('registrations', 'r', project === undefined ? sql`` : inApplications),
+            registrations: here('registrations', 'r', inApplications),
           };
   const pairs = Object.entries(columns).map(([name, count]) => sql`${sql.lit(name)}, ${count}`);
   const { rows } = await sql<{ counts: Counts }>`select jsonb_build_object(${sql.join(pairs)}) as counts`.execute(db);

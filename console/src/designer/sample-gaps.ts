@@ -1,7 +1,7 @@
 /** Puts what a sample lacks into it: `order.total` becomes `{ order: { total: "total" } }`. */
 type Context = Record<string, unknown>;
 
-/** Names that the service gives; a context cannot. */
+/** Names that the service gives: a sample need not have them. */
 const given = [
   'user',
   'membership',
