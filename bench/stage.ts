@@ -13,7 +13,7 @@ import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
-import { cleanEnv, type Running, root, startBelfry } from '../test/support/process.ts';
+import { cleanEnv, type Running, startBelfry } from '../test/support/process.ts';
 
 export type Role = 'all' | 'api' | 'worker';
 
@@ -61,8 +61,6 @@ export async function openStage(channels: Fields[], events: Fields[], more: Fiel
         DATABASE_URL: url,
         BELFRY_SECRET_KEY: secretKey,
         BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8',
-        // As `npm start` has it.
-        NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/belfry'),
         ...more,
       };
       // As a service does it. Read by this process, the log of a trigger took 3 µs here, and up to 10 more there.

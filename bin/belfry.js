@@ -3,19 +3,19 @@
  * Where the command `belfry` begins. Belfry runs on Node.js 24. Where the Node.js at hand is older, the same from npm
  * takes its place: fetched once, kept for this user. So this file has to be understood by Node.js 20.
  *
- * The program is src/main.ts in a clone, and in an installed package dist/main.js: Node.js runs no TypeScript below
- * node_modules. The flags above are explained in src/main.ts.
+ * The program is dist/main.js, and src/main.ts in a clone that has changed since that was built. The flags above are
+ * explained in src/main.ts.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isBuilt } from './build-state.js';
 
 const oldestMajor = 24;
 const root = fileURLToPath(new URL('../', import.meta.url));
-const source = path.join(root, 'src/main.ts');
-const program = existsSync(source) ? source : path.join(root, 'dist/main.js');
+const program = path.join(root, isBuilt(root) ? 'dist/main.js' : 'src/main.ts');
 
 if (Number(process.versions.node.split('.')[0]) >= oldestMajor) await import(program);
 else runOn(findNode() ?? fetchNode());

@@ -188,7 +188,7 @@ export async function startService(
     config.role === 'api'
       ? undefined
       : new Supervisor({
-          entry: new URL('./engine/thread.ts', import.meta.url),
+          entry: new URL('./engine/run.ts', import.meta.url),
           stalledMs: engineStalledMs,
           heapMb: engineHeapMb,
           settings: {

@@ -6,12 +6,8 @@
  */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { preferBundles } from './libraries.ts';
 
-// What was compiled once is kept, without its types, and the next start takes half the time. `npm start` names the same
-// folder in NODE_COMPILE_CACHE, so that not even this file needs the compiler that takes types away: another 25 MB.
-// Where the folder cannot be written nothing is kept, and nothing fails.
+// What was compiled once is kept. Where the folder cannot be written nothing is kept, and nothing fails.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/belfry', import.meta.url)));
-preferBundles();
 const { run } = await import('./run.ts');
 process.exitCode = await run(process.argv.slice(2));

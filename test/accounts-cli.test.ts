@@ -1,6 +1,4 @@
 /** Accounts at the command line, for the operator. */
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
 import { createKey } from '../src/services/keys.ts';
@@ -12,7 +10,6 @@ import { buildTenants } from './support/tenants.ts';
 import { enroll } from './support/totp.ts';
 
 vi.setConfig({ testTimeout: 120_000 });
-const NODE_COMPILE_CACHE = path.join(tmpdir(), 'belfry-test-compiled');
 
 let database: TestDatabase;
 let service: Service;
@@ -30,7 +27,7 @@ afterAll(async () => {
 const account = (args: string[], input = '', env = {}) =>
   belfry(
     ['account', ...args],
-    { DATABASE_URL: database.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', NODE_COMPILE_CACHE, ...env },
+    { DATABASE_URL: database.url, BELFRY_SECRET_KEY: 'a secret of at least 32 characters', ...env },
     input,
   );
 
@@ -74,7 +71,6 @@ test('the audit log comes as JSON lines, from the database and from a server, an
   const env = {
     DATABASE_URL: database.url,
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
-    NODE_COMPILE_CACHE,
   };
   const { key } = await createKey(service.runtime.deps, 'acme', { name: 'auditor', permissions: ['audit:read'] });
   const remote = { ...env, BELFRY_URL: service.address, BELFRY_KEY: key };

@@ -18,8 +18,7 @@ const providerInterface = ['providers/provider.ts', 'providers/sending.ts'];
 
 /** Layer to the layers, or single files, that it may import besides itself. */
 const mayImport: Record<string, string[] | 'anything'> = {
-  'main.ts': ['run.ts', 'libraries.ts'],
-  'libraries.ts': [],
+  'main.ts': ['run.ts'],
   'run.ts': 'anything',
   'app.ts': 'anything',
   'serve.ts': 'anything',
@@ -27,7 +26,7 @@ const mayImport: Record<string, string[] | 'anything'> = {
   'version.ts': [],
   http: ['services', 'core', 'lib', 'version.ts'],
   cli: ['services', 'core', 'lib', 'config.ts', 'version.ts'],
-  engine: ['services', 'db', 'core', 'lib', 'providers', 'libraries.ts'],
+  engine: ['services', 'db', 'core', 'lib', 'providers'],
   services: ['db', 'core', 'lib', ...providerInterface],
   db: ['core', 'lib'],
   embedded: ['core', 'lib'],

@@ -8,12 +8,10 @@ import { loadCommands } from '../src/cli/commands.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
 import { closedUrl } from './support/http-peer.ts';
-import { type Finished, belfry as start } from './support/process.ts';
+import { belfry, type Finished } from './support/process.ts';
 
 // Each command starts a program of its own, which takes about a second of a processor that is busy with other tests.
 vi.setConfig({ testTimeout: 120_000 });
-const NODE_COMPILE_CACHE = path.join(tmpdir(), 'belfry-test-compiled');
-const belfry = (args: string[], env: Record<string, string>) => start(args, { NODE_COMPILE_CACHE, ...env });
 
 const secretKey = 'a secret of at least 32 characters';
 const event = 'acme/shop/web/order-paid';

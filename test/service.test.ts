@@ -103,7 +103,7 @@ describe('one data folder', () => {
     const ended = new Promise<number | null>(resolve => npm.on('exit', resolve));
     await waitFor('the server to listen', () => /listens on http/.test(output), 60_000);
     const children = spawnSync('ps', ['-o', 'args=', '--ppid', String(npm.pid)], { encoding: 'utf8' }).stdout.trim();
-    expect(children.split('\n')).toEqual([expect.stringMatching(/^node .*src\/main\.ts serve$/)]);
+    expect(children.split('\n')).toEqual([expect.stringMatching(/^node .*dist\/main\.js serve$/)]);
     npm.kill('SIGTERM');
     expect(await ended).toBe(0);
     expect(output).toContain('"stopped"');

@@ -1,7 +1,9 @@
-/** One PostgreSQL for the whole run, with a migrated template that each test file clones. */
+/** The program, built; and one PostgreSQL for the whole run, with a migrated template that each test file clones. */
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '../../src/db/migrate.ts';
 import { openDatabase } from '../../src/db/pool.ts';
@@ -21,6 +23,7 @@ declare module 'vitest' {
  * one of Debian's, and BELFRY_TEST_POOLER_URL, a PgBouncer before it.
  */
 export default async function startCluster(project: TestProject): Promise<() => Promise<void>> {
+  await promisify(execFile)(process.execPath, ['scripts/build.ts']);
   const { BELFRY_TEST_POSTGRES_URL: given, BELFRY_TEST_POOLER_URL: poolerUrl } = process.env;
   const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-test-'));
   const cluster = given

@@ -12,7 +12,8 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Node's flags as `npm start` gives them. */
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
 const flags = scripts.start.split(' ').filter(word => word.startsWith('--'));
-const programOf = (folder: string) => [...flags, path.join(folder, 'src/main.ts')];
+/** Another version is run as it was unpacked. */
+const programOf = (folder: string) => [...flags, path.join(folder, folder === root ? 'dist/main.js' : 'src/main.ts')];
 
 const startMs = 60_000;
 
