@@ -248,6 +248,9 @@ export async function startService(
   });
   const { token, port: metricsPort } = config.metrics;
   const metricsServer = metricsPort === undefined ? undefined : createMetricsServer(metrics, token);
+  // Its thread reads the program while the server is made here.
+  const working = engine?.start();
+  working?.catch(() => {});
   const server = await createServer({
     deps,
     logger: log,
@@ -279,7 +282,7 @@ export async function startService(
     await instance.check();
     instance.start();
     await listener.start();
-    await engine?.start();
+    await working;
     outboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {

@@ -23,12 +23,15 @@ export function refuseOtherMethods(
     const allow = [...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
     return { path, pattern: new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+').replace(/\/$/, '/?')}$`), methods, allow };
   });
+  const partsOf = (path: string) => path.split('/').length;
+  const alike = Map.groupBy(known, ({ path }) => partsOf(path));
   for (const { path, allow } of known) {
     app.options(path, { schema: { hide: true } }, async (_request, reply) =>
       reply.code(204).header('allow', allow.join(', ')).send(),
     );
     // A fixed word where another path has a parameter: its methods are not this path's.
-    const others = known.filter(other => other.path !== path && other.pattern.test(path.replaceAll(/:\w+/g, 'x')));
+    const example = path.replaceAll(/:\w+/g, 'x');
+    const others = alike.get(partsOf(path))!.filter(other => other.path !== path && other.pattern.test(example));
     const method = others.flatMap(other => other.methods).filter(name => !allow.includes(name));
     if (method.length === 0) continue;
     const onRequest = async (request: FastifyRequest) => refuse(request, allow);
