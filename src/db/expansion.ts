@@ -137,10 +137,10 @@ export async function expandAcceptedAcrossTenants<Given extends NewDelivery>(
 ): Promise<ExpandedPages<Given>> {
   let claimed: ClaimedOccurrence[] = [];
   try {
-    return await inTransaction(pool, async client => {
+    return await inTransaction(pool, async (client, { commit }) => {
       ({ rows: claimed } = await client.query<ClaimedOccurrence>({ ...lockAccepted, values: turnValues(turn) }));
       const pages = claimed.length > 0 ? await decide(claimed, client) : [];
-      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages) : nothing;
+      const stored = pages.length > 0 ? await storeFirstPages(client, turn.owner, pages, commit) : nothing;
       return { claimed, pages, ...stored };
     });
   } catch (error) {
@@ -164,6 +164,7 @@ async function storeFirstPages<Given extends NewDelivery>(
   client: pg.PoolClient,
   owner: number,
   pages: ExpansionPage<Given>[],
+  commit: () => Promise<unknown>,
 ): Promise<StoredPages<Given>> {
   const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
   const heads = [
@@ -179,12 +180,16 @@ async function storeFirstPages<Given extends NewDelivery>(
     pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
     pages.map(page => page.again ?? null),
   ];
-  const { rows } = await client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
+  const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
     ...storeFirst,
     values: [...deliveryArrays(owner, pages), ...heads],
   });
-  await beginStepsAcrossTenants(client, pages);
-  await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+  if (pages.some(page => page.steps?.length) || suppressed.some(count => count > 0)) {
+    await storing;
+    await beginStepsAcrossTenants(client, pages);
+    await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+  }
+  const [{ rows }] = await Promise.all([storing, commit()]);
   const { stored_at, ids, outcomes } = rows[0]!;
   let i = 0;
   const stored = pages.flatMap(page =>
@@ -299,7 +304,7 @@ export async function storePageAcrossTenants<Given extends NewDelivery>(
   const { organization_id, id, event_id, priority, reason, again, deliveries } = page;
   // A page that is put off changes nothing but its due time.
   const cursor = page.cursor && JSON.stringify(page.cursor);
-  return inTransaction<StoredPages<Given>>(pool, async (client, rollback) => {
+  return inTransaction<StoredPages<Given>>(pool, async (client, { rollback }) => {
     await decide(client);
     const { rows } = await client.query<StoredPage>({ ...insertPage, values: deliveryArrays(owner, [page]) });
     await beginStepsAcrossTenants(client, [page]);

@@ -78,6 +78,8 @@ export interface PoolOptions {
   /** Shown in pg_stat_activity. */
   name: string;
   connections?: number;
+  /** Statements leave without waiting for the answer to the one before: whoever sends several at once saves the way there and back. */
+  pipelined?: boolean;
   /** Settings of the server for these connections. */
   settings?: Record<string, string>;
   onError?: (error: Error) => void;
@@ -116,6 +118,7 @@ export function openDatabase({ url, name, connections = 10, onError = () => {}, 
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 60_000,
     keepAlive: true,
+    pipeline: more.pipelined ?? false,
     Client: more.pooled ? PooledClient : Client,
   };
   const pool = new pg.Pool({ ...settings, max: connections });

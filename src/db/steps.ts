@@ -206,7 +206,7 @@ export async function storeStepPagesAcrossTenants<Given extends NewDelivery>(
   );
   const result = await inTransaction<{ stored: StoredDelivery<Given>[]; lost: Set<StepPage<Given>> }>(
     pool,
-    async (client, rollback) => {
+    async (client, { rollback }) => {
       await decide(client);
       const lost = await findLost(client, owner, sorted);
       if (lost.size > 0) return rollback({ stored: [], lost });

@@ -1,7 +1,14 @@
 /** Transactions on a connection of `pg`. Closing the connection rolls back, whatever state it is in. */
 import type pg from 'pg';
 
-type Work<T> = (client: pg.PoolClient, rollback: (result: T) => Promise<T>) => Promise<T>;
+/**
+ * Commits when it returns, unless it has done so itself: on a pipelined connection, `commit` leaves together with the
+ * statements that were just sent and are not answered yet. Where one of those fails, so does the whole.
+ */
+type Work<T> = (
+  client: pg.PoolClient,
+  ends: { commit: () => Promise<unknown>; rollback: (result: T) => Promise<T> },
+) => Promise<T>;
 
 export function inPlainTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
   return transact(pool, 'begin', work);
@@ -18,14 +25,25 @@ export function inTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
 async function transact<T>(pool: pg.Pool, begin: string, work: Work<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
-  let end = 'commit';
+  let ended = false;
+  const end = (by: 'commit' | 'rollback') => {
+    ended = true;
+    return client.query(by);
+  };
   try {
-    await client.query(begin);
-    const result = await work(client, async value => {
-      end = 'rollback';
-      return value;
-    });
-    await client.query(end);
+    const beginning = client.query(begin);
+    if (!client.pipeline) await beginning;
+    const [, result] = await Promise.all([
+      beginning,
+      work(client, {
+        commit: () => end('commit'),
+        rollback: async value => {
+          await end('rollback');
+          return value;
+        },
+      }),
+    ]);
+    if (!ended) await end('commit');
     return result;
   } catch (error) {
     broken = error as Error;
