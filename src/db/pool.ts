@@ -21,8 +21,9 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 /**
  * Prepared statements are planned anew so often. A plan that was made while a table was empty is kept long after it has
- * filled: a claim then read every delivery there was, 7 ms instead of 0.2. What runs rarely does little harm by an old
- * plan, and an idle process should not plan all day.
+ * filled: a claim then read every delivery there was, 7 ms instead of 0.2. The longer a connection is busy, the less its
+ * tables grow in the same time: it plans after 2, 4, 8 seconds and so on, since each 2 seconds took 5 % of PostgreSQL's
+ * time. What runs rarely does little harm by an old plan, and an idle process should not plan all day.
  */
 const replan = { busyMs: 2_000, busyUses: 30, idleMs: 30_000 };
 
@@ -33,14 +34,11 @@ const replan = { busyMs: 2_000, busyUses: 30, idleMs: 30_000 };
 class Client extends pg.Client {
   #plannedAt = Date.now();
   #uses = 0;
+  #busyMs = replan.busyMs;
 
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of pg, passed on as they come
   override query(config: any, values?: any, callback?: any): any {
-    if (config?.name && this.#isPlanOld()) {
-      this.#plannedAt = Date.now();
-      this.#uses = 0;
-      super.query('discard plans', () => {});
-    }
+    if (config?.name && this.#isPlanOld()) super.query('discard plans', () => {});
     if (callback || typeof values === 'function' || typeof config?.submit === 'function' || config?.callback) {
       return super.query(config, values, callback);
     }
@@ -52,9 +50,15 @@ class Client extends pg.Client {
     });
   }
 
+  /** If so, it counts as made anew. */
   #isPlanOld(): boolean {
     const ageMs = Date.now() - this.#plannedAt;
-    return ageMs > (++this.#uses > replan.busyUses ? replan.busyMs : replan.idleMs);
+    const isBusy = ++this.#uses > replan.busyUses;
+    if (ageMs <= (isBusy ? this.#busyMs : replan.idleMs)) return false;
+    this.#busyMs = isBusy ? Math.min(2 * this.#busyMs, replan.idleMs) : replan.busyMs;
+    this.#plannedAt = Date.now();
+    this.#uses = 0;
+    return true;
   }
 }
 
