@@ -1,5 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openRuntime } from '../src/app.ts';
+import { migrationNames } from '../src/db/migrate.ts';
 import { createTestDatabase, silent, testConfig } from './support/database.ts';
 import { runSql } from './support/sql.ts';
 
@@ -31,6 +33,45 @@ describe('migrations', () => {
       code: 'schema.newer',
       message: expect.stringContaining('9999_from_the_future'),
     });
+  });
+
+  test('carry what people chose, and what applications know of them, to where it is read from now on', async () => {
+    const url = await database('template1');
+    await runSql(
+      url,
+      'create table belfry_migrations (name varchar(255) primary key, timestamp varchar(255) not null)',
+    );
+    for (const name of await migrationNames()) {
+      await runSql(url, await readFile(new URL(`../migrations/${name}.sql`, import.meta.url), 'utf8'));
+      await runSql(url, `insert into belfry_migrations values ('${name}', now()::text)`);
+      if (name === '0032_schemas_and_registrations') break;
+    }
+    await runSql(
+      url,
+      `with organization as (insert into organizations (slug, name) values ('acme', 'Acme') returning id),
+       project as (insert into projects (organization_id, slug, name) select id, 'shop', 'Shop' from organization returning *),
+       application as (
+         insert into applications (organization_id, project_id, slug, name)
+         select organization_id, id, 'web', 'Web' from project returning *)
+       insert into users (organization_id, username, email)
+       select organization_id, person, person from application, unnest('{ann@x.test,ben@x.test}'::text[]) as person;
+       insert into preferences (organization_id, user_id, scope, enabled, source)
+       select organization_id, id, 'news', false, 'link' from users where username = 'ann@x.test';
+       insert into registrations (organization_id, application_id, user_id, custom_fields)
+       select u.organization_id, a.id, u.id, '{"plan": "gold"}' from users u join applications a using (organization_id)
+       where u.username = 'ann@x.test'`,
+    );
+    await (await openRuntime(testConfig(url), silent)).close();
+    const [application] = await runSql<{ id: number }>(url, 'select id from applications');
+    const people = await runSql(url, 'select username, chosen, memberships from users order by username');
+    expect(people).toEqual([
+      {
+        username: 'ann@x.test',
+        chosen: { news: { on: false, source: 'link', at: expect.any(String) } },
+        memberships: { [application!.id]: { plan: 'gold' } },
+      },
+      { username: 'ben@x.test', chosen: null, memberships: null },
+    ]);
   });
 
   test('make a partition for this month, so that nothing lands in the rest', async () => {
