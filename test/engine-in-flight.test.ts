@@ -40,12 +40,19 @@ test('a page waits for room, but not for ever, and not where nothing is under wa
   expect(inFlight.shouldWaitForRoom(bulk, now + 400)).toBe(false);
 });
 
-test('a page of the size that fits does not wait', () => {
+test('a further page does not wait when half of one fits, and is as large as what fits', () => {
   const now = Date.now();
-  for (let id = 1; id <= 50; id++) inFlight.add(delivery(id));
+  for (let id = 1; id <= 250; id++) inFlight.add(delivery(id));
   expect(inFlight.shouldWaitForRoom(bulk, now)).toBe(false);
-  inFlight.add(delivery(51));
+  expect(inFlight.pageFor(bulk, 1)).toBe(250);
+  inFlight.add(delivery(251));
   expect(inFlight.shouldWaitForRoom(bulk, now)).toBe(true);
+});
+
+test('a further page is decided, if a small one, also where there is no room for it', () => {
+  for (let id = 1; id <= 500; id++) inFlight.add(delivery(id));
+  expect(inFlight.roomFor(bulk, 1)).toBe(0);
+  expect(inFlight.pageFor(bulk, 1)).toBe(64);
 });
 
 const of = (id: number, organization_id: number) => ({ id, priority: 1, organization_id }) as Delivery;

@@ -54,6 +54,8 @@ export interface Room {
   roomFor(priority: number, organization: number): number;
   /** How many recipients to decide together. */
   page(priority: number): number;
+  /** The same for a further page of an organization. */
+  pageFor(priority: number, organization: number): number;
 }
 
 export interface Given extends NewDelivery {
@@ -139,7 +141,7 @@ export async function expandNextPage(
     engine,
     new RecipientReader(readersOf(engine), engine.usage),
     occurrence,
-    room.page(priority),
+    room.pageFor(priority, occurrence.organization_id),
   );
   deferOverflow([page], room);
   const { stored, ended } = await storePageAcrossTenants(engine.hot, owner, page, async client => {
