@@ -109,7 +109,7 @@ test('two processes at once take each row once', async () => {
   await eventually(async () => {
     await Promise.all([app.outbox.drain(deps), other.drain(deps)]);
     expect(await app.sql('select from belfry.outbox')).toEqual([]);
-  });
+  }, 30_000);
   await other.close();
   expect((await stored('two')).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 900 }, (_, i) => i + 1));
 });
