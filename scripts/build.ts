@@ -43,17 +43,15 @@ async function build(): Promise<void> {
     // A process that is running goes on reading its own.
     chunkFileNames: 'chunks/[name]-[hash].js',
     codeSplitting: { groups: [{ name: libraryOf, debugName: 'libraries' }] },
-    plugins: [
-      {
-        name: 'small-libraries',
-        renderChunk: (code, chunk) =>
-          chunk.moduleIds.length > 0 && chunk.moduleIds.every(id => libraryOf(id))
-            ? ascii(minifySync(chunk.fileName, code, { compress: false, mangle: false, module: true }).code)
-            : null,
-      },
-    ],
   });
   await bundle.close();
+  for (const chunk of output) {
+    if (chunk.type !== 'chunk') continue;
+    const { fileName, moduleIds, code } = chunk;
+    const isOurs = moduleIds.some(id => id.startsWith(source));
+    const small = isOurs ? code : minifySync(fileName, code, { compress: false, mangle: false, module: true }).code;
+    await writeFile(path.join(target, fileName), ascii(small));
+  }
   await copyOthers();
   await writeReference();
   await removeOld(new Set(output.map(({ fileName }) => fileName)));
