@@ -116,8 +116,8 @@ const worker: Worker = new Worker(
     .filter(provider => provider.dedupes)
     .map(provider => provider.name),
 );
-/** Often enough for whoever asks whether this worker works. */
-const tellRoundsEveryMs = 1_000;
+/** Often enough for whoever asks whether this worker works, which is judged by the minute: each time wakes the other thread. */
+const tellRoundsEveryMs = 5_000;
 let toldRoundAt = 0;
 worker.onRound = id => {
   if (Date.now() - toldRoundAt < tellRoundsEveryMs) return;
