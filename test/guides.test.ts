@@ -276,7 +276,7 @@ test('a backup is made, restored and resumed', { timeout: 180_000 }, async ({ sk
     const [live, restored] = ['live', 'restored'].map(name => withDatabase(server.url, name)) as [string, string];
     expect(await belfry(['migrate'], { DATABASE_URL: live, BELFRY_SECRET_KEY: secret })).toMatchObject({ code: 0 });
     // `npx belfry` as it is here, without asking a registry.
-    const program = `exec ${process.execPath} ${path.join(root, 'dist/main.js')} "$@"`;
+    const program = `exec ${process.execPath} ${path.join(root, 'bin/belfry.js')} "$@"`;
     await writeFile(path.join(folder, 'npx'), `#!/bin/sh\nshift\n${program}\n`, { mode: 0o755 });
     const PATH = `${folder}:${process.env.PATH}`;
     const env = cleanEnv({ DATABASE_URL: live, RESTORED_URL: restored, BELFRY_SECRET_KEY: secret, PATH });

@@ -64,7 +64,7 @@ async function autoscalerText(): Promise<string> {
 /** Those of a histogram under the three names that are asked for. */
 async function listMetrics(): Promise<Set<string>> {
   const home = temporaryFolder('metrics');
-  const program = [process.execPath, path.join(root, 'dist/main.js'), 'serve'];
+  const program = [process.execPath, path.join(root, 'bin/belfry.js'), 'serve'];
   const server = await startServer(program, home, { BELFRY_DATA_DIR: home });
   try {
     const text = await (await fetch(`${server.address}/metrics`)).text();

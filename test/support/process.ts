@@ -12,8 +12,8 @@ export const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Node's flags as `npm start` gives them. */
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
 const flags = scripts.start.split(' ').filter(word => word.startsWith('--'));
-/** Another version is run as it was unpacked. */
-const programOf = (folder: string) => [...flags, path.join(folder, folder === root ? 'dist/main.js' : 'src/main.ts')];
+/** The command `belfry` itself, which never runs a program older than its sources; another version as it was unpacked. */
+const programOf = (folder: string) => [...flags, path.join(folder, folder === root ? 'bin/belfry.js' : 'src/main.ts')];
 
 const startMs = 60_000;
 
