@@ -8,7 +8,7 @@ import { applyConfiguration } from '../src/services/declarative.ts';
 import { silent, testConfig } from './support/database.ts';
 import { findPostgres, type SystemPostgres, startPostgres } from './support/postgres.ts';
 import { belfry } from './support/process.ts';
-import { runSql, withDatabase } from './support/sql.ts';
+import { disconnect, runSql, withDatabase } from './support/sql.ts';
 
 const secretKey = 'a secret of at least 32 characters';
 const bin = findPostgres();
@@ -103,6 +103,7 @@ describe.skipIf(!bin)('with a PostgreSQL of the system', () => {
       await user.close();
     }
     expect(await runSql(target, 'select from precious')).toEqual([]);
+    await disconnect(target);
     const replaced = await belfry(['restore', fileOf('good.dump'), '--replace'], at(target));
     expect(replaced).toMatchObject({ code: 0, stderr: '' });
     expect(await runSql(target, "select to_regclass('precious') as gone")).toEqual([{ gone: null }]);
