@@ -70,7 +70,7 @@ test('a file makes users and members, and says what it did', async () => {
   expect((await ask({ path: `${list}count/` })).body).toEqual({ members: 2, active: 2 });
 });
 
-test('a byte order mark, semicolons, tabs, old line ends and empty lines are wholestood', async () => {
+test('a byte order mark, semicolons, tabs, old line ends and empty lines are understood', async () => {
   for (const text of [
     '\ufeffemail;first_name\r\nx1@file.test;Xa\r\n',
     'email\tfirst_name\nx1@file.test\tXa\n\n',
