@@ -9,7 +9,7 @@ let service: Service;
 let browser: Browser;
 let visitor: Visit;
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
   browser = await openBrowser();
   visitor = await visit(browser, service.address);
 });

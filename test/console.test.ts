@@ -10,7 +10,7 @@ const dist = new URL('../console/dist/', import.meta.url);
 let service: Service;
 beforeAll(async () => {
   await buildConsole();
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
 });
 afterAll(() => service.stop());
 

@@ -231,7 +231,7 @@ describe('with a server', () => {
   let service: Awaited<ReturnType<typeof testService>>;
   let env: Record<string, string>;
   beforeAll(async () => {
-    service = await testService();
+    service = await testService({ BELFRY_ROLE: 'api' });
     const { deps } = service.runtime;
     const file = await writeTemporary(
       'first.yaml',

@@ -285,7 +285,7 @@ describe('a recipient reads', () => {
 });
 
 test('a process that remembers a layout hears of its change', async () => {
-  const service = await testService();
+  const service = await testService({ BELFRY_ROLE: 'api' });
   try {
     const { deps } = service.runtime;
     const organization = mailing('heard', { body: 'Hi' });

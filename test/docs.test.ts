@@ -21,7 +21,7 @@ interface Entry {
 
 let service: Service;
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
 });
 afterAll(() => service.stop());
 

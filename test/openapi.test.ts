@@ -68,7 +68,7 @@ const inBraces = (path: string) => path.replaceAll(/:(\w+)/g, '{$1}');
 describe('the document', () => {
   let service: Service;
   beforeAll(async () => {
-    service = await testService();
+    service = await testService({ BELFRY_ROLE: 'api' });
   });
   afterAll(() => service.stop());
 

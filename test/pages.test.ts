@@ -6,7 +6,7 @@ import { testService } from './support/database.ts';
 
 let service: Service;
 beforeAll(async () => {
-  service = await testService();
+  service = await testService({ BELFRY_ROLE: 'api' });
 });
 afterAll(() => service.stop());
 

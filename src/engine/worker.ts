@@ -35,7 +35,9 @@ const claimAtOnce = 250;
 /** How often it asks whether sending was resumed. */
 const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
-/** How often it looks for claims of its own whose answer was lost. */
+/** How often it looks for what was put aside for a pause that had just ended. */
+const releaseEveryMs = 4_000;
+/** How often it looks for claims of its own whose answer was lost, as long as it claims any. */
 const reclaimEveryMs = 5_000;
 /** A worker whose lock is gone is given this long to take up its own work under a new one. */
 const graceMs = 5_000;
@@ -58,6 +60,8 @@ export class Worker {
   /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
   #isShortOfRoom = false;
   #reclaimAt = 0;
+  /** Whether it has tried to claim something since it last looked for lost answers. */
+  #hasClaimed = true;
   #wake: () => void = () => {};
   #running: Promise<unknown> | undefined;
   readonly #suspects = new Map<number, number>();
@@ -102,6 +106,7 @@ export class Worker {
       this.#lease = undefined;
     });
     this.#reclaimAt = 0;
+    this.#hasClaimed = true;
   }
 
   async #work(): Promise<void> {
@@ -115,7 +120,7 @@ export class Worker {
           }
           await this.#acquireLease();
         }
-        if (Date.now() >= this.#reclaimAt) await this.#reclaimUnheard(this.#lease!.id);
+        if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimUnheard(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
         this.onRound(id);
@@ -163,6 +168,7 @@ export class Worker {
       (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
     const deliveries = await listClaimedAcrossTenants(hot, owner, this.#inFlight.ids());
     this.#reclaimAt = Date.now() + reclaimEveryMs;
+    this.#hasClaimed = this.#inFlight.size > 0;
     if (occurrences + deliveries.length === 0) return;
     log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
     this.#sendClaimed(deliveries);
@@ -179,7 +185,10 @@ export class Worker {
       }
     }
     const recalled = limits.recall(now);
-    if (recalled.length > 0) this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
+    if (recalled.length > 0) {
+      this.#hasClaimed = true;
+      this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
+    }
     for (const priority of priorities.keys()) {
       const expanded = await this.#expand('accepted', owner, priority);
       const continued = await this.#expand('expanding', owner, priority);
@@ -230,6 +239,7 @@ export class Worker {
   /** Whether to look there, as far as there is room: whoever is left out is looked for again when something is settled. */
   #hasRoom(queue: Queue, priority: number): boolean {
     if (!this.#hints.take(queue, priority)) return false;
+    this.#hasClaimed = true;
     const hasRoom = this.#inFlight.room(priority) > 0;
     const { byOrganization } = this.#inFlight.shares(priority);
     if (!hasRoom || [...byOrganization.values()].some(share => share <= 0)) {
@@ -262,10 +272,14 @@ export class Worker {
   }
 
   async #recover(): Promise<void> {
+    let releaseAt = 0;
     while (!this.#stop.signal.aborted) {
       try {
         if (this.#lease) await this.#recoverOnce(Date.now());
-        if (this.#lease) await releasePausedAcrossTenants(this.#engine.hot);
+        if (this.#lease && Date.now() >= releaseAt) {
+          await releasePausedAcrossTenants(this.#engine.hot);
+          releaseAt = Date.now() + releaseEveryMs;
+        }
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }

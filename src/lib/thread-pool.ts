@@ -115,7 +115,7 @@ export class ThreadPool {
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
       // Neither secrets of the environment nor the flags of the main program.
-      env: {},
+      env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
       execArgv: [],
     });
     const thread: Thread = { worker, task, timer: undefined };
