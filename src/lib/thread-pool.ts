@@ -112,10 +112,11 @@ export class ThreadPool {
 
   #start(task: Task): void {
     const { file, memoryMb } = this.#options;
+    const { NODE_COMPILE_CACHE: compileCache } = process.env;
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
       // Neither secrets of the environment nor the flags of the main program.
-      env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE },
+      env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache },
       execArgv: [],
     });
     const thread: Thread = { worker, task, timer: undefined };
