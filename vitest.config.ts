@@ -12,7 +12,7 @@ function listFast(): string[] {
   return files.map(name => `test/${name}`).filter(file => !needsService.test(readFileSync(file, 'utf8')));
 }
 
-/** Threads run the program as it is built, of the same sources: they start in a third of the time. */
+/** Threads run the program as it is built, of the same sources: they take half of the time. */
 const builtThreads = {
   name: 'built-threads',
   enforce: 'pre' as const,

@@ -26,14 +26,15 @@ export default async function startCluster(project: TestProject): Promise<() => 
   const build = () => promisify(execFile)(process.execPath, ['scripts/build.ts']);
   await build();
   project.onTestsRerun(async () => void (await build()));
-  process.env.TMPDIR = await mkdtemp(path.join(await findRoom(), 'belfry-test-'));
+  const folder = await mkdtemp(path.join(await findRoom(), 'belfry-test-'));
   // For whoever PostgreSQL runs as, too.
-  await chmod(tmpdir(), 0o1777);
+  await chmod(folder, 0o1777);
+  process.env.TMPDIR = folder;
   const { BELFRY_TEST_POSTGRES_URL: given, BELFRY_TEST_POOLER_URL: poolerUrl } = process.env;
   const cluster = given
     ? { url: given, release: async () => {} }
     : await openEmbedded({
-        dataDir: path.join(tmpdir(), 'data'),
+        dataDir: path.join(folder, 'data'),
         durable: false,
         settings: { max_connections: '300' },
       });
@@ -46,7 +47,7 @@ export default async function startCluster(project: TestProject): Promise<() => 
   project.provide('poolerUrl', poolerUrl);
   return async () => {
     await cluster.release();
-    await rm(tmpdir(), { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   };
 }
 
