@@ -15,6 +15,9 @@ export default defineConfig({
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1_000,
+    // What four pages or more have in common is one file. Left alone it is a file for each combination of pages: the overview
+    // was 73 of them, and is 12 with 2 % more bytes.
+    rolldownOptions: { output: { codeSplitting: { groups: [{ name: 'shared', minShareCount: 4 }] } } },
   },
   // With `npm run console:dev`, beside a service that runs as usual.
   server: { proxy: { '/api': 'http://127.0.0.1:8000', '/pages': 'http://127.0.0.1:8000' } },

@@ -76,7 +76,8 @@ export interface Occurrence {
 /** By delivery status; `pending` is all that is not ended. */
 export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
 
-const columns = sql`
+/** `id` is that of the occurrence: given as a value, only its month is planned for, in a third of the time. */
+const columnsOf = (id: RawBuilder<unknown>) => sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
   o.correlation_id, substr(o.traceparent, 4, 32) as trace_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
   o.acknowledged_at, o.acknowledged_by, o.resolved_at, o.resolved_by, o.dedup_key, o.triggers,
@@ -85,7 +86,7 @@ const columns = sql`
       -- The last of a fan-out are those that a pause finds waiting.
       select from (
         select d.status, d.due_at from deliveries d
-        where d.organization_id = o.organization_id and d.occurrence_id = o.id order by d.id desc limit 100
+        where d.organization_id = o.organization_id and d.occurrence_id = ${id} order by d.id desc limit 100
       ) last where last.status = 'pending' and last.due_at = 'infinity')
     else false end as is_held,
   jsonb_build_object(
@@ -142,7 +143,7 @@ export async function listOccurrences(
       order by o.id desc limit ${page.limit})`,
   );
   const { rows } = await sql<Occurrence>`
-    select ${columns} from (
+    select ${columnsOf(sql`o.id`)} from (
       select * from (${sql.join(found, sql` union all `)}) found order by id desc limit ${page.limit}
     ) o ${places} order by o.id desc`.execute(db);
   return rows;
@@ -239,7 +240,7 @@ export async function findOccurrence(
   id: string,
 ): Promise<(Occurrence & { context: JsonObject; options: JsonObject; event_id: number }) | undefined> {
   const { rows } = await sql<Occurrence & { context: JsonObject; options: JsonObject; event_id: number }>`
-    select ${columns}, o.context, o.options, o.event_id from occurrences o ${places}
+    select ${columnsOf(sql`${id}::uuid`)}, o.context, o.options, o.event_id from occurrences o ${places}
     where o.organization_id = ${organizationId} and o.id = ${id}`.execute(db);
   return rows[0];
 }
