@@ -1,9 +1,11 @@
 /** What the engine and the backlog tell Prometheus. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Service } from '../src/app.ts';
 import type { Document } from '../src/core/configuration/document.ts';
+import { Meters } from '../src/engine/meters.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
 import { createKey } from '../src/services/keys.ts';
 import { testService } from './support/database.ts';
@@ -201,4 +203,32 @@ test('the backlog, also where no worker runs', { timeout: 120_000 }, async () =>
   } finally {
     await idle.stop();
   }
+});
+
+describe('how late the event loop is', () => {
+  const standStill = (ms: number) => {
+    for (const until = performance.now() + ms; performance.now() < until; );
+  };
+  const worst = async (meters: Meters) => {
+    // The timer that measures fires every 200 ms, and has to be late to tell.
+    await sleep(250);
+    standStill(400);
+    await sleep(250);
+    const found = (await meters.read()).find(one => one.name === 'belfry_engine_loop_delay_seconds')!;
+    return found.values.find(one => one.labels.quantile === '1')!.value;
+  };
+
+  test('is measured while there is work', async () => {
+    const meters = new Meters({ inFlight: () => [], circuits: () => [], pools: {} });
+    meters.batch('settle', 1);
+    meters.tick();
+    expect(await worst(meters)).toBeGreaterThan(0.1);
+  });
+
+  test('wakes nobody while there is none', async () => {
+    const meters = new Meters({ inFlight: () => [], circuits: () => [], pools: {} });
+    meters.tick();
+    meters.tick();
+    expect(await worst(meters)).toBe(0);
+  });
 });

@@ -32,11 +32,13 @@ export interface Gauges {
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600];
 const sizes = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 const unsettled = new Set<string>(waitingStatuses);
-/** The timer that measures wakes an idle thread so often. */
+/** How often the timer that measures wakes the thread. */
 const loopResolutionMs = 200;
 
 export class Meters {
   readonly #registry = new Registry();
+  readonly #loopDelay = monitorEventLoopDelay({ resolution: loopResolutionMs });
+  #hasWorked = true;
   /** Of the channels that messages went to, by id. */
   readonly #types = new Map<number, string>();
   readonly #outcomes = new Tally('belfry_deliveries_total', 'Deliveries by their outcome.', [
@@ -89,10 +91,9 @@ export class Meters {
         gauge.set({ pool, state: 'waiting' }, waitingCount);
       }
     });
-    const delay = monitorEventLoopDelay({ resolution: loopResolutionMs });
-    delay.enable();
+    const delay = this.#loopDelay;
     let before = performance.eventLoopUtilization();
-    const late = "How late the engine's event loop was since this was last read.";
+    const late = "How late the engine's event loop was since this was last read, while it had work.";
     this.#gauge('belfry_engine_loop_delay_seconds', late, ['quantile'], gauge => {
       // It reports the whole interval of its timer.
       const over = (ns: number) => Math.max(0, ns / 1e9 - loopResolutionMs / 1e3);
@@ -124,8 +125,16 @@ export class Meters {
     return [...(await this.#registry.getMetricsAsJSON()), ...counted.map(one => one.toMetric())];
   }
 
+  /** Now and then. What measures the event loop takes a seventh of what an idle service does: without work, it rests. */
+  tick(): void {
+    if (this.#hasWorked) this.#loopDelay.enable();
+    else this.#loopDelay.disable();
+    this.#hasWorked = false;
+  }
+
   /** A webhook took a message, will be tried again, or was given up. */
   told(outcome: 'sent' | 'retried' | 'failed'): void {
+    this.#hasWorked = true;
     this.#told.add(1, outcome);
   }
 
@@ -169,7 +178,9 @@ export class Meters {
   }
 
   batch(operation: 'claim' | 'expand' | 'settle', size: number): void {
-    if (size > 0) this.#batches.observe(operation, size);
+    if (size === 0) return;
+    this.#hasWorked = true;
+    this.#batches.observe(operation, size);
   }
 
   #gauge(name: string, help: string, labelNames: string[], collect: (gauge: Gauge) => void): void {

@@ -11,6 +11,7 @@ import { openTraces } from '../lib/open-traces.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
+import { untilNext } from '../lib/until-next.ts';
 import { providers } from '../providers/index.ts';
 import { createDigestCloser } from '../services/digests.ts';
 import { createInboxWriter } from '../services/inbox.ts';
@@ -33,8 +34,7 @@ import { WebhookDispatcher } from './webhooks.ts';
 import { WorkMarker } from './work-marker.ts';
 import { Worker } from './worker.ts';
 
-const beatEveryMs = 2_000;
-const missingVariablesEveryMs = 1_000;
+const tickEveryMs = 1_000;
 let toldMissing = 0;
 
 const { settings, marker: memory } = workerData as ThreadData;
@@ -168,12 +168,18 @@ async function noteMissing(): Promise<void> {
   }
 }
 
-const timers = [setInterval(() => marker.beat(), beatEveryMs), setInterval(noteMissing, missingVariablesEveryMs)];
+let ticking = setTimeout(tick, untilNext(tickEveryMs));
+function tick(): void {
+  marker.beat();
+  meters.tick();
+  void noteMissing();
+  ticking = setTimeout(tick, untilNext(tickEveryMs));
+}
 
 async function stop(): Promise<void> {
   // The beat goes on: what is in flight may take its time.
   await Promise.all([worker.stop(), webhooks.stop()]);
-  for (const timer of timers) clearInterval(timer);
+  clearTimeout(ticking);
   await noteMissing();
   await listener.close();
   await senders.close();

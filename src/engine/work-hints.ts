@@ -5,8 +5,9 @@
  */
 import { priorities } from '../core/trigger.ts';
 import type { Queue } from '../db/turns.ts';
+import { untilNext } from '../lib/until-next.ts';
 
-/** Nothing that is due waits longer than this. */
+/** Nothing that is due waits much longer than this. */
 const lookEveryMs = 1_000;
 const all: Queue[] = ['accepted', 'expanding', 'steps', 'deliveries'];
 
@@ -55,7 +56,7 @@ export class WorkHints {
 
   isLookDue(now: number): boolean {
     if (now < this.#lookAt) return false;
-    this.#lookAt = now + lookEveryMs;
+    this.#lookAt = now + untilNext(lookEveryMs);
     return true;
   }
 }

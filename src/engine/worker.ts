@@ -24,6 +24,7 @@ import {
   settleUnknownAcrossTenants,
   type WorkerLease,
 } from '../db/workers.ts';
+import { untilNext } from '../lib/until-next.ts';
 import { type ClaimedDelivery, claimSome, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { type Expanded, expandAccepted, expandNextPage } from './expand.ts';
@@ -283,7 +284,7 @@ export class Worker {
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }
-      await sleep(recoverEveryMs, undefined, { signal: this.#stop.signal }).catch(() => {});
+      await sleep(untilNext(recoverEveryMs), undefined, { signal: this.#stop.signal }).catch(() => {});
     }
   }
 
