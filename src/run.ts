@@ -65,6 +65,7 @@ function requireDatabase(dataDir: string): void {
 export async function run([name = 'help', ...args]: string[]): Promise<number> {
   try {
     if (['help', '--help', '-h'].includes(name)) return await help(args);
+    if (['--version', '-v'].includes(name)) return await printVersion();
     const command = await findCommand(name);
     if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
     if (args.includes('--help') || args.includes('-h')) return await help([name]);
@@ -73,6 +74,11 @@ export async function run([name = 'help', ...args]: string[]): Promise<number> {
     terminal.warn(formatError(error));
     return error instanceof AppError && error.code === 'usage.invalid' ? 2 : 1;
   }
+}
+
+async function printVersion(): Promise<number> {
+  terminal.print((await import('./version.ts')).version);
+  return 0;
 }
 
 async function help(args: string[]): Promise<number> {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../src/app.ts';
 import { loadCommands } from '../src/cli/commands.ts';
 import { applyConfiguration } from '../src/services/declarative.ts';
+import { version } from '../src/version.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from './support/database.ts';
 import { closedUrl } from './support/http-peer.ts';
 import { belfry, type Finished } from './support/process.ts';
@@ -91,6 +92,10 @@ describe('help', () => {
     expect(page.code).toBe(0);
     expect(page.stdout).toContain('Usage: belfry simulate ORG/PRJ/APP/EVT');
     expect(flag.stdout).toContain('Usage: belfry trigger ORG/PRJ/APP/EVT');
+  });
+
+  test('tells the version alone', async () => {
+    expect(await belfry(['--version'], {})).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
 });
 

@@ -7,7 +7,8 @@ export async function help([name]: string[], { print }: Terminal): Promise<numbe
   if (name === undefined) {
     const commands = await loadCommands();
     print(`Belfry ${version}: a self-hosted, multi-tenant notification service.\n`);
-    print('Usage: belfry COMMAND [OPTIONS]\n');
+    print('Usage: belfry COMMAND [OPTIONS]');
+    print('       belfry --version\n');
     print(
       formatTable([
         ...commands.map(command => [`  ${command.name}`, command.summary]),
