@@ -172,6 +172,7 @@ export default function Overview() {
 
 function rate(triggers: number, hours: number): string {
   const each = triggers / hours;
+  if (each > 0 && each < 0.1) return texts.rarely;
   return texts.perHour(each >= 10 || Number.isInteger(each) ? compact(Math.round(each)) : each.toFixed(1));
 }
 

@@ -17,6 +17,7 @@ export const texts = {
   chartData: 'Chart data',
   deliveries: 'Deliveries',
   perHour: (value: Part) => `${value} per hour`,
+  rarely: 'Under 0.1 per hour',
   noAttempts: 'No attempts',
   ofAttempts: (value: Part) => `${value}% of attempts`,
   queueIsEmpty: 'Queue is empty',
