@@ -196,6 +196,7 @@ export async function startService(
             keys: { secretKey, previousSecretKeys, dataDir },
             surroundings,
             outboundAllow,
+            isBesideApi: config.role === 'all',
             baseUrl,
             traces: config.traces,
           },

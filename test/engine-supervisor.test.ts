@@ -1,10 +1,12 @@
 /** The engine's thread is started again when it ends, and what ends it is set aside. */
+import { readdir, readFile } from 'node:fs/promises';
+import { getPriority } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { Supervisor, type SupervisorOptions, type ThreadReport } from '../src/engine/supervisor.ts';
 import type { Marked } from '../src/engine/work-marker.ts';
 import { countCrash } from '../src/services/workers.ts';
 import { eventually } from './support/api.ts';
-import { silent } from './support/database.ts';
+import { silent, testService } from './support/database.ts';
 import { type EngineWorld, openWorld, type Tenant } from './support/sink.ts';
 
 const occurrence = '01890000-0000-7000-8000-000000000000';
@@ -30,6 +32,7 @@ describe('a thread', () => {
         keys: { secretKey: '', previousSecretKeys: [], dataDir: '' },
         surroundings: {},
         outboundAllow: [],
+        isBesideApi: true,
       },
       log: silent,
       onCrash: async marked => void crashes.push(marked),
@@ -72,6 +75,29 @@ describe('a thread', () => {
   test('that cannot start at all fails the start of the service', async () => {
     const entry = new URL('./support/no-such-file.ts', import.meta.url);
     await expect(start('', { entry })).rejects.toThrow();
+  });
+});
+
+describe.runIf(process.platform === 'linux')('the priority of the engine', () => {
+  /** How much the threads of this process give way to others, each value once. */
+  const niceness = async () => {
+    const threads = await readdir('/proc/self/task');
+    const stats = await Promise.all(threads.map(id => readFile(`/proc/self/task/${id}/stat`, 'utf8').catch(() => '')));
+    const found = stats.filter(Boolean).map(stat => Number(stat.slice(stat.lastIndexOf(')')).split(' ')[17]));
+    return [...new Set(found)].sort((a, b) => a - b);
+  };
+
+  test.each([
+    ['is below that of the API in the same process', 'all', [0, 5]],
+    ['is the usual one where it is alone', 'worker', [0]],
+  ])('%s', async (_, role, expected) => {
+    const service = await testService({ BELFRY_ROLE: role });
+    try {
+      // Threads of what ran before may be about to end.
+      await eventually(async () => expect((await niceness()).map(nice => nice - getPriority())).toEqual(expected));
+    } finally {
+      await service.stop();
+    }
   });
 });
 

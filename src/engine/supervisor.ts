@@ -24,6 +24,8 @@ export interface ThreadSettings {
   /** By which the database is recognised. */
   surroundings: Surroundings;
   outboundAllow: readonly string[];
+  /** Whether the API is in the same process. */
+  isBesideApi: boolean;
   /** The public address, for the links in messages. */
   baseUrl?: string | undefined;
   traces?: TraceSettings | undefined;
