@@ -76,7 +76,7 @@ export interface Occurrence {
 /** By delivery status; `pending` is all that is not ended. */
 export type Counts = Record<'pending' | 'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
 
-/** `id` is that of the occurrence: given as a value, only its month is planned for, in a third of the time. */
+/** `id` is that of the occurrence: given as a value, only its month is planned for, and the whole takes two thirds of the time. */
 const columnsOf = (id: RawBuilder<unknown>) => sql`
   o.id as identifier, p.slug || '/' || a.slug || '/' || e.slug as event, o.status, o.outcome, o.reason, o.created_at, o.completed_at,
   o.correlation_id, substr(o.traceparent, 4, 32) as trace_id, nullif(o.due_at, 'infinity') as due_at, o.awaits_acknowledgement,
