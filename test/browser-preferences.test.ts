@@ -314,6 +314,8 @@ describe('the designer', () => {
 
 test('what waits for quiet hours says so, and until when: everywhere', async () => {
   const clock = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString().slice(11, 16);
+  // Those that she was given above are night in Kolkata: from 16:00 on, a message for her would wait as well.
+  await send('PATCH', `${user('ada')}preferences/`, { quiet_hours: null });
   await send('PATCH', `${user('grace')}preferences/`, { quiet_hours: { from: clock(-60), to: clock(120) } });
   await send('PATCH', `${user('alan')}preferences/`, { preferences: [{ category: 'newsletter', enabled: false }] });
   const body = { context: { order: 'Q-1', amount: '1 EUR' } };
