@@ -1,4 +1,4 @@
-/** Recipients decide, and operators see what and why: the console's side of preferences, in a real site.browser. */
+/** Recipients decide, and operators see what and why: the console's side of preferences, in a real browser. */
 import { createServer } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
