@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Runtime } from '../src/app.ts';
 import { lowestUuidAt, uuidv7 } from '../src/core/ids.ts';
+import { findOccurrence } from '../src/db/occurrences.ts';
 import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
 import { runMaintenance } from '../src/services/maintenance.ts';
 import { sumStatistics } from '../src/services/stats.ts';
@@ -342,4 +343,19 @@ describe('rows that found no partition', () => {
       expect(indexes[0]!.own).toBe(indexes[0]!.parents);
     }
   });
+});
+
+test('whoever reads one occurrence opens its own month alone, however many are kept', async () => {
+  const { db } = runtime.deps;
+  for (const month of [5, 6, 7]) await createPartitions(db, at(2026, month, 15));
+  const opened = await db.transaction().execute(async trx => {
+    await findOccurrence(trx, 1, uuidv7(at(2026, 6, 15)));
+    const { rows } = await sql<{ name: string }>`
+      select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+      where l.pid = pg_backend_pid() and c.relkind = 'r' and c.relname ~ '^(occurrences|deliveries)_' order by 1`.execute(
+      trx,
+    );
+    return rows.map(row => row.name);
+  });
+  expect(opened).toEqual(['deliveries_2026_06', 'occurrences_2026_06']);
 });
