@@ -1,4 +1,4 @@
--- Generated from migrations/ by npm run generate; for reading. The reasons are told there.
+-- Generated from migrations/ by npm run generate, for reading. The migrations explain the reasons.
 
 CREATE SEQUENCE delivery_ids;
 CREATE SEQUENCE worker_ids;
@@ -21,10 +21,13 @@ CREATE TABLE organizations (
   timezone text,
   quiet_hours jsonb,
   most_per_day integer,
+  max_per_day integer,
+  suppresses boolean NOT NULL DEFAULT false,
   CONSTRAINT organizations_pkey PRIMARY KEY (id),
   CONSTRAINT organizations_slug_key UNIQUE (slug),
   CONSTRAINT organizations_deliveries_per_trigger_check CHECK (deliveries_per_trigger > 0),
   CONSTRAINT organizations_max_key_lifetime_days_check CHECK (max_key_lifetime_days > 0),
+  CONSTRAINT organizations_max_per_day_check CHECK (max_per_day > 0),
   CONSTRAINT organizations_most_per_day_check CHECK (most_per_day > 0),
   CONSTRAINT organizations_stored_messages_limit_check CHECK (stored_messages_limit > 0),
   CONSTRAINT organizations_triggers_per_second_check CHECK (triggers_per_second > 0),
@@ -268,6 +271,7 @@ CREATE TABLE occurrences (
   acknowledged_by text,
   resolved_at timestamptz,
   resolved_by text,
+  traceparent text,
   outcome text GENERATED ALWAYS AS (
 CASE
     WHEN (resolved_at IS NOT NULL) THEN 'resolved'
@@ -285,10 +289,15 @@ CASE
         ELSE 'sending'
     END
     WHEN awaits_acknowledgement THEN 'unacknowledged'
-    WHEN (((failed + unknown) > 0) OR (reason = 'crashed')) THEN
+    WHEN ((failed > 0) OR (reason = 'crashed')) THEN
+    CASE
+        WHEN ((sent + unknown) > 0) THEN 'partly_failed'
+        ELSE 'failed'
+    END
+    WHEN (unknown > 0) THEN
     CASE
         WHEN (sent > 0) THEN 'partly_failed'
-        ELSE 'failed'
+        ELSE 'unknown'
     END
     WHEN (sent > 0) THEN 'sent'
     WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
@@ -296,7 +305,6 @@ CASE
     WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
     ELSE 'suppressed'
 END) STORED,
-  traceparent text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
@@ -425,7 +433,7 @@ CREATE TABLE layouts (
   CONSTRAINT layouts_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
 
-CREATE TABLE wordings (
+CREATE TABLE render_snapshots (
   organization_id bigint NOT NULL,
   id uuid NOT NULL,
   content jsonb NOT NULL,
@@ -497,6 +505,7 @@ CREATE TABLE accounts (
   totp_secret bytea,
   totp_added_at timestamptz,
   totp_last_step bigint,
+  generation integer NOT NULL DEFAULT 0,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_email_key UNIQUE (email),
   CONSTRAINT accounts_oidc_issuer_oidc_subject_key UNIQUE (oidc_issuer, oidc_subject)
@@ -547,6 +556,7 @@ CREATE TABLE invites (
   invited_by text NOT NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   expires_at timestamptz NOT NULL,
+  mailed boolean NOT NULL DEFAULT false,
   CONSTRAINT invites_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT invites_organization_id_email_key UNIQUE (organization_id, email),
   CONSTRAINT invites_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
@@ -910,6 +920,33 @@ CREATE TABLE registrations (
 );
 CREATE INDEX registrations_by_user ON registrations (organization_id, user_id);
 
+CREATE TABLE suppressions (
+  organization_id bigint NOT NULL,
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  channel_type text NOT NULL,
+  target text COLLATE "C" NOT NULL,
+  reason text NOT NULL,
+  source text NOT NULL,
+  detail text,
+  since timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz,
+  feedback_id text,
+  CONSTRAINT suppressions_pkey PRIMARY KEY (organization_id, id),
+  CONSTRAINT suppressions_organization_id_target_channel_type_key UNIQUE (organization_id, target, channel_type),
+  CONSTRAINT suppressions_reason_check CHECK (reason = ANY (ARRAY['bounced', 'complained', 'unsubscribed', 'manual'])),
+  CONSTRAINT suppressions_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX suppressions_by_reason ON suppressions (organization_id, reason, id);
+CREATE INDEX suppressions_by_type ON suppressions (organization_id, channel_type, id);
+CREATE INDEX suppressions_expiring ON suppressions (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE VIEW wordings AS
+ SELECT organization_id,
+    id,
+    content,
+    used_at
+   FROM render_snapshots;
+
 CREATE OR REPLACE FUNCTION announce_account()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -929,6 +966,30 @@ declare
   changed jsonb := to_jsonb(case when tg_op = 'DELETE' then old else new end);
 begin
   perform pg_notify('belfry_changed', coalesce(changed ->> 'organization_id', changed ->> 'id'));
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION announce_stop()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'DELETE' then
+    perform pg_notify('belfry_stop', organization_id::text) from (select distinct organization_id from gone) organizations;
+  else
+    perform pg_notify('belfry_stop', new.organization_id::text);
+  end if;
+  return null;
+end $function$;
+
+CREATE OR REPLACE FUNCTION announce_suppression()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  update organizations set suppresses = true
+    where id in (select organization_id from added) and not suppresses;
+  perform pg_notify('belfry_stop', organization_id::text) from (select distinct organization_id from added) organizations;
   return null;
 end $function$;
 
@@ -1034,6 +1095,30 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_max()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.throttle := with_max(new.throttle, case tg_op when 'UPDATE' then old.throttle end);
+  new.digest := with_max(new.digest, case tg_op when 'UPDATE' then old.digest end);
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION keep_max_per_day()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if tg_op = 'INSERT' then
+    new.max_per_day := coalesce(new.max_per_day, new.most_per_day);
+  elsif new.most_per_day is distinct from old.most_per_day then
+    new.max_per_day := new.most_per_day;
+  end if;
+  new.most_per_day := new.max_per_day;
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_memberships()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1077,8 +1162,23 @@ CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username t
  IMMUTABLE PARALLEL SAFE
 RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
 
+CREATE OR REPLACE FUNCTION with_max(settings jsonb, previous jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+  select settings || case
+    when settings ? 'most' and settings -> 'most' is distinct from previous -> 'most'
+      then jsonb_build_object('max', settings -> 'most')
+    when settings ? 'max' then jsonb_build_object('most', settings -> 'max')
+    else '{}'
+  end
+$function$;
+
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON organizations
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER keep_max_per_day BEFORE INSERT OR UPDATE OF most_per_day, max_per_day ON organizations
+  FOR EACH ROW EXECUTE FUNCTION keep_max_per_day();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON projects
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON applications
@@ -1087,8 +1187,16 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON events
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON channels
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER announce_stop AFTER UPDATE ON users
+  FOR EACH ROW WHEN (old.locked IS DISTINCT FROM new.locked OR old.choices IS DISTINCT FROM new.choices OR old.quiet_hours IS DISTINCT FROM new.quiet_hours OR old.timezone IS DISTINCT FROM new.timezone) EXECUTE FUNCTION announce_stop();
+CREATE TRIGGER announce_stop_deleted AFTER DELETE ON users REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION announce_stop();
 CREATE TRIGGER keep_user BEFORE UPDATE ON users
   FOR EACH ROW WHEN (old.username IS DISTINCT FROM new.username OR old.email IS DISTINCT FROM new.email OR old.first_name IS DISTINCT FROM new.first_name OR old.last_name IS DISTINCT FROM new.last_name OR old.locked IS DISTINCT FROM new.locked OR old.locale IS DISTINCT FROM new.locale OR old.custom_fields IS DISTINCT FROM new.custom_fields OR old.timezone IS DISTINCT FROM new.timezone OR old.memberships IS DISTINCT FROM new.memberships) EXECUTE FUNCTION keep_user();
+CREATE TRIGGER announce_stop AFTER UPDATE ON addresses
+  FOR EACH ROW WHEN (old.value IS DISTINCT FROM new.value OR old.disabled_at IS DISTINCT FROM new.disabled_at) EXECUTE FUNCTION announce_stop();
+CREATE TRIGGER announce_stop_deleted AFTER DELETE ON addresses REFERENCING OLD TABLE AS gone
+  FOR EACH STATEMENT EXECUTE FUNCTION announce_stop();
 CREATE TRIGGER count_added AFTER INSERT ON members REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_members();
 CREATE TRIGGER count_changed AFTER UPDATE ON members REFERENCING OLD TABLE AS removed NEW TABLE AS added
@@ -1099,6 +1207,8 @@ CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE OF name, secret_
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER announce_change AFTER INSERT OR DELETE OR UPDATE ON notifications
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER keep_max BEFORE INSERT OR UPDATE OF throttle, digest ON notifications
+  FOR EACH ROW EXECUTE FUNCTION keep_max();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
 CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
@@ -1133,3 +1243,7 @@ CREATE TRIGGER memberships_changed AFTER UPDATE ON registrations REFERENCING NEW
   FOR EACH STATEMENT EXECUTE FUNCTION keep_memberships();
 CREATE TRIGGER memberships_removed AFTER DELETE ON registrations REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION keep_memberships();
+CREATE TRIGGER announce_suppression AFTER INSERT ON suppressions REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
+CREATE TRIGGER announce_suppression_extended AFTER UPDATE ON suppressions REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION announce_suppression();
