@@ -1,6 +1,6 @@
 /**
- * Every error that Belfry tells a caller about, once: its stable code, what kind of trouble it is, and its title.
- * `http/errors.ts` alone turns a kind into a status; the command line turns every kind into exit code 1.
+ * The catalogue of errors that Belfry returns to callers: stable code, kind and title.
+ * Only `http/server/errors.ts` maps a kind to an HTTP status; the command line exits with code 1 for every kind.
  */
 export type ErrorKind =
   | 'invalid'
@@ -18,15 +18,15 @@ export type ErrorKind =
 
 const catalogue = {
   'request.invalid': ['invalid', 'The request is invalid'],
-  'request.malformed': ['invalid', 'The request cannot be read'],
+  'request.malformed': ['invalid', 'The request could not be parsed'],
   'request.too_large': ['too_large', 'The request body is too large'],
-  'request.media_type': ['media_type', 'The body has the wrong media type'],
-  'request.encoding': ['media_type', 'The body is encoded'],
-  'request.method': ['method', 'This path does not take that method'],
-  'request.stale': ['stale', 'It has changed since it was read'],
-  'request.rate_limited': ['rate_limited', 'Too many requests for this key'],
+  'request.media_type': ['media_type', 'The media type of the body is not supported'],
+  'request.encoding': ['media_type', 'Content-Encoding is not supported'],
+  'request.method': ['method', 'The method is not allowed for this path'],
+  'request.stale': ['stale', 'The resource has changed since it was read'],
+  'request.rate_limited': ['rate_limited', 'Too many requests with this API key'],
 
-  'metrics.token': ['unauthorized', 'The token of the metrics is required'],
+  'metrics.token': ['unauthorized', 'The metrics token is required'],
 
   'key.missing': ['unauthorized', 'An API key is required'],
   'key.invalid': ['unauthorized', 'The API key is not valid'],
@@ -34,99 +34,103 @@ const catalogue = {
   'key.expired': ['unauthorized', 'The API key has expired'],
   'key.network': ['forbidden', 'The API key may not be used from this address'],
   'key.permission': ['forbidden', 'The API key lacks a permission'],
-  'key.ended': ['conflict', 'The API key works no longer'],
-  'key.name_taken': ['invalid', 'A key of that name exists'],
+  'key.limited': ['forbidden', 'The API key cannot grant more than it has'],
+  'key.ended': ['conflict', 'The API key is no longer active'],
 
   'token.invalid': ['unauthorized', 'The token is not valid'],
   'token.expired': ['unauthorized', 'The token has expired'],
 
-  'session.missing': ['unauthorized', 'Nobody is signed in'],
-  'session.refused': ['unauthorized', 'The email or the password is wrong'],
-  'session.locked': ['rate_limited', 'Too many wrong attempts'],
-  'session.second_factor': ['unauthorized', 'A second factor is needed'],
-  'session.code': ['unauthorized', 'The code is wrong'],
-  'session.expired': ['unauthorized', 'This took too long'],
-  'session.unconfirmed': ['forbidden', 'Confirm that it is you'],
+  'session.missing': ['unauthorized', 'You are not signed in'],
+  'session.refused': ['unauthorized', 'The email or password is incorrect'],
+  'session.locked': ['rate_limited', 'Too many failed attempts'],
+  'session.second_factor': ['unauthorized', 'A second factor is required'],
+  'session.code': ['unauthorized', 'The code is incorrect'],
+  'session.expired': ['unauthorized', 'The request has expired'],
+  'session.unconfirmed': ['forbidden', 'Confirm your identity first'],
   'session.two_factor_required': ['forbidden', 'This organization requires two-factor authentication'],
-  'session.not_found': ['not_found', 'No such session'],
-  'session.csrf': ['forbidden', 'The request does not come from the console'],
+  'session.not_found': ['not_found', 'Session not found'],
+  'session.csrf': ['forbidden', 'The request did not come from the console'],
   'passkey.refused': ['unauthorized', 'The passkey was not accepted'],
   'passkey.invalid': ['invalid', 'The passkey cannot be added'],
-  'passkey.unavailable': ['conflict', 'Passkeys do not work at this address'],
-  'passkey.not_found': ['not_found', 'No such passkey'],
-  'reset.not_found': ['not_found', 'No such password reset'],
-  'reset.unavailable': ['conflict', 'No mail can be sent'],
+  'passkey.unavailable': ['conflict', 'Passkeys are not available at this address'],
+  'passkey.not_found': ['not_found', 'Passkey not found'],
+  'reset.not_found': ['not_found', 'Password reset not found'],
+  'reset.unavailable': ['conflict', 'Email is not set up'],
   'reset.limited': ['rate_limited', 'Too many password resets'],
   'oidc.unavailable': ['unavailable', 'The identity provider cannot be reached'],
   'oidc.failed': ['unauthorized', 'The identity provider did not sign you in'],
-  'oidc.unverified': ['forbidden', 'The identity provider does not vouch for your email'],
-  'oidc.unknown': ['forbidden', 'There is neither an account nor an invite for your email'],
+  'oidc.unverified': ['forbidden', 'The identity provider has not verified your email'],
+  'oidc.unknown': ['forbidden', 'There is no account or invite for your email'],
+  'test.address': ['forbidden', 'A test may not be sent to this address'],
   'role.permission': ['forbidden', 'Your role lacks a permission'],
 
-  'path.not_found': ['not_found', 'There is nothing at this path'],
-  'organization.not_found': ['not_found', 'No such organization'],
-  'project.not_found': ['not_found', 'No such project'],
-  'application.not_found': ['not_found', 'No such application'],
-  'event.not_found': ['not_found', 'No such event'],
-  'category.not_found': ['not_found', 'No such category'],
-  'channel.not_found': ['not_found', 'No such channel'],
-  'notification.not_found': ['not_found', 'No such notification'],
-  'version.not_found': ['not_found', 'No such version'],
-  'layout.not_found': ['not_found', 'No such layout'],
-  'user.not_found': ['not_found', 'No such user'],
-  'address.not_found': ['not_found', 'No such address'],
-  'member.not_found': ['not_found', 'No such member'],
-  'list.not_found': ['not_found', 'No such distribution list'],
-  'occurrence.not_found': ['not_found', 'No such occurrence'],
-  'delivery.not_found': ['not_found', 'No such delivery'],
-  'message.not_found': ['not_found', 'No such message'],
-  'webhook.not_found': ['not_found', 'No such webhook'],
+  'path.not_found': ['not_found', 'The path does not exist'],
+  'organization.not_found': ['not_found', 'Organization not found'],
+  'project.not_found': ['not_found', 'Project not found'],
+  'application.not_found': ['not_found', 'Application not found'],
+  'event.not_found': ['not_found', 'Event not found'],
+  'category.not_found': ['not_found', 'Category not found'],
+  'channel.not_found': ['not_found', 'Channel not found'],
+  'notification.not_found': ['not_found', 'Notification not found'],
+  'version.not_found': ['not_found', 'Version not found'],
+  'layout.not_found': ['not_found', 'Layout not found'],
+  'user.not_found': ['not_found', 'User not found'],
+  'address.not_found': ['not_found', 'Address not found'],
+  'member.not_found': ['not_found', 'Member not found'],
+  'list.not_found': ['not_found', 'Distribution list not found'],
+  'suppression.not_found': ['not_found', 'Suppression not found'],
+  'occurrence.not_found': ['not_found', 'Occurrence not found'],
+  'delivery.not_found': ['not_found', 'Delivery not found'],
+  'message.not_found': ['not_found', 'Message not found'],
+  'webhook.not_found': ['not_found', 'Webhook not found'],
   'webhook.sending': ['conflict', 'The message is being sent'],
-  'webhook.inactive': ['conflict', 'The webhook is off'],
+  'webhook.inactive': ['conflict', 'The webhook is disabled'],
   'push.unavailable': ['conflict', 'Browser push is not set up'],
-  'key.not_found': ['not_found', 'No such key'],
-  'account.not_found': ['not_found', 'No such account'],
-  'invite.not_found': ['not_found', 'No such invite'],
+  'key.not_found': ['not_found', 'API key not found'],
+  'account.not_found': ['not_found', 'Account not found'],
+  'invite.not_found': ['not_found', 'Invite not found'],
 
-  'limit.triggers': ['rate_limited', 'The organization triggers too fast'],
-  'limit.fan_out': ['invalid', 'The trigger names more recipients than it may have'],
-  'limit.users': ['rate_limited', 'The organization has as many users as it may have'],
-  'limit.stored_messages': ['rate_limited', 'The organization keeps as many messages as it may'],
+  'limit.triggers': ['rate_limited', 'Trigger rate limit of the organization reached'],
+  'limit.bytes': ['rate_limited', 'The organization has too many large requests in progress'],
+  'limit.fan_out': ['invalid', 'Too many recipients for one trigger'],
+  'limit.users': ['rate_limited', 'User limit of the organization reached'],
+  'limit.stored_messages': ['rate_limited', 'Stored message limit of the organization reached'],
+  'limit.streams': ['rate_limited', 'Inbox stream limit of the organization reached'],
 
-  'push.limit': ['rate_limited', 'The person has as many browsers as they may'],
-  'stream.limit': ['rate_limited', 'The person has as many streams open as they may'],
+  'push.limit': ['rate_limited', 'Browser limit of the user reached'],
+  'stream.limit': ['rate_limited', 'Inbox stream limit of the user reached'],
 
-  'message.acted': ['conflict', 'Another action has been taken already'],
-  'resource.in_use': ['conflict', 'Something else needs it, or would be deleted along'],
-  'resource.exists': ['conflict', 'There is one of that name already'],
+  'message.acted': ['conflict', 'Another action has already been taken'],
+  'resource.in_use': ['conflict', 'The resource is in use, or contains others'],
+  'resource.exists': ['conflict', 'A resource with this name already exists'],
   'account.two_factor_missing': ['conflict', 'Set up two-factor authentication first'],
-  'account.last_owner': ['conflict', 'An organization keeps its last owner'],
-  'user.exists': ['invalid', 'The user exists already'],
-  'list.exists': ['invalid', 'The distribution list exists already'],
+  'account.last_owner': ['conflict', 'An organization needs at least one owner'],
+  'user.exists': ['invalid', 'The user already exists'],
+  'list.exists': ['invalid', 'The distribution list already exists'],
   'event.inactive': ['invalid', 'The event is not active'],
   'context.invalid': ['invalid', 'The context does not match the schema of the event'],
   'delivery.not_failed': ['invalid', 'The delivery did not fail'],
-  'occurrence.ended': ['invalid', 'The occurrence has ended already'],
-  'idempotency.conflict': ['invalid', 'The idempotency key was used with another body'],
+  'occurrence.ended': ['invalid', 'The occurrence has already ended'],
+  'idempotency.conflict': ['invalid', 'The idempotency key was used with a different request'],
 
-  'template.invalid': ['invalid', 'The template has a mistake'],
-  'template.failed': ['invalid', 'The message could not be written'],
+  'template.invalid': ['invalid', 'The template is invalid'],
+  'template.failed': ['invalid', 'The message could not be rendered'],
 
-  'file.invalid': ['invalid', 'The configuration file has mistakes'],
-  'config.invalid': ['invalid', 'The settings have mistakes'],
-  'usage.invalid': ['invalid', 'Wrong usage'],
+  'file.invalid': ['invalid', 'The configuration file is invalid'],
+  'config.invalid': ['invalid', 'The settings are invalid'],
+  'usage.invalid': ['invalid', 'The command was used incorrectly'],
   'secret.unreadable': ['internal', 'A stored secret cannot be decrypted'],
   'secret.key_in_use': ['conflict', 'The old key is still in use'],
   'schema.newer': ['internal', 'The database is newer than this program'],
-  'database.unsupported': ['internal', 'This PostgreSQL is too old'],
-  'database.missing': ['not_found', 'There is no database'],
-  'backup.failed': ['internal', 'The backup could not be made or read'],
+  'database.unsupported': ['internal', 'This PostgreSQL version is not supported'],
+  'database.missing': ['not_found', 'The database does not exist'],
+  'backup.failed': ['internal', 'The backup could not be created or read'],
   'restore.not_empty': ['conflict', 'The database is not empty'],
   'restore.in_use': ['conflict', 'The database is in use'],
   'instance.other': ['conflict', 'The database belongs to another installation'],
   'instance.not_paused': ['conflict', 'Sending is not paused'],
-  'outbox.missing': ['not_found', 'There is no outbox in the database'],
-  'outbox.forbidden': ['forbidden', 'The role may not drain the outbox'],
+  'outbox.missing': ['not_found', 'The database has no outbox'],
+  'outbox.forbidden': ['forbidden', 'The database role cannot drain the outbox'],
   'embedded.failed': ['internal', 'The embedded PostgreSQL did not start'],
   'service.unavailable': ['unavailable', 'Belfry cannot do this right now'],
   'service.internal': ['internal', 'Something went wrong inside Belfry'],
@@ -135,24 +139,24 @@ const catalogue = {
 export type ErrorCode = keyof typeof catalogue;
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
-/** The same with kind and title, for the page that explains them. */
+/** All codes with kind and title, for the page that documents them. */
 export const errorList = errorCodes.map(code => {
   const [kind, title]: readonly [ErrorKind, string] = catalogue[code];
   return { code, kind, title };
 });
 
-/** Field (a JSON pointer without its leading slash, `body` for the whole) to what is wrong with it. */
+/** Maps a field (a JSON pointer without its leading slash, or `body` for the whole request) to its error messages. */
 export type FieldErrors = Record<string, string[]>;
 
 interface Details {
-  /** What is wrong with which field; shown to the caller. */
+  /** Errors by field; returned to the caller. */
   fields?: FieldErrors;
   retryAfterSeconds?: number;
-  /** Of a deletion that was refused: what it would take along, or what needs it. */
+  /** For a refused deletion: what would be deleted with the resource, or what still uses it. */
   uses?: Record<string, unknown>;
-  /** Of a sign-in with the right password: how it goes on. */
+  /** For a sign-in with the right password: which second factors can complete it. */
   secondFactor?: Record<string, unknown>;
-  /** The methods that a path does take. */
+  /** The methods that the path supports. */
   allow?: string[];
   cause?: unknown;
 }
@@ -172,7 +176,7 @@ export class AppError extends Error {
   }
 }
 
-/** The usual 400: one or several fields are wrong; `total` of them at least, where not all are named. */
+/** Creates the error for invalid fields (400). `total` is a lower bound of their number when `fields` does not list all. */
 export function invalid(fields: FieldErrors, code: ErrorCode = 'request.invalid', total?: number): AppError {
   const [field, messages] = Object.entries(fields)[0] ?? ['body', ['is invalid']];
   const more = (total ?? Object.keys(fields).length) - 1;

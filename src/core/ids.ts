@@ -1,6 +1,6 @@
 /**
- * Occurrence identifiers: UUIDv7 (RFC 9562), 48 bits of milliseconds then randomness, so that their order is the order
- * of time and a range of them is a span of time.
+ * Occurrence identifiers: UUIDv7 (RFC 9562), 48 bits of milliseconds followed by randomness. They sort by time, and a
+ * range of ids is a span of time.
  */
 import { randomFillSync } from 'node:crypto';
 
@@ -20,12 +20,16 @@ export function uuidv7(milliseconds: number): string {
   return toUuid(bytes.toString('hex'));
 }
 
-/** The least identifier of a moment: where a partition of time begins. */
+/**
+ * Returns the lowest identifier of a millisecond, which is where a time partition begins. A time outside the range of
+ * identifiers counts as the nearest one inside.
+ */
 export function lowestUuidAt(milliseconds: number): string {
-  return toUuid(milliseconds.toString(16).padStart(12, '0').padEnd(32, '0'));
+  const held = Math.min(Math.max(0, milliseconds), 2 ** 48 - 1);
+  return toUuid(held.toString(16).padStart(12, '0').padEnd(32, '0'));
 }
 
-/** When it was made, in milliseconds. */
+/** Returns the creation time in milliseconds. */
 export function timeOfUuid(id: string): number {
   return Number.parseInt(id.replace('-', '').slice(0, 12), 16);
 }
@@ -36,17 +40,17 @@ export function isUuid(text: string): boolean {
   return uuid.test(text);
 }
 
-/** Those that begin with this text; undefined when none can. */
+/** Returns the range of identifiers that start with the prefix; undefined when none can. */
 export function uuidRange(prefix: string): { from: string; to: string } | undefined {
   const text = prefix.toLowerCase();
   const form = '00000000-0000-0000-0000-000000000000';
-  const fits = [...text].every((sign, i) => (form[i] === '-' ? sign === '-' : /[0-9a-f]/.test(sign)));
+  const fits = [...text].every((character, i) => (form[i] === '-' ? character === '-' : /[0-9a-f]/.test(character)));
   if (text === '' || text.length > form.length || !fits) return undefined;
   const rest = form.slice(text.length);
   return { from: text + rest, to: text + rest.replaceAll('0', 'f') };
 }
 
-/** Of 32 hexadecimal digits. */
+/** Formats 32 hexadecimal digits as a UUID. */
 export function toUuid(hex: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

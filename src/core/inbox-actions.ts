@@ -1,12 +1,12 @@
 /**
- * What a recipient can do with an in-app message: up to three buttons, each with a link, an event or an
- * acknowledgement.
+ * Actions of an in-app message: up to three buttons. Each opens a link, triggers an event or acknowledges the
+ * occurrence.
  */
 import { type Static, Type } from 'typebox';
 import { AppError } from './errors.ts';
 import { limits, slugPattern } from './text.ts';
 
-export const actionLimits = { actions: 3, label: 200, url: 2_048 };
+const actionLimits = { actions: 3, label: 200, url: 2_048 };
 
 const Slug = Type.String({
   maxLength: limits.slug,
@@ -20,16 +20,23 @@ export const ActionEntry = Type.Object(
     label: Type.String({
       minLength: 1,
       maxLength: actionLimits.label,
-      description: 'What the button says. A template.',
+      description: 'Label of the button. A template.',
     }),
     url: Type.Optional(
-      Type.String({ minLength: 1, maxLength: actionLimits.url, description: 'Where it leads. A template.' }),
+      Type.String({
+        minLength: 1,
+        maxLength: actionLimits.url,
+        description: 'Address that the button opens. A template.',
+      }),
     ),
     event: Type.Optional(
-      Type.String({ ...Slug, description: 'Slug of an event of the same application, triggered when it is taken.' }),
+      Type.String({
+        ...Slug,
+        description: 'Slug of an event of the same application. It is triggered when the recipient takes the action.',
+      }),
     ),
     acknowledge: Type.Optional(
-      Type.Literal(true, { description: 'Acknowledges the occurrence, which ends its later steps.' }),
+      Type.Literal(true, { description: 'Acknowledges the occurrence, which cancels its remaining steps.' }),
     ),
   },
   { additionalProperties: false },
@@ -39,34 +46,34 @@ export type ActionEntry = Static<typeof ActionEntry>;
 export const Avatar = Type.String({
   minLength: 1,
   maxLength: actionLimits.url,
-  description: 'Address of a picture, in the inbox. A template.',
+  description: 'Address of a picture to show in the inbox. A template.',
 });
 
 export const Actions = Type.Array(ActionEntry, {
   maxItems: actionLimits.actions,
-  description: 'Buttons, in the inbox. Each has one of url, event and acknowledge.',
+  description: 'Buttons to show in the inbox. Each has exactly one of url, event and acknowledge.',
 });
 
-/** What is wrong with them beyond their form, and where. */
+/** Returns the mistakes that the schema cannot express; `at` is a path relative to the list. */
 export function findActionMistakes(actions: readonly Partial<ActionEntry>[]): { at: string; message: string }[] {
   const mistakes: { at: string; message: string }[] = [];
   for (const [i, { name, url, event, acknowledge }] of actions.entries()) {
     if ([url, event, acknowledge].filter(one => one !== undefined).length !== 1) {
-      mistakes.push({ at: `${i}`, message: 'must have one of url, event and acknowledge' });
+      mistakes.push({ at: `${i}`, message: 'must have exactly one of url, event and acknowledge' });
     }
     if (actions.findIndex(other => other.name === name) < i) {
-      mistakes.push({ at: `${i}/name`, message: `is there twice: ${name}` });
+      mistakes.push({ at: `${i}/name`, message: `is duplicated: ${name}` });
     }
   }
   return mistakes;
 }
 
-/** A rendered address: no other scheme than http gets to a page, whatever the context held. */
+/** Checks a rendered address, so that no context can put a scheme other than http or https into a page. */
 export function requireWebAddress(text: string, field: string): string {
   const isRelative = /^\/(?![/\\])/.test(text);
   const parsed = isRelative || !URL.canParse(text) ? undefined : new URL(text);
   const isWeb = isRelative || parsed?.protocol === 'https:' || parsed?.protocol === 'http:';
   if (isWeb && text.length <= actionLimits.url) return text;
-  const told = `must be an http or https address, or a path that starts with /, of at most ${actionLimits.url} characters`;
-  throw new AppError('template.failed', `${field}: ${told}`, { fields: { [field]: [told] } });
+  const message = `must be an http or https address, or a path that starts with /, of at most ${actionLimits.url} characters`;
+  throw new AppError('template.failed', `${field}: ${message}`, { fields: { [field]: [message] } });
 }

@@ -1,42 +1,42 @@
 /**
- * Whether a database is the one that Belfry worked on before, or a copy of it: restored from a backup, or cloned. A copy
- * knows nothing of what the original has sent since, so nothing is sent from it until an operator has said which it is.
+ * Detects whether a database is the one that Belfry used before or a copy of it, restored from a backup or cloned. A copy
+ * does not contain what the original has sent since, so sending is paused until an operator decides.
  *
- * | what happened                                  | what differs                        | then                          |
+ * | cause                                          | difference                          | result                        |
  * | ---------------------------------------------- | ----------------------------------- | ----------------------------- |
  * | dump and restore, logical replication          | the transaction or table of the row | pause                         |
  * | `createdb --template`                          | the database's oid                  | pause                         |
  * | another server altogether                      | its system identifier               | pause                         |
- * | `pg_upgrade`                                   | the same, with a newer major version | go on                        |
- * | copied files of the embedded database          | when the files were made            | pause                         |
- * | files moved within their file system           | nothing                             | go on                         |
- * | a standby is promoted                          | the timeline                        | go on, if seen a moment ago   |
- * | point-in-time recovery                         | the timeline                        | pause, if not seen for a while |
- * | the address changes (proxy, name, move)        | the address                         | as with the timeline, or go on while others work on it |
+ * | `pg_upgrade`                                   | the same, with a newer major version | continue                     |
+ * | copied files of the embedded database          | creation time of the files          | pause                         |
+ * | files moved within their file system           | nothing                             | continue                      |
+ * | a standby is promoted                          | the timeline                        | continue, if used recently    |
+ * | point-in-time recovery                         | the timeline                        | pause, if not used recently   |
+ * | the address changes (proxy, name, move)        | the address                         | as with the timeline; continue while other workers use it |
  * | a snapshot of a disk, cloned                   | address or BELFRY_INSTANCE          | pause                         |
  */
 
-/** What can be asked of the database itself. */
+/** Identity of a database, as the database reports it. */
 export interface DatabaseFacts {
   relation: number;
   database: number;
-  /** Null where it may not be asked. */
+  /** Null when the role has no permission to read it. */
   system: string | null;
   server_major: number;
   timeline: number | null;
 }
 
-/** What a process knows from outside. */
-export interface Surroundings {
+/** Identity of a database, as the process that connects to it sees it. */
+export interface ConnectionFacts {
   /** BELFRY_INSTANCE. */
   name?: string | undefined;
   /** Undefined for the embedded database, whose port and folder may change. */
   address?: string | undefined;
-  /** Of the embedded database: when its files were made, where the file system tells. */
+  /** Creation time of the embedded database's files, where the file system records it. */
   filesMadeAt?: number | undefined;
 }
 
-/** As it was when it was last recognised. */
+/** The stored identity of the database Belfry last worked on. */
 export interface RecordedInstance extends DatabaseFacts {
   /** Whether the row is the one that Belfry wrote, and not a copy of it. */
   isOwnRow: boolean;
@@ -45,10 +45,10 @@ export interface RecordedInstance extends DatabaseFacts {
   filesMadeAt: number | null;
 }
 
-export interface Circumstances {
-  /** For how long no process has said that it works on this database, as far as this one can tell. */
+interface InstanceActivity {
+  /** Time since any process last reported that it uses this database. */
   silentMs: number;
-  /** Whether workers are at work on it. */
+  /** Whether workers are currently using it. */
   isInUse: boolean;
 }
 
@@ -56,28 +56,28 @@ export interface Circumstances {
 export const pauseReasons = {
   restored: 'the database was restored from a backup, or copied row by row',
   cloned: 'the database is a clone of another one',
-  server: 'the database is on another PostgreSQL server than before',
+  server: 'the database is on a different PostgreSQL server than before',
   files: 'the files of the embedded database were copied or restored',
-  name: 'BELFRY_INSTANCE names another installation than the one this database belongs to',
-  timeline: 'another PostgreSQL server took over after Belfry had been away: a promoted standby, or a backup',
-  address: 'the database has another address than before, and no process of Belfry worked on it lately',
+  name: 'BELFRY_INSTANCE names a different installation than the one this database belongs to',
+  timeline: 'another PostgreSQL server took over while Belfry was not running: a promoted standby, or a backup',
+  address: 'the address of the database has changed, and no Belfry process has used it recently',
 } as const;
 
 export type PauseReason = keyof typeof pauseReasons;
 
-/** Longer than a failover takes. Nothing older than this is taken for the state of a moment ago. */
-export const longestSilenceMs = 300_000;
+/** Longer than a failover takes. After a longer silence the database may be a restored one. */
+export const maxSilenceMs = 300_000;
 
-/** Undefined: it is the same. */
+/** Returns why sending must pause, or undefined when it is the same database. */
 export function findDifference(
   recorded: RecordedInstance,
   present: DatabaseFacts,
-  { name, address, filesMadeAt }: Surroundings,
-  { silentMs, isInUse }: Circumstances,
+  { name, address, filesMadeAt }: ConnectionFacts,
+  { silentMs, isInUse }: InstanceActivity,
 ): PauseReason | undefined {
   if (!recorded.isOwnRow || recorded.relation !== present.relation) return 'restored';
   if (recorded.database !== present.database) return 'cloned';
-  // pg_upgrade makes a new server, and keeps everything of its databases.
+  // pg_upgrade creates a new server identity and keeps the databases.
   if (differ(recorded.system, present.system) && present.server_major <= recorded.server_major) return 'server';
   if (differ(recorded.filesMadeAt, filesMadeAt)) return 'files';
   if (differ(recorded.name, name)) return 'name';
@@ -85,17 +85,17 @@ export function findDifference(
     address !== undefined && recorded.addresses.length > 0 && !recorded.addresses.includes(address) && !isInUse;
   const isUpgraded = present.server_major !== recorded.server_major;
   const isAfterTakeover = !isUpgraded && differ(recorded.timeline, present.timeline);
-  if (isAfterTakeover && (isElsewhere || silentMs > longestSilenceMs)) return 'timeline';
-  if (isElsewhere && silentMs > longestSilenceMs) return 'address';
+  if (isAfterTakeover && (isElsewhere || silentMs > maxSilenceMs)) return 'timeline';
+  if (isElsewhere && silentMs > maxSilenceMs) return 'address';
   return undefined;
 }
 
-/** What is not known on one side tells nothing. */
+/** A value that is unknown on either side never counts as a difference. */
 function differ<T>(one: T | null | undefined, other: T | null | undefined): boolean {
   return one != null && other != null && one !== other;
 }
 
-/** Host, port and name of a database, without user and password. */
+/** Returns host, port and name of a database, without user and password. */
 export function addressOf(databaseUrl: string): string {
   const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
   const host = searchParams.get('host') ?? decodeURIComponent(hostname);

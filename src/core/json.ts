@@ -1,24 +1,24 @@
 /**
- * What may be stored of a caller's JSON. PostgreSQL refuses NUL and lone surrogates, and JSON has no word for the
- * Infinity that 1e999 is read as: all are refused here, by name, before anything is begun. Text becomes NFC.
+ * Cleans and checks JSON from callers before it is stored. PostgreSQL rejects NUL and lone surrogates, and JSON cannot
+ * represent the Infinity that 1e999 parses to: all of these are refused with the path of the field. Text becomes NFC.
  */
 import type { FieldErrors } from './errors.ts';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-export const deepest = 32;
-const mostErrors = 20;
+export const maxJsonDepth = 32;
+const maxErrors = 20;
 
 /**
- * Whether there is nothing to clean or to complain about, as in most of what comes: 0.4 µs for a small body instead of
- * 1.4, as cleaning names the path of every field. Text that is not plain ASCII is left to cleaning.
+ * Returns whether `cleanJson` would change or refuse nothing, which holds for most requests: about three times faster,
+ * because no paths are built. Returns false for any text that is not plain ASCII.
  */
 export function isCleanJson(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return plain.test(value);
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
-  if (depth > deepest) return false;
+  if (depth > maxJsonDepth) return false;
   if (Array.isArray(value)) return value.every(item => isCleanJson(item, depth + 1));
   for (const key in value) {
     if (!plain.test(key) || !isCleanJson((value as Record<string, unknown>)[key], depth + 1)) return false;
@@ -29,17 +29,18 @@ export function isCleanJson(value: unknown, depth = 0): boolean {
 // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII but NUL
 const plain = /^[\x01-\x7f]*$/;
 
-/** The value with its text in NFC; what is wrong is added to `errors` under the path of the field. */
+/** Returns the value with its text in NFC; mistakes are added to `errors` under the path of the field. */
 export function cleanJson(value: unknown, errors: FieldErrors, path = '', depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value, errors, path);
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) complain(errors, path, 'is a number too large to keep');
+    if (!Number.isFinite(value)) addError(errors, path, 'is too large a number');
     return value;
   }
   if (typeof value !== 'object' || value === null) return value;
+  if (Object.keys(errors).length >= maxErrors) return value;
   // A body of depth 1 holds context of depth 2: one level is the request's own.
-  if (depth > deepest) {
-    complain(errors, path, `is nested more than ${deepest} levels deep`);
+  if (depth > maxJsonDepth) {
+    addError(errors, path, `is nested more than ${maxJsonDepth} levels deep`);
     return value;
   }
   if (Array.isArray(value)) {
@@ -54,12 +55,13 @@ export function cleanJson(value: unknown, errors: FieldErrors, path = '', depth 
     const cleanKey = cleanText(key, errors, path);
     const cleaned = cleanJson(object[key], errors, `${path}/${key}`, depth + 1);
     if (cleanKey !== key) delete object[key];
+    else if (cleaned === object[key]) continue;
     object[cleanKey] = cleaned;
   }
   return object;
 }
 
-/** RFC 7396: deep; null removes. */
+/** Applies a JSON merge patch (RFC 7396): deep, and null removes a key. */
 export function mergePatch(target: Json, patch: Json): Json {
   if (!isObject(patch)) return patch;
   const result = new Map(isObject(target) ? Object.entries(target) : []);
@@ -70,7 +72,7 @@ export function mergePatch(target: Json, patch: Json): Json {
   return Object.fromEntries(result);
 }
 
-/** One text for equal values, whatever the order of their keys. */
+/** Serializes a value so that equal values have equal texts, whatever the order of their keys. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(item => canonicalJson(item ?? null)).join()}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value ?? null);
@@ -83,13 +85,64 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Text below U+0300 has no combining marks and is NFC as it is: checking it takes half the time. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: all but NUL
+const latin = /^[\x01-\u02ff]*$/;
+
 function cleanText(text: string, errors: FieldErrors, path: string): string {
-  if (text.includes('\0')) complain(errors, path, 'holds a NUL character');
-  if (!text.isWellFormed()) complain(errors, path, 'holds half a surrogate pair, which is no character');
-  return text.normalize('NFC');
+  if (latin.test(text)) return text;
+  if (text.includes('\0')) addError(errors, path, 'contains a NUL character');
+  if (!text.isWellFormed()) addError(errors, path, 'contains half of a surrogate pair');
+  if (hasLongMarkRun(text)) addError(errors, path, `contains more than ${maxMarks} combining marks in a row`);
+  return toNfc(text);
 }
 
-function complain(errors: FieldErrors, path: string, message: string): void {
+/** The limit of Unicode's stream-safe text format (UAX #15), which no language needs. */
+const maxMarks = 30;
+const mark = /^\p{M}/u;
+/** Whether a character is a combining mark, remembered: 0 unknown, 1 no, 2 yes. */
+const kinds = new Uint8Array(0x20000);
+
+function isMarkAt(text: string, index: number): boolean {
+  // A low surrogate belongs to the character that begins before it.
+  const unit = text.charCodeAt(index);
+  const code = text.codePointAt(unit >= 0xdc00 && unit <= 0xdfff && index > 0 ? index - 1 : index)!;
+  // Every combining mark is above U+02FF.
+  if (code < 0x300) return false;
+  // Beyond these there are only variation selectors.
+  if (code >= kinds.length) return code >= 0xe0100 && code <= 0xe01ef;
+  kinds[code] ||= mark.test(String.fromCodePoint(code)) ? 2 : 1;
+  return kinds[code] === 2;
+}
+
+/**
+ * Looks at every 31st position only, which a longer run of marks cannot avoid, and from there in both directions: 1 MiB of
+ * emoji takes 3 ms instead of 100 ms by a regular expression.
+ */
+export function hasLongMarkRun(text: string): boolean {
+  for (let i = maxMarks; i < text.length; i += maxMarks + 1) {
+    if (text.charCodeAt(i) < 0x300 || !isMarkAt(text, i)) continue;
+    let start = i;
+    while (start > 0 && isMarkAt(text, start - 1)) start--;
+    let end = start;
+    for (let marks = 0; end < text.length && isMarkAt(text, end); end += text.codePointAt(end)! > 0xffff ? 2 : 1) {
+      if (++marks > maxMarks) return true;
+    }
+    // The next run begins behind this one.
+    i = end;
+  }
+  return false;
+}
+
+/**
+ * Returns the text in NFC, or unchanged when it has more than 30 combining marks in a row: normalizing takes quadratic
+ * time in the length of such a run, 2 s for 30,000 marks.
+ */
+export function toNfc(text: string): string {
+  return hasLongMarkRun(text) ? text : text.normalize('NFC');
+}
+
+function addError(errors: FieldErrors, path: string, message: string): void {
   const field = path.slice(1, 256).toWellFormed().replaceAll('\0', '\ufffd') || 'body';
-  if (Object.keys(errors).length < mostErrors) errors[field] = [message];
+  if (Object.keys(errors).length < maxErrors) errors[field] = [message];
 }

@@ -1,17 +1,17 @@
 /**
- * How long messages took, kept as counts in buckets that each reach a tenth further than the one before: enough to tell
- * percentiles within a twentieth, at any scale, and small enough to keep for good.
+ * Latency histogram with buckets that grow by 10 %: percentiles are accurate to about 5 % at any scale, and the counts are
+ * small enough to keep forever.
  */
 const growth = 1.1;
-/** About 140 days; whatever took longer is counted there. */
+/** About 140 days; longer latencies are counted in this bucket. */
 const lastBucket = 244;
 
-/** SQL text: the bucket of a number of milliseconds. Bucket n ends at 1.1ⁿ ms, and bucket 0 is all up to 1 ms. */
+/** Returns SQL that maps milliseconds to a bucket. Bucket n ends at 1.1ⁿ ms; bucket 0 holds everything up to 1 ms. */
 export function latencyBucketText(ms: string): string {
   return `least(${lastBucket}, ceil(ln(greatest(1, ${ms})) / ln(${growth})))::smallint`;
 }
 
-/** The time within which this share of the messages was sent, or null of none. */
+/** Returns the time in milliseconds within which this share of the messages was sent; null when there are none. */
 export function latencyPercentile(counts: readonly { bucket: number; count: number }[], share: number): number | null {
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   let left = share * total;

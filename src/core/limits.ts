@@ -1,6 +1,6 @@
-/** What one organization may take of an installation that it shares with others. Null: no limit. */
+/** Limits of one organization in a shared installation. Null means no limit. */
 export interface OrganizationLimits {
-  /** In each API process. */
+  /** Applied by each API process separately. */
   triggers_per_second: number | null;
   deliveries_per_trigger: number | null;
   users: number | null;
@@ -14,15 +14,23 @@ export const limitNames = [
   'stored_messages',
 ] as const satisfies (keyof OrganizationLimits)[];
 
-/** The largest that can be set: what the columns hold. */
-export const largestLimit: Record<keyof OrganizationLimits, number> = {
+/** The largest values that can be set, bounded by the column types. */
+export const maxLimits: Record<keyof OrganizationLimits, number> = {
   triggers_per_second: 1_000_000,
   deliveries_per_trigger: 2_000_000_000,
   users: 2_000_000_000,
   stored_messages: 1_000_000_000_000,
 };
 
-/** How many of the deliveries that come next a trigger may still have, after those that it has. */
-export function roomForDeliveries(limit: number | null, before: number, next: number): number {
+/** Returns how many of the `next` deliveries a trigger that already has `before` may still create. */
+export function allowedDeliveries(limit: number | null, before: number, next: number): number {
   return limit === null ? next : Math.max(0, Math.min(next, limit - before));
+}
+
+/** Bodies and stored triggers above this size count as several requests, and queue separately from small ones. */
+export const largeBytes = 16 * 1024;
+
+/** Returns how many requests a body counts as: one for each started 16 KiB. */
+export function requestCost(bytes: number): number {
+  return Math.max(1, Math.ceil(bytes / largeBytes));
 }

@@ -1,8 +1,8 @@
 /**
- * A distribution list as a file of comma-separated values: what a row means, and how it is written. Whatever is written
- * can be read again.
+ * The CSV format of distribution lists: how rows are read and how cells are written. An exported file can always be
+ * imported again.
  */
-import { cleanJson, type Json, type JsonObject } from './json.ts';
+import { cleanJson, hasLongMarkRun, type Json, type JsonObject, toNfc } from './json.ts';
 import { addressKind, fold, isEmail, limits, normalizeLocale, readAddress, slugPattern } from './text.ts';
 
 export interface ListRow {
@@ -12,14 +12,14 @@ export interface ListRow {
   last_name?: string;
   locale?: string;
   active?: boolean;
-  /** Slugs of the categories that they do not want; `all` for everything. */
+  /** Slugs of the categories the member has opted out of; `all` for everything. */
   opt_out?: string[];
   custom_fields?: JsonObject;
   addresses: { name: string; value: string }[];
 }
 
 export interface Mistake {
-  /** As spreadsheets number them: the header is row 1. */
+  /** Numbered as in spreadsheets: the header is row 1. */
   row: number;
   field: string;
   message: string;
@@ -29,20 +29,20 @@ export type Column =
   | { kind: 'email' | 'first_name' | 'last_name' | 'locale' | 'active' | 'opt_out'; field: string }
   | { kind: 'address' | 'custom'; name: string; field: string };
 
-const known = ['email', 'first_name', 'last_name', 'locale', 'active', 'opt_out'] as const;
-const mostColumns = 200;
+const plainColumns = ['email', 'first_name', 'last_name', 'locale', 'active', 'opt_out'] as const;
+const maxColumns = 200;
 
-/** What each column means, or what is wrong with the header. */
+/** Returns the columns, or the mistakes in the header. */
 export function readHeader(cells: string[]): { columns: Column[] } | { mistakes: Mistake[] } {
   const mistakes: Mistake[] = [];
   const complain = (field: string, message: string) => void mistakes.push({ row: 1, field, message });
-  if (cells.length > mostColumns) {
-    complain('header', `has ${cells.length} columns: at most ${mostColumns} are read`);
+  if (cells.length > maxColumns) {
+    complain('header', `has ${cells.length} columns, and the maximum is ${maxColumns}`);
     return { mistakes };
   }
   const columns = cells.map((cell): Column | undefined => {
-    const field = unguard(cell.trim());
-    const plain = known.find(name => name === fold(field));
+    const field = unescapeFormula(cell.trim());
+    const plain = plainColumns.find(name => name === fold(field));
     if (plain) return { kind: plain, field: plain };
     const [, kind, name] = /^(address|custom)\.(.+)$/is.exec(field) ?? [];
     const isOneLine = !/[\r\n]/.test(field);
@@ -50,17 +50,17 @@ export function readHeader(cells: string[]): { columns: Column[] } | { mistakes:
       return { kind: fold(kind) as 'address' | 'custom', name, field };
     if (addressKind(field) === 'sms' && isOneLine && field.length <= limits.name)
       return { kind: 'address', name: field, field };
-    const all = `${known.join(', ')}, phone, sms…, address.<name>, custom.<key>`;
+    const all = `${plainColumns.join(', ')}, phone, sms…, address.<name>, custom.<key>`;
     complain(field.slice(0, limits.name) || 'header', `is not a known column (known: ${all})`);
     return undefined;
   });
   const fields = columns.flatMap(column => column?.field ?? []);
-  for (const field of new Set(fields.filter((one, i) => fields.indexOf(one) !== i))) complain(field, 'is there twice');
+  for (const field of new Set(fields.filter((one, i) => fields.indexOf(one) !== i))) complain(field, 'is duplicated');
   if (!fields.includes('email')) complain('email', 'is required: the first row must name the columns');
   return mistakes.length > 0 ? { mistakes } : { columns: columns as Column[] };
 }
 
-/** An empty cell says nothing: what is there stays. */
+/** Reads a row. An empty cell leaves the stored value unchanged. */
 export function readRow(cells: string[], columns: Column[], row: number): { value: ListRow } | { mistakes: Mistake[] } {
   const mistakes: Mistake[] = [];
   const value: ListRow = { username: '', email: '', addresses: [] };
@@ -70,9 +70,9 @@ export function readRow(cells: string[], columns: Column[], row: number): { valu
     };
   }
   for (const [i, column] of columns.entries()) {
-    const cell = unguard((cells[i] ?? '').trim()).normalize('NFC');
+    const cell = toNfc(unescapeFormula((cells[i] ?? '').trim()));
     if (cell === '' && column.kind !== 'email') continue;
-    const message = take(value, column, cell);
+    const message = setCell(value, column, cell);
     if (message) mistakes.push({ row, field: column.field, message });
   }
   return mistakes.length > 0 ? { mistakes } : { value };
@@ -81,9 +81,10 @@ export function readRow(cells: string[], columns: Column[], row: number): { valu
 const isSlug = new RegExp(slugPattern);
 const plainProperty = { enumerable: true, writable: true, configurable: true };
 
-/** Returns what is wrong with the cell, if anything. */
-function take(value: ListRow, column: Column, cell: string): string | undefined {
-  if (cell.includes('\0') || !cell.isWellFormed()) return 'holds characters that cannot be kept';
+/** Sets the cell's value in the row; returns the mistake in it, if any. */
+function setCell(value: ListRow, column: Column, cell: string): string | undefined {
+  if (cell.includes('\0') || !cell.isWellFormed() || hasLongMarkRun(cell))
+    return 'contains characters that cannot be stored';
   switch (column.kind) {
     case 'email':
       if (!isEmail(cell)) return cell === '' ? 'is required' : 'is not a valid email address';
@@ -103,7 +104,7 @@ function take(value: ListRow, column: Column, cell: string): string | undefined 
       value.active = /^(true|yes|1)$/i.test(cell);
       return undefined;
     case 'opt_out': {
-      // Nobody is opted in by a file: what says no says nothing.
+      // A file never opts a user in: `false` leaves the stored choices unchanged.
       if (/^(false|no|0)$/i.test(cell)) return undefined;
       const names = /^(true|yes|1|all)$/i.test(cell)
         ? ['all']
@@ -114,7 +115,7 @@ function take(value: ListRow, column: Column, cell: string): string | undefined 
                 .filter(Boolean),
             ),
           ];
-      if (names.some(name => !isSlug.test(name))) return 'must be all, or slugs of categories with spaces between them';
+      if (names.some(name => !isSlug.test(name))) return 'must be all, or category slugs separated by spaces';
       value.opt_out = names;
       return undefined;
     }
@@ -127,50 +128,50 @@ function take(value: ListRow, column: Column, cell: string): string | undefined 
     case 'custom': {
       const errors = {};
       const read = cleanJson(readValue(cell), errors) as Json;
-      if (Object.keys(errors).length > 0) return 'cannot be kept';
+      if (Object.keys(errors).length > 0) return 'cannot be stored';
       value.custom_fields ??= {};
-      // As an own property, whatever its name; a copy for each of 200 columns took a second for a thousand rows.
+      // Defines an own property even for names such as __proto__, without copying the object for each column.
       Object.defineProperty(value.custom_fields, column.name, { value: read, ...plainProperty });
       return undefined;
     }
   }
 }
 
-/** A number, true, false, an object… where the cell is written as JSON writes it, else the text itself. */
+/** Returns the parsed value where the cell is valid JSON, otherwise the text itself. */
 function readValue(cell: string): Json {
   try {
     const value = JSON.parse(cell) as Json;
-    // 1.0, 1e3 and what a number cannot hold exactly stay as they were written.
+    // 1.0, 1e3 and numbers without an exact representation stay text.
     return typeof value === 'number' && String(value) !== cell ? cell : value;
   } catch {
     return cell;
   }
 }
 
-/** So that it is read again as what it is: a text that looks like JSON is written with quotation marks. */
-export function writeValue(value: Json): string {
+/** Formats a value so that it is read back as the same type: text that looks like JSON is quoted. */
+export function formatValue(value: Json): string {
   if (typeof value !== 'string') return JSON.stringify(value);
   return readValue(value) === value && value.trim() === value ? value : JSON.stringify(value);
 }
 
 /**
- * Spreadsheets run what begins like a formula, whoever wrote it. A quotation mark before it makes it text, and is taken
- * away when the file comes back.
+ * Spreadsheets evaluate cells that begin like a formula. A leading apostrophe turns such a cell into text; it is removed
+ * when the file is imported.
  */
-export function guard(cell: string): string {
+export function escapeFormula(cell: string): string {
   return /^'*[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
 }
 
-function unguard(cell: string): string {
+export function unescapeFormula(cell: string): string {
   return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
-/** Comma, semicolon or tab: whichever the header has most of. */
+/** Returns the most frequent of comma, semicolon and tab in the header. */
 export function findDelimiter(text: string): string {
   const header = text
     .slice(0, 10_000)
     .replaceAll(/"[^"]*"/g, '')
     .split(/[\r\n]/, 1)[0]!;
-  const count = (sign: string) => header.split(sign).length;
-  return [',', ';', '\t'].reduce((best, sign) => (count(sign) > count(best) ? sign : best));
+  const count = (delimiter: string) => header.split(delimiter).length;
+  return [',', ';', '\t'].reduce((best, delimiter) => (count(delimiter) > count(best) ? delimiter : best));
 }

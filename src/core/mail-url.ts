@@ -1,7 +1,7 @@
-/** The mail server for Belfry's own mails, written as one address: smtp://user:password@host:587?from=Belfry <b@x.test> */
+/** The URL of the mail server for Belfry's own mails: smtp://user:password@host:587?from=Belfry <b@x.test> */
 import { isMailbox } from './configuration/shape.ts';
 
-/** As the SMTP provider takes them. */
+/** Settings of the SMTP provider. */
 export interface MailSettings {
   host: string;
   port?: number;
@@ -15,30 +15,32 @@ export interface MailSettings {
 const parameters = ['from', 'starttls'];
 const starttls = ['require', 'prefer', 'never'] as const;
 
-/** The settings, or what is wrong with the address. */
+/** Returns the settings, or the mistakes in the URL. */
 export function readMailUrl(text: string): MailSettings | { mistakes: string[] } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !['smtp:', 'smtps:'].includes(url.protocol) || url.hostname === '') {
     return {
-      mistakes: ['must be an address such as smtp://user:password@host:587?from=Belfry%20<no-reply@example.com>'],
+      mistakes: ['must be a URL such as smtp://user:password@host:587?from=Belfry%20<no-reply@example.com>'],
     };
   }
   const mistakes: string[] = [];
   const from = url.searchParams.get('from') ?? '';
-  if (from === '') mistakes.push('lacks the sender: add ?from=Belfry%20<no-reply@example.com>');
+  if (from === '') mistakes.push('has no sender: add ?from=Belfry%20<no-reply@example.com>');
   else if (!isMailbox(from)) mistakes.push(`has the sender "${from}", which is not an email address`);
-  if (!['', '/'].includes(url.pathname)) mistakes.push(`has a path, ${url.pathname}, which means nothing here`);
+  if (!['', '/'].includes(url.pathname)) mistakes.push(`has a path, ${url.pathname}: remove it`);
   for (const name of new Set(url.searchParams.keys())) {
-    if (!parameters.includes(name)) mistakes.push(`has the parameter "${name}"; there are ${parameters.join(' and ')}`);
+    if (!parameters.includes(name))
+      mistakes.push(`has the unknown parameter "${name}": use ${parameters.join(' or ')}`);
   }
-  const wanted = url.searchParams.get('starttls') ?? undefined;
-  const mode = starttls.find(each => each === wanted);
-  if (wanted !== undefined && !mode) mistakes.push(`has starttls=${wanted}; it is one of ${starttls.join(', ')}`);
+  const requested = url.searchParams.get('starttls') ?? undefined;
+  const mode = starttls.find(each => each === requested);
+  if (requested !== undefined && !mode) mistakes.push(`has starttls=${requested}: use one of ${starttls.join(', ')}`);
   const user = decode(url.username);
   const password = decode(url.password);
   if (user === undefined || password === undefined) {
-    mistakes.push('has a user or password that is not percent-encoded rightly: write % as %25');
-  } else if ((user === '') !== (password === '')) mistakes.push('has one of user and password: give both or none');
+    mistakes.push('has a user or password with invalid percent-encoding: write % as %25');
+  } else if ((user === '') !== (password === ''))
+    mistakes.push('has only one of user and password: set both or neither');
   if (mistakes.length > 0) return { mistakes };
   return {
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),

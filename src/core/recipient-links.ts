@@ -1,40 +1,39 @@
 /**
- * Tokens of links that recipients follow without an account. They are stateless: parts with dots between them, and a
- * signature over all of it, so that a part that was changed is a token that nobody gave. A purpose of its own keeps one
- * kind from being taken for another.
+ * Signed, stateless tokens of the links that recipients follow without an account: parts separated by dots, followed by a
+ * signature over all of them. Each kind is signed for its own purpose, so that one kind is never accepted as another.
  */
 export interface LinkHolder {
   organizationId: number;
   userId: number;
-  /** Raised to revoke everything that was given before. */
+  /** Incremented to revoke all tokens issued before. */
   generation: number;
 }
 
-export interface UnsubscribeLink extends LinkHolder {
+interface UnsubscribeLink extends LinkHolder {
   category: string;
   channelType: string;
 }
 
-export interface AcknowledgeLink extends LinkHolder {
-  /** User 0: whoever reads the room. */
+interface AcknowledgeLink extends LinkHolder {
+  /** For user 0, the link belongs to every reader of a room. */
   occurrenceId: string;
 }
 
-export interface RecipientToken extends LinkHolder {
+interface RecipientToken extends LinkHolder {
   /** Seconds since 1970. */
   expiresAt: number;
 }
 
-export const purposes = {
+const purposes = {
   preferences: 'preferences link',
   unsubscribe: 'unsubscribe link',
   recipient: 'recipient token',
   acknowledge: 'acknowledge link',
 } as const;
 
-/** Told apart from an API key at first sight. */
+/** Distinguishes the token from an API key. */
 export const recipientTokenPrefix = 'bfr.';
-const longestToken = 400;
+const maxTokenLength = 400;
 const numberPattern = /^[0-9a-z]{1,10}$/;
 
 type Sign = (text: string, purpose: string) => string;
@@ -43,54 +42,54 @@ type IsSigned = (signature: string, text: string, purpose: string) => boolean;
 const holderText = ({ organizationId, userId, generation }: LinkHolder) =>
   [organizationId, userId, generation].map(number => number.toString(36)).join('.');
 
-export function writePreferencesToken(holder: LinkHolder, sign: Sign): string {
-  return signed(holderText(holder), purposes.preferences, sign);
+export function signPreferencesToken(holder: LinkHolder, sign: Sign): string {
+  return appendSignature(holderText(holder), purposes.preferences, sign);
 }
 
-export function writeUnsubscribeToken(link: UnsubscribeLink, sign: Sign): string {
-  return signed(`${holderText(link)}.${link.category}.${link.channelType}`, purposes.unsubscribe, sign);
+export function signUnsubscribeToken(link: UnsubscribeLink, sign: Sign): string {
+  return appendSignature(`${holderText(link)}.${link.category}.${link.channelType}`, purposes.unsubscribe, sign);
 }
 
-export function writeAcknowledgeToken(link: AcknowledgeLink, sign: Sign): string {
-  return signed(`${holderText(link)}.${link.occurrenceId}`, purposes.acknowledge, sign);
+export function signAcknowledgeToken(link: AcknowledgeLink, sign: Sign): string {
+  return appendSignature(`${holderText(link)}.${link.occurrenceId}`, purposes.acknowledge, sign);
 }
 
-export function writeRecipientToken(token: RecipientToken, sign: Sign): string {
+export function signRecipientToken(token: RecipientToken, sign: Sign): string {
   const text = `${holderText(token)}.${token.expiresAt.toString(36)}`;
-  return `${recipientTokenPrefix}${signed(text, purposes.recipient, sign)}`;
+  return `${recipientTokenPrefix}${appendSignature(text, purposes.recipient, sign)}`;
 }
 
-function signed(text: string, purpose: string, sign: Sign): string {
+function appendSignature(text: string, purpose: string, sign: Sign): string {
   return `${text}.${sign(text, purpose)}`;
 }
 
-/** Undefined for whatever was not given out as such. */
-export function readPreferencesToken(token: string, isSigned: IsSigned): LinkHolder | undefined {
-  const parts = read(token, purposes.preferences, isSigned);
+/** Returns undefined unless the token was issued for this purpose. */
+export function verifyPreferencesToken(token: string, isSigned: IsSigned): LinkHolder | undefined {
+  const parts = verify(token, purposes.preferences, isSigned);
   return parts?.length === 3 ? toHolder(parts) : undefined;
 }
 
-export function readUnsubscribeToken(token: string, isSigned: IsSigned): UnsubscribeLink | undefined {
-  const parts = read(token, purposes.unsubscribe, isSigned);
+export function verifyUnsubscribeToken(token: string, isSigned: IsSigned): UnsubscribeLink | undefined {
+  const parts = verify(token, purposes.unsubscribe, isSigned);
   const holder = parts?.length === 5 && toHolder(parts);
   return holder ? { ...holder, category: parts![3]!, channelType: parts![4]! } : undefined;
 }
 
-export function readAcknowledgeToken(token: string, isSigned: IsSigned): AcknowledgeLink | undefined {
-  const parts = read(token, purposes.acknowledge, isSigned);
+export function verifyAcknowledgeToken(token: string, isSigned: IsSigned): AcknowledgeLink | undefined {
+  const parts = verify(token, purposes.acknowledge, isSigned);
   const holder = parts?.length === 4 && toHolder(parts);
   return holder ? { ...holder, occurrenceId: parts![3]! } : undefined;
 }
 
-export function readRecipientToken(token: string, isSigned: IsSigned): RecipientToken | undefined {
+export function verifyRecipientToken(token: string, isSigned: IsSigned): RecipientToken | undefined {
   if (!token.startsWith(recipientTokenPrefix)) return undefined;
-  const parts = read(token.slice(recipientTokenPrefix.length), purposes.recipient, isSigned);
+  const parts = verify(token.slice(recipientTokenPrefix.length), purposes.recipient, isSigned);
   const holder = parts?.length === 4 && toHolder(parts);
   return holder ? { ...holder, expiresAt: Number.parseInt(parts![3]!, 36) } : undefined;
 }
 
-function read(token: string, purpose: string, isSigned: IsSigned): string[] | undefined {
-  if (token.length > longestToken) return undefined;
+function verify(token: string, purpose: string, isSigned: IsSigned): string[] | undefined {
+  if (token.length > maxTokenLength) return undefined;
   const end = token.lastIndexOf('.');
   const text = token.slice(0, Math.max(0, end));
   return text !== '' && isSigned(token.slice(end + 1), text, purpose) ? text.split('.') : undefined;
@@ -102,7 +101,7 @@ function toHolder([organization = '', user = '', generation = '']: string[]): Li
   return { organizationId: organizationId!, userId: userId!, generation: number! };
 }
 
-/** Enough to recognise one's own, too little for anybody else: j••••@a•••.test, +1••••••00. */
+/** Masks an address so that only its owner recognises it: j••••@a•••.test, +1••••••00. */
 export function maskAddress(value: string): string {
   const at = value.lastIndexOf('@');
   if (at > 0) {

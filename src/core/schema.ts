@@ -1,4 +1,4 @@
-/** Checking a value against a schema, and saying in words what is wrong with which field. */
+/** Validates values against JSON schemas and turns the errors into messages by field. */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { Static, TSchema } from 'typebox';
@@ -6,39 +6,40 @@ import { type AppError, type FieldErrors, invalid } from './errors.ts';
 import { cleanJson } from './json.ts';
 import { isEmail } from './text.ts';
 
-/** Fields that an answer names: whoever has more to mend knows enough. */
-const mostNamed = 100;
-/** Errors after which a body is not read further: 1 MiB of unknown fields took 0.9 s, and an answer of 4.7 MB. */
-const mostErrors = 1_000;
+/** The maximum number of fields in one response. */
+const maxReportedFields = 100;
+/** Validation stops after this many errors: 1 MiB of unknown fields took 0.9 s and a response of 4.7 MB. */
+const maxErrors = 1_000;
 
 export function createAjv(coerceTypes: boolean, allErrors = true): Ajv2020 {
   const code = allErrors ? { process: stopEarly } : {};
-  // The schemas are our own, and a test checks them: to compile the schema of schemas took a third of a start.
+  // A test validates our schemas; compiling the meta-schema would take a third of the start-up time.
   const validateSchema = false;
   const ajv = new Ajv2020({ allErrors, coerceTypes, strict: false, verbose: true, validateSchema, code });
   addFormats.default(ajv);
-  // Ajv's own date-time takes a space for the T and forgets that a day can be missing from a month.
+  // Ajv's own date-time accepts a space instead of the T, and days that a month does not have.
   ajv.addFormat('date-time', {
     type: 'string',
     validate: (text: string) =>
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i.test(text) && isDate(text),
   });
+  ajv.addFormat('url', { type: 'string', validate: (text: string) => URL.canParse(text) });
   ajv.addFormat('email', { type: 'string', validate: isEmail });
   return ajv;
 }
 
 /**
- * Ajv collects all errors or one. What it generates is told to throw what it has as soon as there are enough, wherever
- * it counts them; `findErrors` catches that.
+ * Ajv collects either all errors or one. This patches the generated code to throw the errors collected so far once there
+ * are `maxErrors`; `findErrors` catches them.
  */
 function stopEarly(code: string): string {
-  const isEnough = `if (errors >= ${mostErrors}) throw vErrors;`;
+  const isEnough = `if (errors >= ${maxErrors}) throw vErrors;`;
   return code
     .replace(/\berrors\+\+;/g, `errors++; ${isEnough}`)
     .replaceAll('errors = vErrors.length;', `$& ${isEnough}`);
 }
 
-/** What is wrong with the value, at least so many of it; empty when nothing is. */
+/** Returns the validation errors, at most about `maxErrors` of them; empty when the value is valid. */
 export function findErrors(validate: ValidateFunction, value: unknown): ErrorObject[] {
   try {
     return validate(value) ? [] : (validate.errors ?? []);
@@ -48,14 +49,14 @@ export function findErrors(validate: ValidateFunction, value: unknown): ErrorObj
   }
 }
 
-/** The 400 that names them, or the first of them. */
-export function invalidShape(errors: ErrorObject[], whole?: string): AppError {
-  const fields = toFieldErrors(errors, whole);
-  const isNamed = Object.keys(fields).length < mostNamed && errors.length < mostErrors;
-  return isNamed ? invalid(fields) : invalid(fields, 'request.invalid', errors.length);
+/** Creates the `request.invalid` error that lists the fields, up to `maxReportedFields` of them. */
+export function invalidShape(errors: ErrorObject[], rootName?: string): AppError {
+  const fields = toFieldErrors(errors, rootName);
+  const isComplete = Object.keys(fields).length < maxReportedFields && errors.length < maxErrors;
+  return isComplete ? invalid(fields) : invalid(fields, 'request.invalid', errors.length);
 }
 
-// PostgreSQL knows no year 0, and five digits are not RFC 3339; an offset can lead to both.
+// PostgreSQL has no year 0, and RFC 3339 has no five-digit years; an offset can lead to either.
 const earliest = Date.parse('0001-01-01T00:00:00Z');
 const latest = Date.parse('9999-12-31T23:59:59.999Z');
 
@@ -66,14 +67,14 @@ function isDate(text: string): boolean {
   return moment >= earliest && moment <= latest && month.getUTCDate() === day;
 }
 
-/** `whole` is what the value itself is called: body, querystring… */
-export function toFieldErrors(errors: ErrorObject[], whole = 'body'): FieldErrors {
+/** Groups messages by field. `rootName` is the field name of the value itself: body, querystring… */
+export function toFieldErrors(errors: ErrorObject[], rootName = 'body'): FieldErrors {
   const fields = new Map<string, Set<string>>();
-  // A union reports each of its branches and then itself: the branches say it better.
-  const telling = errors.filter(error => error.keyword !== 'anyOf' || errors.length === 1);
-  for (const error of telling) {
-    if (fields.size >= mostNamed) break;
-    const [field, message] = describe(error, whole);
+  // A union reports each of its branches and then itself; the branches are more specific.
+  const specific = errors.filter(error => error.keyword !== 'anyOf' || errors.length === 1);
+  for (const error of specific) {
+    if (fields.size >= maxReportedFields) break;
+    const [field, message] = describe(error, rootName);
     const messages = fields.get(field);
     if (messages) messages.add(message);
     else fields.set(field, new Set([message]));
@@ -81,16 +82,29 @@ export function toFieldErrors(errors: ErrorObject[], whole = 'body'): FieldError
   return Object.fromEntries([...fields].map(([field, messages]) => [field, [...messages]]));
 }
 
-function describe(error: ErrorObject, whole: string): [field: string, message: string] {
+/** Fields that had another name in an earlier version. */
+const renamedFields = new Map([
+  ['most', 'max'],
+  ['most_per_day', 'max_per_day'],
+]);
+
+function describe(error: ErrorObject, rootName: string): [field: string, message: string] {
   const path = error.instancePath.slice(1).replaceAll('~1', '/').replaceAll('~0', '~');
   const at = (name: string) => (path ? `${path}/${name}` : name);
-  const field = path || whole;
+  const field = path || rootName;
   switch (error.keyword) {
     case 'required':
       return [at(error.params.missingProperty), 'is required'];
     case 'additionalProperties': {
-      const known = Object.keys(error.parentSchema?.properties ?? {});
-      return [at(error.params.additionalProperty).slice(0, 255), `is not a known field (known: ${listed(known)})`];
+      const allowed = Object.keys(error.parentSchema?.properties ?? {});
+      const name: string = error.params.additionalProperty;
+      const renamed = renamedFields.get(name);
+      return [
+        at(name).slice(0, 255),
+        renamed && allowed.includes(renamed)
+          ? `is called ${renamed} now`
+          : `is not a known field (known: ${formatList(allowed)})`,
+      ];
     }
     case 'type':
       return [field, `must be ${[error.params.type].flat().map(article).join(' or ')}`];
@@ -99,54 +113,55 @@ function describe(error: ErrorObject, whole: string): [field: string, message: s
     case 'pattern':
       return [field, error.parentSchema?.patternHint ?? `must match ${error.params.pattern}`];
     case 'const':
-      return [field, `may be "${shown(error.params.allowedValue)}"`];
+      return [field, `must be "${formatValue(error.params.allowedValue)}"`];
     case 'enum':
-      return [field, `must be one of ${listed(error.params.allowedValues)}`];
+      return [field, `must be one of ${formatList(error.params.allowedValues)}`];
     case 'maxLength':
       return [field, `is longer than ${error.params.limit} characters`];
     case 'minLength':
       if (error.params.limit > 1) return [field, `is shorter than ${error.params.limit} characters`];
       return [field, 'must not be empty'];
     case 'minItems':
-      if (error.params.limit > 1) return [field, `holds fewer than ${error.params.limit} items`];
+      if (error.params.limit > 1) return [field, `has fewer than ${error.params.limit} items`];
       return [field, 'must not be empty'];
     case 'maxItems':
-      return [field, `holds more than ${error.params.limit} items`];
+      return [field, `has more than ${error.params.limit} items`];
     default:
       return [field, error.message ?? 'is invalid'];
   }
 }
 
-/** Whoever has more to choose from looks it up. */
-const mostListed = 50;
-const longestShown = 100;
+/** The maximum number of choices listed in a message. */
+const maxListed = 50;
+const maxShownLength = 100;
 
-function listed(values: readonly unknown[]): string {
-  const rest = values.length > mostListed ? `, and ${values.length - mostListed} more` : '';
-  return `${values.slice(0, mostListed).map(shown).join(', ')}${rest}`;
+function formatList(values: readonly unknown[]): string {
+  const rest = values.length > maxListed ? `, and ${values.length - maxListed} more` : '';
+  return `${values.slice(0, maxListed).map(formatValue).join(', ')}${rest}`;
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > longestShown ? `${text.slice(0, longestShown - 1)}…` : text;
+  return text.length > maxShownLength ? `${text.slice(0, maxShownLength - 1)}…` : text;
 }
 
 const formats: Record<string, string> = {
   email: 'is not a valid email address',
+  url: 'is not a valid URL: check its host and port',
   'date-time': 'is not a time such as 2030-01-31T09:00:00Z',
 };
 
 function article(type: string): string {
-  const words: Record<string, string> = {
+  const names: Record<string, string> = {
     object: 'an object',
     array: 'an array',
     integer: 'a whole number',
     null: 'null',
   };
-  return words[type] ?? `a ${type}`;
+  return names[type] ?? `a ${type}`;
 }
 
-/** The value in NFC, as the schema says it is; throws naming every field that is wrong. */
+/** Returns the value in NFC with the schema's type; throws `request.invalid` with every invalid field. */
 export function parse<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
   const errors: FieldErrors = {};
   const cleaned = cleanJson(value, errors);

@@ -1,17 +1,17 @@
-/** What somebody types to find a person: "ann" is Ann Smith, Smith Annette and ann@x; "ann smi" and "smi ann" the first. */
+/** User search: "ann" finds Ann Smith, Smith Annette and ann@x; "ann smi" and "smi ann" find Ann Smith. */
 import { fold } from './text.ts';
 
-/** What each of these must begin with; absent: anything. */
-export interface Beginnings {
+/** The prefixes that a user's fields must have; an absent one matches anything. */
+export interface SearchPrefixes {
   first?: string;
   last?: string;
   email?: string;
 }
 
-const mostWords = 4;
+const maxWords = 4;
 
-/** The ways to be found, the likeliest first; none when nothing is asked. */
-export function readSearch(text: string): Beginnings[] {
+/** Returns the alternative prefixes to search for, most likely first; empty for an empty text. */
+export function parseSearch(text: string): SearchPrefixes[] {
   const words = fold(text)
     .split(/\s+/)
     .filter(word => word !== '');
@@ -20,7 +20,7 @@ export function readSearch(text: string): Beginnings[] {
   if (others.length === 0) return [{ first: only }, { last: only }, { email: only }];
   const whole = words.join(' ');
   const splits = words
-    .slice(1, mostWords)
+    .slice(1, maxWords)
     .map((_, i) => [words.slice(0, i + 1).join(' '), words.slice(i + 1).join(' ')]);
   const email = words.find(word => /[@.]/.test(word));
   const name = words.filter(word => word !== email).join(' ');
@@ -38,15 +38,15 @@ export function readSearch(text: string): Beginnings[] {
   ];
 }
 
-/** What those who are found this way are ordered by, as the indexes are. */
-export function searchOrder({ first, last, email }: Beginnings): (keyof Beginnings)[] {
+/** Returns the sort order of the results, which is that of the index used. */
+export function searchOrder({ first, last, email }: SearchPrefixes): (keyof SearchPrefixes)[] {
   if (email !== undefined) return ['email'];
-  // The longer beginning is that of fewer people.
+  // The longer prefix is the more selective one.
   const byLast = first === undefined || (last !== undefined && last.length > first.length);
   return byLast ? ['last', 'first'] : ['first', 'last'];
 }
 
-/** A name as it is searched for. */
+/** Normalizes a name for searching. */
 export function searchKey(name: string): string {
   return fold(name.trim());
 }

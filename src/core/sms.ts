@@ -1,9 +1,9 @@
-/** How many messages a text costs on the phone network (GSM 03.38 and its UCS-2 fallback). */
+/** Counts the SMS segments of a text (GSM 03.38, and its UCS-2 fallback). */
 
 const basic = new Set(
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
 );
-/** Each takes two places, the first of them an escape that must not part from it. */
+/** Each takes two septets: an escape and the character, which must stay in the same segment. */
 const extended = new Set('\f^{}\\[~]|€');
 
 export function countSegments(text: string): number {

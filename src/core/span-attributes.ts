@@ -1,7 +1,7 @@
-/** What spans say. Nothing of it is about a person: no address, no name, no word of a message or of a provider's answer. */
-import type { Reason } from './decide.ts';
+/** Attributes of spans. They contain no personal data: no address, no name, no text of a message or a provider's response. */
+import type { Reason } from './decision/decide.ts';
 
-interface Places {
+interface EventParents {
   organization: { slug: string };
   project: { slug: string };
   application: { slug: string };
@@ -9,8 +9,8 @@ interface Places {
 
 type Values = Record<string, string | number | boolean | undefined>;
 
-/** Where something belongs: the event is prj/app/evt, as everywhere. */
-export function eventAttributes({ organization, project, application }: Places, eventSlug: string): Values {
+/** Returns the organization and the path of the event, project/application/event. */
+export function eventAttributes({ organization, project, application }: EventParents, eventSlug: string): Values {
   return {
     'belfry.organization': organization.slug,
     'belfry.event': `${project.slug}/${application.slug}/${eventSlug}`,
@@ -25,7 +25,7 @@ export function channelAttributes({ slug, type }: { slug: string; type: string }
   return { 'belfry.channel': slug, 'belfry.channel.type': type };
 }
 
-/** `reason` is a stable code. */
+/** `reason` is a stable reason code. */
 export function outcomeAttributes(status: string, reason: Reason | string | null): Values {
   return { 'belfry.status': status, 'belfry.reason': reason ?? undefined };
 }

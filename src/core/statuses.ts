@@ -1,4 +1,4 @@
-/** Where an occurrence and a delivery can stand. */
+/** Statuses of occurrences, deliveries and steps. */
 export const occurrenceStatuses = ['accepted', 'expanding', 'sending', 'completed'] as const;
 export type OccurrenceStatus = (typeof occurrenceStatuses)[number];
 
@@ -13,16 +13,16 @@ export const deliveryStatuses = [
   'expired',
   'unknown',
 ] as const;
-/** Those in which a delivery is to be sent, when it is due. */
+/** Statuses of deliveries that are sent when they are due. */
 export const waitingStatuses = ['pending', 'retrying'] as const;
-/** Those in which something is still to come of it. */
+/** Statuses of deliveries whose outcome is still open. */
 export const openStatuses = [...waitingStatuses, 'sending'] as const;
-/** Those in which a delivery rests, for good or until it is sent again. */
+/** Final statuses; only sending the delivery again changes them. */
 export const endedStatuses = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'] as const;
 export type EndedStatus = (typeof endedStatuses)[number];
 
 export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
-/** Of a run of a step, as people see it. */
+/** Statuses of a run of a step, as the API shows them. */
 export const stepStatuses = ['planned', 'running', 'done', 'skipped', 'ended'] as const;
 export type StepStatus = (typeof stepStatuses)[number];

@@ -1,22 +1,23 @@
-/** The rules for names, slugs, emails and phone numbers, one place each. */
+/** The rules for names, slugs, emails, phone numbers and locales. */
 import { parsePhoneNumberWithError } from 'libphonenumber-js/min';
+import { toNfc } from './json.ts';
 
 export const limits = {
   name: 255,
   slug: 100,
   email: 254,
   address: 512,
-  /** Of an address whose name begins with `webpush`: a subscription in JSON. Edge's alone has some 600 characters. */
+  /** For addresses whose name begins with `webpush`: a subscription as JSON. Edge's has about 600 characters. */
   subscription: 2_048,
   key: 255,
   locale: 85,
 } as const;
 
-/** Name and value of an address stand together in an index of PostgreSQL, which takes a third of a page. */
-const mostAddressBytes = 2_600;
+/** Name and value of an address share a PostgreSQL index entry, which is limited to a third of a page. */
+const maxAddressBytes = 2_600;
 
-/** The name of an address is one line: it comes back in headers of files and in logs. */
-export const addressName = { pattern: '^[^\\r\\n]+$', patternHint: 'must be one line, without CR and LF' } as const;
+/** The name of an address is a single line, because it appears in CSV headers and in logs. */
+export const addressName = { pattern: '^[^\\r\\n]+$', patternHint: 'must be a single line, without CR or LF' } as const;
 
 /** Lower-case letters, digits, and single dashes or underscores between them. */
 export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
@@ -24,7 +25,7 @@ export const slugPattern = '^[a-z0-9]+([_-][a-z0-9]+)*$';
 const local = /^[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+(\.[\p{L}\p{N}\p{M}!#$%&'*+/=?^_`{|}~-]+)*$/u;
 const label = /^[\p{L}\p{N}]([\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?$/u;
 
-/** An address that mail can be sent to: one @, a dotted domain, no quoting, no spaces. */
+/** Returns whether mail can be sent to the address: one @, a dotted domain, no quoting, no spaces. */
 export function isEmail(text: string): boolean {
   if (text.length > limits.email) return false;
   const at = text.lastIndexOf('@');
@@ -33,12 +34,12 @@ export function isEmail(text: string): boolean {
   return labels.length > 1 && labels.every(part => label.test(part)) && !/^\d+$/.test(labels.at(-1)!);
 }
 
-/** Upper and lower case are the same person, the same list, the same name. */
+/** Normalizes text for case-insensitive comparison of users, lists and names. */
 export function fold(text: string): string {
-  return text.toLowerCase().normalize('NFC');
+  return toNfc(text.toLowerCase());
 }
 
-/** E.164, or undefined when it is no phone number. */
+/** Returns the number in E.164 form, or undefined when the text is not a phone number. */
 export function normalizePhone(text: string): string | undefined {
   try {
     const phone = parsePhoneNumberWithError(text);
@@ -48,7 +49,7 @@ export function normalizePhone(text: string): string | undefined {
   }
 }
 
-/** The medium that an address of this name belongs to: `email-work` is email, `phone` and `sms2` are sms. */
+/** Returns the medium of an address with this name: `email-work` is email, `phone` and `sms2` are sms. */
 export function addressKind(name: string): string {
   const folded = fold(name);
   if (folded.startsWith('email')) return 'email';
@@ -56,7 +57,7 @@ export function addressKind(name: string): string {
   return folded;
 }
 
-/** The value of an address as it is kept, or why it cannot be an address of its kind. */
+/** Returns the value of an address as it is stored, or why it is not valid for its medium. */
 export function readAddress(name: string, value: string): { value: string } | { mistake: string } {
   switch (addressKind(name)) {
     case 'email':
@@ -64,12 +65,13 @@ export function readAddress(name: string, value: string): { value: string } | { 
     case 'sms': {
       const phone = normalizePhone(value);
       if (phone !== undefined) return { value: phone };
-      return { mistake: 'is not a phone number in international form, such as +15555550100' };
+      return { mistake: 'is not a phone number in international format, such as +15555550100' };
     }
     default: {
-      const most = fold(name).startsWith('webpush') ? limits.subscription : limits.address;
-      if (value.length > most) return { mistake: `is longer than ${most} characters` };
-      if (Buffer.byteLength(name + value) > mostAddressBytes) return { mistake: 'is too long together with its name' };
+      const max = fold(name).startsWith('webpush') ? limits.subscription : limits.address;
+      if (value.length > max) return { mistake: `is longer than ${max} characters` };
+      if (Buffer.byteLength(name + value) > maxAddressBytes)
+        return { mistake: 'is too long in combination with its name' };
       return { value };
     }
   }
@@ -77,7 +79,7 @@ export function readAddress(name: string, value: string): { value: string } | { 
 
 export const notALocale = 'is not a language such as en or pt-BR';
 
-/** A language tag as it is usually written (`pt-br` is `pt-BR`), or undefined when it is none. */
+/** Returns the canonical form of a language tag (`pt-br` becomes `pt-BR`), or undefined when it is not valid. */
 export function normalizeLocale(text: string): string | undefined {
   if (text.length > limits.locale) return undefined;
   try {

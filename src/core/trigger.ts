@@ -1,4 +1,4 @@
-/** What a trigger's options mean: when it is due, until when, how urgent, by which channels. */
+/** The body of a trigger, and the validation of its options. */
 import { type Static, Type } from 'typebox';
 import { durationPattern, parseDuration } from './durations.ts';
 import { type FieldErrors, invalid } from './errors.ts';
@@ -12,19 +12,29 @@ const names = (description: string) =>
 
 const TriggerOptions = Type.Object(
   {
-    channels: Type.Optional(names('Only these channels: slugs or types.')),
-    limit_to: Type.Optional(names('Only these of the recipients: usernames or addresses.')),
+    channels: Type.Optional(names('Send only via these channels: slugs or types.')),
+    limit_to: Type.Optional(names('Send only to these recipients: usernames or addresses.')),
     recipients: Type.Optional(
-      Type.Array(Type.String({ format: 'email' }), { maxItems: 10_000, description: 'Notified besides the lists.' }),
+      Type.Array(Type.String({ format: 'email' }), {
+        maxItems: 10_000,
+        description: 'Recipients to notify in addition to the lists.',
+      }),
     ),
-    environs: Type.Optional(names('Only notifications for these environments.')),
-    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send; RFC 3339.' })),
-    delay: Type.Optional(Type.String({ pattern: durationPattern, description: 'How long to wait: 90s, 10m, 2h, 3d.' })),
-    expires_at: Type.Optional(Type.String({ format: 'date-time', description: 'Not sent after this; RFC 3339.' })),
+    environs: Type.Optional(names('Send only notifications for these environments.')),
+    send_at: Type.Optional(Type.String({ format: 'date-time', description: 'When to send, in RFC 3339 format.' })),
+    delay: Type.Optional(
+      Type.String({ pattern: durationPattern, description: 'How long to wait before sending: 90s, 10m, 2h, 3d.' }),
+    ),
+    expires_at: Type.Optional(
+      Type.String({ format: 'date-time', description: 'Nothing is sent after this time, in RFC 3339 format.' }),
+    ),
     priority: Type.Optional(
       Type.Union(
         priorities.map(name => Type.Literal(name)),
-        { description: "Absent: each notification's own, else normal, and bulk for many recipients." },
+        {
+          description:
+            'Defaults to the priority of each notification, or else to normal; to bulk if it has many recipients.',
+        },
       ),
     ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: limits.key })),
@@ -32,20 +42,25 @@ const TriggerOptions = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: limits.key,
-        description: 'Triggers of the same key join the open occurrence: it counts them, and nobody is told twice.',
+        description:
+          'Triggers with the same key join the open occurrence: they are counted, and no one is notified again.',
       }),
     ),
     resolve: Type.Optional(
-      Type.Literal(true, { description: 'Resolves the open occurrence of the dedup_key instead of opening one.' }),
+      Type.Literal(true, { description: 'Resolves the open occurrence with this dedup_key instead of creating one.' }),
     ),
-    dry_run: Type.Optional(Type.Boolean({ description: 'Decide everything, send nothing.' })),
+    dry_run: Type.Optional(
+      Type.Boolean({ description: 'Decides and records who would be notified, without sending anything.' }),
+    ),
   },
   { additionalProperties: false },
 );
 
 export const TriggerBody = Type.Object(
   {
-    context: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Data for the templates.' })),
+    context: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'Data for filters and templates.' }),
+    ),
     options: Type.Optional(TriggerOptions),
   },
   { $id: 'Trigger', additionalProperties: false },
@@ -53,28 +68,28 @@ export const TriggerBody = Type.Object(
 
 export type TriggerOptions = Static<typeof TriggerOptions>;
 
-export interface Timing {
+interface Timing {
   dueAt: Date;
   expiresAt: Date | null;
-  /** Index in `priorities`: with which the occurrence is expanded. */
+  /** Index in `priorities` with which the occurrence is expanded. */
   priority: number;
 }
 
 const [normal, bulk] = [priorities.indexOf('normal'), priorities.indexOf('bulk')];
 
 /**
- * Of a delivery, and of an occurrence while it is at this notification: what the trigger says, else what the notification
- * says, else normal, and bulk where more than one page of recipients is told.
+ * Returns the priority of a delivery, and of an occurrence while it is expanded for this notification: the trigger's, else
+ * the notification's own, else normal, or bulk when there is more than one page of recipients.
  */
 export function priorityOf(options: TriggerOptions, own: number | null, fansOut: boolean): number {
   if (options.priority) return priorities.indexOf(options.priority);
   return own ?? (fansOut ? bulk : normal);
 }
 
-/** Shorter than the shortest retention, so that what waits is never dropped with its partition. */
-const furthestDays = 30;
+/** Shorter than the minimum retention, so that a waiting occurrence is never dropped with its partition. */
+const maxAheadDays = 30;
 
-/** Throws `request.invalid` naming each option that makes no sense. `priority` is that of the event. */
+/** Computes when an occurrence is due and expires. Throws `request.invalid` for options that conflict. */
 export function planTrigger(
   options: TriggerOptions,
   channels: readonly { slug: string; type: string }[],
@@ -83,30 +98,30 @@ export function planTrigger(
 ): Timing {
   const errors: FieldErrors = {};
 
-  const known = new Set(channels.flatMap(channel => [channel.slug, channel.type]));
-  const unknown = (options.channels ?? []).filter(name => !known.has(fold(name)));
+  const available = new Set(channels.flatMap(channel => [channel.slug, channel.type]));
+  const unknown = (options.channels ?? []).filter(name => !available.has(fold(name)));
   if (unknown.length > 0) {
-    const names = known.size > 0 ? `there are ${[...known].join(', ')}` : 'there are none yet';
-    errors['options/channels'] = [`no channel of this slug or type: ${unknown.join(', ')} (${names})`];
+    const names = available.size > 0 ? `available: ${[...available].join(', ')}` : 'no channels exist yet';
+    errors['options/channels'] = [`no channel has this slug or type: ${unknown.join(', ')} (${names})`];
   }
 
-  if (options.send_at && options.delay) errors['options/delay'] = ['give either send_at or delay, not both'];
+  if (options.send_at && options.delay) errors['options/delay'] = ['use either send_at or delay, not both'];
   const delay = options.delay ? (parseDuration(options.delay) ?? 0) : 0;
   const due = options.send_at ? Date.parse(options.send_at) : now + delay;
-  if (due > now + furthestDays * 86_400_000) {
-    errors[options.send_at ? 'options/send_at' : 'options/delay'] = [`is more than ${furthestDays} days ahead`];
+  if (due > now + maxAheadDays * 86_400_000) {
+    errors[options.send_at ? 'options/send_at' : 'options/delay'] = [`is more than ${maxAheadDays} days in the future`];
   }
 
   if (options.resolve && options.dedup_key === undefined) {
-    errors['options/resolve'] = ['needs dedup_key, which names the occurrence to resolve'];
+    errors['options/resolve'] = ['requires dedup_key, which identifies the occurrence to resolve'];
   }
   if (options.dedup_key !== undefined && options.dry_run) {
-    errors['options/dry_run'] = ['give either dedup_key or dry_run, not both: a dry run opens nothing to join'];
+    errors['options/dry_run'] = ['use either dedup_key or dry_run, not both: later triggers cannot join a dry run'];
   }
 
   const expires = options.expires_at ? Date.parse(options.expires_at) : undefined;
   if (expires !== undefined && expires <= Math.max(due, now)) {
-    errors['options/expires_at'] = ['is not after the time of sending'];
+    errors['options/expires_at'] = ['must be later than the time of sending'];
   }
 
   if (Object.keys(errors).length > 0) throw invalid(errors);

@@ -1,4 +1,4 @@
-/** Operational webhooks: what an endpoint can be told of, when a message is tried again, and what may be set. */
+/** Operational webhooks: event types, limits, the retry schedule and the schema of an endpoint. */
 import { randomBytes } from 'node:crypto';
 import { type Static, Type } from 'typebox';
 import { limits, slugPattern } from './text.ts';
@@ -16,45 +16,47 @@ export const webhookTypes = [
 ] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** What a person sends to see whether an endpoint works. Nobody subscribes to it. */
+/** The type of a test message, which is sent on request only and is not in the list of subscribable types. */
 export const testType = 'webhook.test';
 
 export const webhookLimits = {
-  /** Of one organization. */
+  /** Per organization. */
   endpoints: 20,
   url: 2_048,
-  /** Messages a second to one endpoint, of all workers. */
+  /** Messages per second to one endpoint, across all workers. */
   perSecond: 100,
-  /** Under way at once to one endpoint, of all workers. */
+  /** Requests in flight to one endpoint, across all workers. */
   concurrency: 10,
-  /** The same while it is failing: one that does not answer holds nobody up. */
+  /** The same while the endpoint is failing, so that one that does not respond delays no others. */
   failingConcurrency: 1,
   timeoutMs: 15_000,
-  /** An endpoint that nothing got through to for so long is disabled. */
+  /** An endpoint is disabled after failing for this long without a success. */
   failingDays: 5,
-  /** So long are messages kept at the most. */
+  /** Maximum retention of messages. */
   keptDays: 30,
-  /** Of one message, the last ones. */
+  /** The most recent attempts kept for each message. */
   keptAttempts: 20,
 } as const;
 
-/** Seconds until the next attempt, as Standard Webhooks recommends: ten attempts in three days. */
+/** Seconds until the next attempt, as recommended by Standard Webhooks: ten attempts in three days. */
 const retrySeconds = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400];
-export const mostWebhookAttempts = retrySeconds.length + 1;
 
-/** After that attempt; undefined when it was the last one. Up to a tenth more, so that failures do not come back as a wave. */
-export function webhookRetrySeconds(attempt: number, random: number, asked = 0): number | undefined {
+/**
+ * Returns the delay after this attempt; undefined after the last one. Jitter adds up to 10 %, so that failed messages are
+ * not all retried at once. `minSeconds` is the minimum that the endpoint asked for.
+ */
+export function webhookRetrySeconds(attempt: number, random: number, minSeconds = 0): number | undefined {
   const seconds = retrySeconds[attempt - 1];
-  return seconds === undefined ? undefined : Math.max(seconds * (1 + random / 10), asked);
+  return seconds === undefined ? undefined : Math.max(seconds * (1 + random / 10), minSeconds);
 }
 
-/** A schema of its form: 24 to 64 bytes, as the specification asks, and padded: some receivers' libraries insist on it. */
+/** The format of a signing secret: 24 to 64 bytes, as specified, with base64 padding, which some receivers' libraries require. */
 export const webhookSecret = {
   pattern: '^whsec_(([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==)?|([A-Za-z0-9+/]{4}){8,20}[A-Za-z0-9+/]{3}=)$',
-  patternHint: 'must be whsec_ and then 24 to 64 bytes in base64',
+  patternHint: 'must be whsec_ followed by 24 to 64 bytes in base64',
 } as const;
 
-/** The header `webhook-id` of a message. */
+/** Returns the `webhook-id` header of a message. */
 export function messageIdOf(key: string): string {
   return `msg_${key}`;
 }
@@ -63,11 +65,12 @@ export function generateWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** An http or https address. A password in it would be stored and exported in the clear. */
+/** An http or https URL without credentials, which would be stored and exported in plain text. */
 export const webhookUrl = {
   maxLength: webhookLimits.url,
   pattern: '^https?://[^\\s/?#@]+([/?#]\\S*)?$',
-  patternHint: 'must be an http or https address without a user name in it',
+  format: 'url',
+  patternHint: 'must be an http or https URL without a user name',
 } as const;
 
 export const WebhookEntry = Type.Object(
@@ -78,21 +81,22 @@ export const WebhookEntry = Type.Object(
       patternHint: 'must be lower-case letters and digits, with single dashes or underscores between them',
     }),
     name: Type.String({ minLength: 1, maxLength: limits.name, pattern: '\\S', patternHint: 'must not be blank' }),
-    url: Type.String({ ...webhookUrl, description: 'Where to post. Redirects are not followed.' }),
+    url: Type.String({ ...webhookUrl, description: 'URL that messages are posted to. Redirects are not followed.' }),
     types: Type.Array(Type.Enum([...webhookTypes]), {
       minItems: 1,
       maxItems: webhookTypes.length,
-      description: 'The event types that it is told of.',
+      description: 'Event types to send to this endpoint.',
     }),
-    enabled: Type.Optional(Type.Boolean({ description: 'Absent: true.' })),
+    enabled: Type.Optional(Type.Boolean({ description: 'Defaults to true.' })),
     secret: Type.Optional(
       Type.String({
         ...webhookSecret,
         description:
-          'Signs every message; the receiver knows it too. Absent: the stored one stays, and a new endpoint is given one.',
+          'Signs every message; share it with the receiver. If absent, the stored secret is kept, and one is generated for a ' +
+          'new endpoint. Required when the URL of an existing webhook changes.',
       }),
     ),
   },
-  { additionalProperties: false, description: 'An endpoint of yours that is told of what happens.' },
+  { additionalProperties: false, description: 'An endpoint that receives operational events.' },
 );
 export type WebhookEntry = Static<typeof WebhookEntry>;

@@ -1,99 +1,142 @@
 /**
- * Whatever arrives while the last batch is being written is the next batch: no timer, no waiting when idle, and the
- * busier it is the larger the batches. A batch that fails because of an item in it is tried again item by item, so that
- * one bad item does not take its neighbours along.
+ * Items that arrive while a batch is being written form the next batch: no timer, no delay when idle, and larger batches
+ * under load. A batch that fails because of an item in it is retried item by item, so that a bad item fails alone.
  */
-interface Waiting<Item, Result> {
+interface QueuedItem<Item, Result> {
   item: Item;
+  size: number;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }
 
-export interface BatcherOptions {
-  mostPerBatch: number;
-  /** Above this many waiting, `add` throws what `full` makes: better a clear no than memory without end. */
-  mostWaiting: number;
+export interface BatcherOptions<Item> {
+  maxPerBatch: number;
+  /** With more items waiting, `add` rejects with the error of `full`, so that memory stays bounded. */
+  maxWaiting: number;
   full: () => Error;
-  /** Whether an item, not the store, is to blame for a failure. */
-  isItemsFault: (error: unknown) => boolean;
-  /** In a steady stream a batch gathers for so long after the last one, unless there are enough. Nobody waits when idle. */
-  gather?: { ms: number; enough: number };
+  /** Returns whether an error is caused by an item, not by the store. */
+  isItemError: (error: unknown) => boolean;
+  /** Delays a batch until `ms` after the previous one, unless `enough` items wait. There is no delay when idle. */
+  linger?: { ms: number; enough: number };
+  /** Shares batches between groups by size. Default: one group, and items have no size. */
+  share?: Share<Item>;
+}
+
+/**
+ * Groups take turns, so that a group with few items is in the next batch however many items of others wait. Items of one
+ * group keep their order. A group may have as many items waiting as there is room left for the others.
+ */
+export interface Share<Item> {
+  groupOf: (item: Item) => number;
+  sizeOf: (item: Item) => number;
+  /** A batch ends before the item that would exceed this; a single item may be larger. */
+  maxSizePerBatch: number;
+  /** A group's turn ends once it has added this much to the batch. */
+  sizePerTurn: number;
 }
 
 export class Batcher<Item, Result> {
-  #waiting: Waiting<Item, Result>[] = [];
+  /** Queues in the order of their turns; groups without items have none. */
+  readonly #queues = new Map<number, QueuedItem<Item, Result>[]>();
+  #waiting = 0;
   #running: Promise<void> | undefined;
   readonly #write: (items: Item[]) => Promise<Result[]>;
-  readonly #options: BatcherOptions;
+  readonly #options: BatcherOptions<Item>;
   #wroteAt = Number.NEGATIVE_INFINITY;
-  #gathered: (() => void) | undefined;
-  #inHurry = false;
+  #endLinger: (() => void) | undefined;
+  #isUrgent = false;
 
-  constructor(write: (items: Item[]) => Promise<Result[]>, options: BatcherOptions) {
+  constructor(write: (items: Item[]) => Promise<Result[]>, options: BatcherOptions<Item>) {
     this.#write = write;
     this.#options = options;
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting;
   }
 
-  /** In a hurry, nothing more is gathered. */
-  add(item: Item, inHurry = false): Promise<Result> {
-    if (this.#waiting.length >= this.#options.mostWaiting) return Promise.reject(this.#options.full());
+  /** An urgent item makes the batch start at once. */
+  add(item: Item, isUrgent = false): Promise<Result> {
+    const { maxWaiting, full, share } = this.#options;
+    const group = share?.groupOf(item) ?? 0;
+    const queue = this.#queues.get(group) ?? [];
+    const room = maxWaiting - this.#waiting;
+    if (room <= (share ? queue.length : 0)) return Promise.reject(full());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject });
+      queue.push({ item, size: share?.sizeOf(item) ?? 0, resolve, reject });
+      if (queue.length === 1) this.#queues.set(group, queue);
+      this.#waiting++;
       this.#running ??= this.#run();
-      if (inHurry) this.#inHurry = true;
-      if (inHurry || this.#waiting.length === this.#options.gather?.enough) this.#gathered?.();
+      if (isUrgent) this.#isUrgent = true;
+      if (isUrgent || this.#waiting === this.#options.linger?.enough) this.#endLinger?.();
     });
   }
 
-  /** Resolves when everything added so far has been written or refused. */
+  /** Resolves when everything added so far has been written or rejected. */
   async drain(): Promise<void> {
-    this.#inHurry = true;
-    this.#gathered?.();
+    this.#isUrgent = true;
+    this.#endLinger?.();
     await this.#running;
   }
 
   async #run(): Promise<void> {
     // One turn of the event loop lets every request that has already arrived join the first batch.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0) {
-      await this.#gather();
-      const batch = this.#waiting.splice(0, this.#options.mostPerBatch);
-      // Whoever is in a hurry may be among those who did not fit.
-      if (this.#waiting.length === 0) this.#inHurry = false;
+    while (this.#waiting > 0) {
+      await this.#linger();
+      const batch = this.#takeBatch();
+      // An urgent item may not have fit into this batch.
+      if (this.#waiting === 0) this.#isUrgent = false;
       try {
         const results = await this.#write(batch.map(entry => entry.item));
         batch.forEach((entry, i) => {
           entry.resolve(results[i]!);
         });
       } catch (error) {
-        if (batch.length > 1 && this.#options.isItemsFault(error)) await this.#writeOneByOne(batch);
+        if (batch.length > 1 && this.#options.isItemError(error)) await this.#writeOneByOne(batch);
         else for (const entry of batch) entry.reject(error);
       }
     }
     this.#running = undefined;
   }
 
-  async #gather(): Promise<void> {
-    const { ms, enough } = this.#options.gather ?? { ms: 0, enough: 0 };
+  #takeBatch(): QueuedItem<Item, Result>[] {
+    const { maxPerBatch, share = { maxSizePerBatch: 0, sizePerTurn: 1 } } = this.#options;
+    const batch: QueuedItem<Item, Result>[] = [];
+    let size = 0;
+    const fits = (next: QueuedItem<Item, Result> | undefined, count: number) =>
+      next && count < maxPerBatch && (count === 0 || size + next.size <= share.maxSizePerBatch);
+    // A group that is set again during the iteration is visited again after the others.
+    for (const [group, queue] of this.#queues) {
+      const turnEndsAt = size + share.sizePerTurn;
+      let count = 0;
+      for (; fits(queue[count], batch.length + count) && size < turnEndsAt; count++) size += queue[count]!.size;
+      if (count === 0) break;
+      batch.push(...queue.splice(0, count));
+      this.#queues.delete(group);
+      if (queue.length > 0) this.#queues.set(group, queue);
+    }
+    this.#waiting -= batch.length;
+    return batch;
+  }
+
+  async #linger(): Promise<void> {
+    const { ms, enough } = this.#options.linger ?? { ms: 0, enough: 0 };
     const wait = this.#wroteAt + ms - performance.now();
-    if (wait > 0 && !this.#inHurry && this.#waiting.length < enough) {
+    if (wait > 0 && !this.#isUrgent && this.#waiting < enough) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, wait);
-        this.#gathered = () => {
+        this.#endLinger = () => {
           clearTimeout(timer);
           resolve();
         };
       });
-      this.#gathered = undefined;
+      this.#endLinger = undefined;
     }
     this.#wroteAt = performance.now();
   }
 
-  async #writeOneByOne(batch: Waiting<Item, Result>[]): Promise<void> {
+  async #writeOneByOne(batch: QueuedItem<Item, Result>[]): Promise<void> {
     for (const entry of batch) {
       try {
         const [result] = await this.#write([entry.item]);

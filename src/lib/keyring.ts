@@ -1,32 +1,32 @@
 /**
- * The passphrases that encrypt and sign: the first is used, the others are of before and only read. They come from
- * settings, or from a file that Belfry generated itself and where `belfry secret rotate` may put another one in front
- * while processes are running: so it is looked at again now and then, before something is encrypted, and when nothing
- * here fits.
+ * The passphrases that encrypt and sign. The first is the current one; previous ones are accepted for reading, never used
+ * for new data. They come from settings, or from a file that Belfry generated. `belfry secret rotate` may add a passphrase
+ * to that file while processes are running, so it is read again every few seconds, before anything is encrypted, and when
+ * no passphrase fits.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, open, rename, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** So long a running process may still use the key of before. */
+/** A running process may use the previous key for this long after a rotation. */
 const refreshAfterMs = 10_000;
 
 export interface Keyring {
-  /** The current one first. */
+  /** Returns the passphrases, the current one first. */
   passphrases(): readonly [string, ...string[]];
-  /** Reads them again where they may have changed. */
+  /** Reads the passphrases again if they may have changed. */
   refresh(): void;
-  /** Undefined where they come from settings. */
+  /** Undefined if the passphrases come from settings. */
   file?: KeyFile;
 }
 
 export interface KeyFile {
   path: string;
   changedAt(): Promise<Date>;
-  /** Puts a new passphrase in front; those of before stay readable. */
+  /** Adds a new current passphrase; previous ones stay accepted for reading. */
   generate(): Promise<void>;
-  /** Keeps the current one alone. */
+  /** Removes all passphrases but the current one. */
   forgetPrevious(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export function createKeyring(current: string, previous: readonly string[] = [])
 }
 
 export interface KeySource {
-  /** Undefined: generated once and kept in the data folder. */
+  /** Undefined: a key is generated once and kept in the data folder. */
   secretKey: string | undefined;
   previousSecretKeys: readonly string[];
   dataDir: string;
@@ -46,7 +46,10 @@ export async function openKeyring({ secretKey, previousSecretKeys, dataDir }: Ke
   return secretKey ? createKeyring(secretKey, previousSecretKeys) : openKeyFile(path.join(dataDir, 'secret.key'));
 }
 
-/** Generated at the first start, one passphrase a line; whoever has the file can read the channels' credentials. */
+/**
+ * Opens the key file, which is generated at the first start and has one passphrase per line. Anyone who can read the file
+ * can decrypt the channels' credentials.
+ */
 export async function openKeyFile(file: string): Promise<Keyring> {
   await mkdir(path.dirname(file), { recursive: true });
   try {
@@ -86,11 +89,12 @@ function generatePassphrase(): string {
 function read(file: string): readonly [string, ...string[]] {
   const lines = readFileSync(file, 'utf8').split('\n');
   const [current, ...previous] = lines.map(line => line.trim()).filter(Boolean);
-  if (current === undefined) throw new Error(`${file} is empty: restore it from a backup, or delete it to begin anew`);
+  if (current === undefined)
+    throw new Error(`${file} is empty: restore it from a backup, or delete it to start over with a new key`);
   return [current, ...previous];
 }
 
-/** The old text or the new one, also after a power cut: never half of it, and never none. */
+/** Replaces a file atomically: after a power failure it has either the old or the new content. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const next = `${file}.${process.pid}.next`;
   const handle = await open(next, 'w', 0o600);

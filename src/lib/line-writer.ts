@@ -1,10 +1,10 @@
 /**
- * Writes the lines of one turn of the event loop at once: many triggers are answered in one turn, when their batch is
- * stored. A line took 3.7 µs with a write of its own and takes 2.6, and whoever reads the log is woken 30 times less.
+ * Writes all lines of one turn of the event loop at once: many triggers are answered in the same turn, when their batch
+ * is stored. A line takes 2.6 µs instead of 3.7, and the reader of the log wakes up 30 times less often.
  */
-export interface LineWriter {
+interface LineWriter {
   write(line: string): void;
-  /** What is not written yet; also what a logger calls before the process ends of a failure. */
+  /** Writes pending lines. A logger also calls it before the process crashes. */
   flushSync(): void;
 }
 

@@ -9,7 +9,19 @@ export function isNetwork(text: string): boolean {
   return /^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128);
 }
 
-/** Whether an address lies in one of the networks. An IPv4 address that came over IPv6 is the same address. */
+/** Returns whether every address of a network is in one of the others. */
+export function isWithinNetworks(network: string, others: readonly string[]): boolean {
+  const [address = ''] = network.split('/');
+  return others.some(other => prefixOf(other) <= prefixOf(network) && createNetworkCheck([other])(address));
+}
+
+/** Returns the prefix length of a network, counted as IPv6, where IPv4 is ::ffff:0:0/96. */
+function prefixOf(network: string): number {
+  const [address = '', bits] = network.split('/');
+  return isIP(address) === 4 ? 96 + Number(bits ?? 32) : Number(bits ?? 128);
+}
+
+/** Checks whether an address is in one of the networks. An IPv4-mapped IPv6 address counts as the IPv4 address. */
 export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const network of networks) {

@@ -1,22 +1,22 @@
 /** OpenID Connect: the authorization code flow with PKCE, state and nonce, against one provider. */
 import type { Configuration } from 'openid-client';
 
-export interface OidcSettings {
+interface OidcSettings {
   issuer: string;
   clientId: string;
   clientSecret: string;
-  /** What people call the provider. */
+  /** The provider's display name. */
   name: string;
 }
 
-/** What has to be remembered between leaving for the provider and coming back. */
+/** What must be kept between the redirect to the provider and the callback. */
 export interface OidcState {
   state: string;
   nonce: string;
   verifier: string;
 }
 
-/** Who the provider says it is. */
+/** The user as the provider identifies them. */
 export interface Identity {
   issuer: string;
   subject: string;
@@ -30,7 +30,7 @@ const timeoutSeconds = 10;
 export class Oidc {
   readonly name: string;
   readonly #settings: OidcSettings;
-  #found: Promise<Configuration> | undefined;
+  #discovered: Promise<Configuration> | undefined;
 
   constructor(settings: OidcSettings) {
     this.name = settings.name;
@@ -56,40 +56,40 @@ export class Oidc {
     return { url: url.href, state };
   }
 
-  /** Throws when the answer is not the provider's to what was begun. */
-  async finish(answered: URL, { state, nonce, verifier }: OidcState): Promise<Identity> {
+  /** Throws unless the callback is the provider's answer to the request that `begin` made. */
+  async finish(callbackUrl: URL, { state, nonce, verifier }: OidcState): Promise<Identity> {
     const client = await import('openid-client');
     const provider = await this.#provider();
-    const tokens = await client.authorizationCodeGrant(provider, answered, {
+    const tokens = await client.authorizationCodeGrant(provider, callbackUrl, {
       expectedState: state,
       expectedNonce: nonce,
       pkceCodeVerifier: verifier,
       idTokenExpected: true,
     });
-    const told = tokens.claims()!;
-    // Some providers put the email into the token, others only tell it when asked.
-    const asked =
-      typeof told.email === 'string' || !provider.serverMetadata().userinfo_endpoint
-        ? told
-        : await client.fetchUserInfo(provider, tokens.access_token, told.sub);
-    const { email, email_verified: verified, name } = asked;
+    const claims = tokens.claims()!;
+    // Some providers put the email into the ID token, others return it only from the userinfo endpoint.
+    const profile =
+      typeof claims.email === 'string' || !provider.serverMetadata().userinfo_endpoint
+        ? claims
+        : await client.fetchUserInfo(provider, tokens.access_token, claims.sub);
+    const { email, email_verified: verified, name } = profile;
     return {
-      issuer: told.iss,
-      subject: told.sub,
+      issuer: claims.iss,
+      subject: claims.sub,
       email: typeof email === 'string' ? email : undefined,
-      // As a text too, which is what one large provider sends.
+      // One large provider sends it as a string.
       emailVerified: verified === true || (verified as unknown) === 'true',
       name: typeof name === 'string' ? name : undefined,
     };
   }
 
-  /** Asked for once; again when it could not be reached. */
+  /** Discovers the provider once; after a failure it is discovered again. */
   #provider(): Promise<Configuration> {
-    this.#found ??= this.#discover().catch(error => {
-      this.#found = undefined;
+    this.#discovered ??= this.#discover().catch(error => {
+      this.#discovered = undefined;
       throw error;
     });
-    return this.#found;
+    return this.#discovered;
   }
 
   async #discover(): Promise<Configuration> {
@@ -98,10 +98,12 @@ export class Oidc {
     const execute = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
     const options = { execute, timeout: timeoutSeconds };
     const found = await client.discovery(new URL(issuer), clientId, undefined, client.None(), options);
-    // What a provider that says nothing takes, according to the specification, is Basic.
+    // The specification's default, if the provider names no methods, is Basic.
     const { token_endpoint_auth_methods_supported: methods } = found.serverMetadata();
-    const takesBasic = !methods || methods.includes('client_secret_basic');
-    const authentication = takesBasic ? client.ClientSecretBasic(clientSecret) : client.ClientSecretPost(clientSecret);
+    const supportsBasic = !methods || methods.includes('client_secret_basic');
+    const authentication = supportsBasic
+      ? client.ClientSecretBasic(clientSecret)
+      : client.ClientSecretPost(clientSecret);
     const configuration = new client.Configuration(
       found.serverMetadata(),
       clientId,

@@ -1,7 +1,7 @@
 import type { TraceSettings } from './trace-settings.ts';
 import type { Traces, TracesLog } from './traces.ts';
 
-/** The libraries are read when there is an endpoint: a service without one is as small, and starts as fast, as without them. */
+/** Loads OpenTelemetry's libraries only if an endpoint is configured: they cost memory and start-up time. */
 export async function openTraces(settings: TraceSettings | undefined, log: TracesLog): Promise<Traces | undefined> {
   if (!settings) return undefined;
   const { openOpenTelemetry } = await import('./opentelemetry.ts');

@@ -1,4 +1,4 @@
-/** OpenTelemetry's libraries behind `Traces`. Nothing here waits for the collector but `close`, and that for a moment. */
+/** Implements `Traces` with OpenTelemetry. Only `close` waits for the collector, and only briefly. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   DiagLogLevel,
@@ -27,16 +27,14 @@ import {
 import type { TraceSettings } from './trace-settings.ts';
 import type { Attributes, Span, Traces, TracesLog } from './traces.ts';
 
-/**
- * What waits to be exported: a busy second of a worker, some 15 MB. What comes on top of it is dropped. Batches are as large as the
- * library has them: writing one out takes a few milliseconds.
- */
-const mostWaiting = 16_384;
-const perBatch = 512;
-const everyMs = 1_000;
-/** Of a stop. */
-const flushMs = 1_500;
-const dropsEveryMs = 60_000;
+/** Spans that wait to be exported: a busy second of a worker, some 15 MB. Further spans are dropped. */
+const maxWaiting = 16_384;
+/** The library's default. Serializing a batch takes a few milliseconds. */
+const maxPerBatch = 512;
+const exportIntervalMs = 1_000;
+/** How long `close` waits for the last export. */
+const flushTimeoutMs = 1_500;
+const dropLogIntervalMs = 60_000;
 
 export async function openOpenTelemetry(settings: TraceSettings, log: TracesLog): Promise<Traces> {
   const { url, headers, protocol, resource } = settings;
@@ -44,29 +42,29 @@ export async function openOpenTelemetry(settings: TraceSettings, log: TracesLog)
     protocol === 'http/json'
       ? await import('@opentelemetry/exporter-trace-otlp-http')
       : await import('@opentelemetry/exporter-trace-otlp-proto');
-  tellOfDrops(log);
+  logDroppedSpans(log);
   const provider = new TracerProvider({
     resource: resourceFromAttributes(resource),
     sampler: samplerOf(settings),
     spanProcessors: [
       new BatchSpanProcessor({
-        exporter: watched(new OTLPTraceExporter({ url, headers }), url, log),
-        maxQueueSize: mostWaiting,
-        maxExportBatchSize: perBatch,
-        scheduledDelayMillis: everyMs,
+        exporter: withFailureLogs(new OTLPTraceExporter({ url, headers }), url, log),
+        maxQueueSize: maxWaiting,
+        maxExportBatchSize: maxPerBatch,
+        scheduledDelayMillis: exportIntervalMs,
       }),
     ],
   });
   const tracer = provider.getTracer('belfry');
 
   return {
-    begin(name, given) {
-      const parent = given === undefined ? null : parseTraceParent(given);
+    begin(name, callerTraceparent) {
+      const parent = callerTraceparent === undefined ? null : parseTraceParent(callerTraceparent);
       const span = tracer.startSpan(name, { kind: SpanKind.SERVER }, contextOf(parent));
       if (span.isRecording()) {
         return { span: new OpenTelemetrySpan(tracer, span), traceparent: toTraceparent(span.spanContext()) };
       }
-      // Whoever is below still belongs to the caller's span, as there is none of ours.
+      // Child spans still belong to the caller's span, as there is none of ours.
       return parent ? { traceparent: toTraceparent({ ...parent, traceFlags: TraceFlags.NONE }) } : {};
     },
 
@@ -80,10 +78,10 @@ export async function openOpenTelemetry(settings: TraceSettings, log: TracesLog)
     async close() {
       const flushed = provider.shutdown().catch(() => {});
       const timer = new AbortController();
-      const late = sleep(flushMs, true, { signal: timer.signal }).catch(() => false);
-      const isLate = await Promise.race([flushed.then(() => false), late]);
+      const timeout = sleep(flushTimeoutMs, true, { signal: timer.signal }).catch(() => false);
+      const timedOut = await Promise.race([flushed.then(() => false), timeout]);
       timer.abort();
-      if (isLate) log.warn({}, `${url} took too long: the last spans are lost`);
+      if (timedOut) log.warn({}, `${url} took too long: the last spans are lost`);
     },
   };
 }
@@ -96,7 +94,7 @@ function toTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags & TraceFlags.SAMPLED ? '01' : '00'}`;
 }
 
-/** A class, not closures: a message that is traced has six of them. */
+/** A class, not closures: a traced message has six spans. */
 class OpenTelemetrySpan implements Span {
   readonly #tracer: Tracer;
   readonly #span: OtelSpan;
@@ -112,8 +110,8 @@ class OpenTelemetrySpan implements Span {
 
   start(name: string, kind?: 'call'): Span {
     const options = { kind: kind ? SpanKind.CLIENT : SpanKind.INTERNAL };
-    const below = trace.setSpan(ROOT_CONTEXT, this.#span);
-    return new OpenTelemetrySpan(this.#tracer, this.#tracer.startSpan(name, options, below));
+    const context = trace.setSpan(ROOT_CONTEXT, this.#span);
+    return new OpenTelemetrySpan(this.#tracer, this.#tracer.startSpan(name, options, context));
   }
 
   set(attributes: Attributes): void {
@@ -146,8 +144,8 @@ function samplerOf({ sampler, ratio }: TraceSettings): Sampler {
   return parentBased ? new ParentBasedSampler({ root }) : root;
 }
 
-/** Tells when exporting begins to fail and when it works again, not of every batch between. */
-function watched(exporter: SpanExporter, url: string, log: TracesLog): SpanExporter {
+/** Logs when exporting starts to fail and when it works again, but not every failed batch in between. */
+function withFailureLogs(exporter: SpanExporter, url: string, log: TracesLog): SpanExporter {
   let lost = 0;
   return {
     export(spans, done) {
@@ -160,7 +158,7 @@ function watched(exporter: SpanExporter, url: string, log: TracesLog): SpanExpor
             log.warn({ err: error }, `spans cannot be exported to ${url}: they are lost until it works again`);
           lost += spans.length;
         }
-        // Told above: the library would tell of each.
+        // Logged above: the library would log each one.
         done({ code: ExportResultCode.SUCCESS });
       });
     },
@@ -168,15 +166,15 @@ function watched(exporter: SpanExporter, url: string, log: TracesLog): SpanExpor
   };
 }
 
-/** The library says so, and everything else it says, by `diag` alone. */
-function tellOfDrops(log: TracesLog): void {
-  let toldAt = Number.NEGATIVE_INFINITY;
-  const nothing = () => {};
+/** Logs dropped spans, which the library reports only through `diag`, and ignores its other messages. */
+function logDroppedSpans(log: TracesLog): void {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  const ignore = () => {};
   const warn = (message: string) => {
-    if (!/^Dropped \d+ spans/.test(message) || Date.now() - toldAt < dropsEveryMs) return;
-    toldAt = Date.now();
+    if (!/^Dropped \d+ spans/.test(message) || Date.now() - loggedAt < dropLogIntervalMs) return;
+    loggedAt = Date.now();
     log.warn({}, `${message}: sample fewer traces, or let the collector take more`);
   };
-  const logger = { error: nothing, warn, info: nothing, debug: nothing, verbose: nothing };
+  const logger = { error: ignore, warn, info: ignore, debug: ignore, verbose: ignore };
   diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
 }

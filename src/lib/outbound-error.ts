@@ -1,16 +1,16 @@
 /**
- * Why a request got no answer. `sent` is what a caller must know before it tries again: false means that the peer has
- * not seen one byte of the request, true that it may have acted on it.
+ * Why a request got no response. A caller must look at `sent` before it retries: false means that the peer has not
+ * received a byte of the request, true that it may have acted on it.
  */
-export type OutboundFailure =
-  /** By our own guard, before any connection: a forbidden address, a scheme we do not speak. */
+type OutboundFailure =
+  /** Refused before any connection: a forbidden address, or an unsupported scheme. */
   | 'refused'
-  /** No connection: no such name, nobody listening, no valid certificate. */
+  /** No connection: the name does not resolve, the connection is refused, or the certificate is invalid. */
   | 'connect'
   | 'timeout'
-  /** The connection ended, or what came was no answer. */
+  /** The connection ended, or the response was not valid HTTP. */
   | 'broken'
-  /** Headers without end. A long body is cut and is no error. */
+  /** The response headers are too large. A long body is cut and is not an error. */
   | 'too_large';
 
 export class OutboundError extends Error {

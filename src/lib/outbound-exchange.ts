@@ -1,6 +1,6 @@
 /**
- * One request and its answer, under one deadline. Settles once: with the answer as soon as its headers were read and
- * its body ended in whatever way, or with an OutboundError that says whether the request had left.
+ * One request and its response, under one deadline. Resolves once the headers were received and the body ended in any
+ * way, or rejects with an OutboundError that says whether the request was sent.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -10,9 +10,9 @@ export interface OutboundRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   headers?: Record<string, string>;
   body?: string | Buffer;
-  /** For everything together: waiting for a connection, connecting, sending, the whole answer. */
+  /** For everything together: waiting for a connection, connecting, sending, and the whole response. */
   timeoutMs?: number;
-  /** Offers HTTP/2 too, for the few peers that speak nothing else. */
+  /** Also offers HTTP/2, for the few peers that support nothing else. */
   http2?: boolean;
 }
 
@@ -20,17 +20,17 @@ export interface OutboundResponse {
   status: number;
   /** Names in lower case. */
   headers: Record<string, string>;
-  /** What came of it before the limit, the deadline or the end of the connection: the status is the verdict. */
+  /** The body, possibly cut by the limit, the deadline or the end of the connection: only the status is decisive. */
   text: string;
 }
 
 interface Exchange extends OutboundRequest {
   url: URL;
   timeoutMs: number;
-  mostBytes: number;
+  maxBytes: number;
 }
 
-export function exchange(dispatcher: Dispatcher, { url, mostBytes, ...request }: Exchange): Promise<OutboundResponse> {
+export function exchange(dispatcher: Dispatcher, { url, maxBytes, ...request }: Exchange): Promise<OutboundResponse> {
   return new Promise((resolve, reject) => {
     let settled = false;
     let sent = false;
@@ -43,7 +43,7 @@ export function exchange(dispatcher: Dispatcher, { url, mostBytes, ...request }:
       if (settled) return;
       settled = true;
       clearTimeout(timer);
-      if (answer) resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, mostBytes).toString('utf8') });
+      if (answer) resolve({ ...answer, text: Buffer.concat(chunks).subarray(0, maxBytes).toString('utf8') });
       else reject(error);
     };
     const timer = setTimeout(() => {
@@ -59,12 +59,12 @@ export function exchange(dispatcher: Dispatcher, { url, mostBytes, ...request }:
         method: request.method,
         headers: request.headers,
         body: request.body,
-        // Behind the deadline above, which cannot end a request that is still waiting for a connection.
+        // Backs up the deadline above, which cannot abort a request that is still waiting for a connection.
         headersTimeout: request.timeoutMs,
         bodyTimeout: request.timeoutMs,
       },
       {
-        // The request has its connection and is about to be written; one that is too late is not.
+        // The request has a connection and is about to be sent, unless its deadline has passed.
         onRequestStart(started) {
           controller = started;
           if (settled) started.abort(new Error('too late'));
@@ -76,22 +76,22 @@ export function exchange(dispatcher: Dispatcher, { url, mostBytes, ...request }:
         onResponseData(_, chunk) {
           chunks.push(chunk);
           bytes += chunk.length;
-          if (bytes < mostBytes) return;
+          if (bytes < maxBytes) return;
           settle();
           controller?.abort(new Error('long enough'));
         },
         onResponseEnd: () => settle(),
-        onResponseError: (_, error) => settle(sort(error, sent, url.host)),
+        onResponseError: (_, error) => settle(toOutboundError(error, sent, url.host)),
       },
     );
   });
 }
 
-function sort(error: Error, sent: boolean, host: string): OutboundError {
+function toOutboundError(error: Error, sent: boolean, host: string): OutboundError {
   if (error instanceof OutboundError) return error;
   const { code = error.name } = error as NodeJS.ErrnoException;
   const fail = (kind: OutboundError['kind'], message: string) => new OutboundError(kind, sent, message, error);
-  if (code === 'UND_ERR_INVALID_ARG') return fail('refused', `no valid request: ${error.message}`);
+  if (code === 'UND_ERR_INVALID_ARG') return fail('refused', `invalid request: ${error.message}`);
   if (/TIMEOUT|ETIMEDOUT/.test(code)) return fail('timeout', `${host} did not answer in time`);
   if (!sent) return fail('connect', `no connection to ${host} (${code})`);
   if (code === 'UND_ERR_HEADERS_OVERFLOW') return fail('too_large', `${host} answered with too many headers`);

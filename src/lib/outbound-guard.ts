@@ -1,18 +1,18 @@
 /**
- * Which addresses tenants may make us connect to: the public internet, and the networks that the operator allows.
- * Everything else could be the operator's own machines, among them the cloud's metadata services.
+ * Decides which addresses tenants may make Belfry connect to: the public internet, and the networks that the operator
+ * allows. Everything else could be the operator's own machines, such as the cloud's metadata service.
  */
 import { promises as dns } from 'node:dns';
 import { BlockList, isIP } from 'node:net';
 import { OutboundError } from './outbound-error.ts';
 
-/** IANA's special-purpose registry, what is not globally reachable of it, and one address that is and should not be. */
-const closedIPv4 = networks([
+/** The networks of IANA's special-purpose registry that are not globally reachable, and one address of Azure's hosts. */
+const blockedIPv4 = networks([
   '0.0.0.0/8', // this network
   '10.0.0.0/8',
   '100.64.0.0/10', // carrier-grade NAT
   '127.0.0.0/8',
-  '168.63.129.16/32', // the platform behind every virtual machine on Azure
+  '168.63.129.16/32', // the host of every virtual machine on Azure; globally reachable according to IANA
   '169.254.0.0/16', // link-local, with most clouds' metadata
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -26,9 +26,9 @@ const closedIPv4 = networks([
   '240.0.0.0/4', // reserved, broadcast
 ]);
 
-/** Only this part of IPv6 is public, so that loopback, link-local, private and multicast need no naming. */
-const openIPv6 = networks(['2000::/3']);
-const closedIPv6 = networks([
+/** Only this part of IPv6 is public, so loopback, link-local, private and multicast need not be listed. */
+const publicIPv6 = networks(['2000::/3']);
+const blockedIPv6 = networks([
   '2001::/23', // protocols: Teredo, benchmarks, ORCHID
   '2001:db8::/32', // documentation
   '3fff::/20', // documentation
@@ -41,7 +41,7 @@ export interface Address {
 
 export interface Guard {
   allows(address: string): boolean;
-  /** The addresses of a host that may be connected to, in the system's order of preference; at least one. */
+  /** Returns the permitted addresses of a host in the system's order of preference; throws if there are none. */
   addresses(host: string): Promise<Address[]>;
 }
 
@@ -51,41 +51,41 @@ export function createGuard(allow: readonly string[]): Guard {
   const allows = (address: string): boolean => {
     const inner = embeddedIPv4(address) ?? address;
     if (includes(allowed, address) || includes(allowed, inner)) return true;
-    if (isIP(inner) === 4) return !includes(closedIPv4, inner);
-    return includes(openIPv6, inner) && !includes(closedIPv6, inner);
+    if (isIP(inner) === 4) return !includes(blockedIPv4, inner);
+    return includes(publicIPv6, inner) && !includes(blockedIPv6, inner);
   };
 
   return {
     allows,
     async addresses(host) {
-      const found = await findAddresses(host);
-      const good = found.filter(({ address }) => allows(address));
-      if (good.length === 0) throw refusal(host);
-      return good;
+      const found = await resolveHost(host);
+      const permitted = found.filter(({ address }) => allows(address));
+      if (permitted.length === 0) throw forbiddenAddress(host);
+      return permitted;
     },
   };
 }
 
-/** The address itself stays unsaid: a tenant has no business learning what a name means inside. */
-export function refusal(host: string): OutboundError {
+/** The message does not contain the resolved address: a tenant must not learn internal addresses. */
+export function forbiddenAddress(host: string): OutboundError {
   const advice = 'allow its network with BELFRY_OUTBOUND_ALLOW, such as 127.0.0.0/8 for this machine';
-  return new OutboundError('refused', false, `${host} is a private or reserved address, not to be reached: ${advice}`);
+  return new OutboundError('refused', false, `${host} is a private or reserved address: ${advice}`);
 }
 
-async function findAddresses(host: string): Promise<Address[]> {
+async function resolveHost(host: string): Promise<Address[]> {
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family: family as 4 | 6 }];
   try {
     return (await dns.lookup(host, { all: true, order: 'verbatim' })) as Address[];
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    throw new OutboundError('connect', false, `${host} cannot be found in the DNS (${code})`, error);
+    throw new OutboundError('connect', false, `${host} cannot be resolved (${code})`, error);
   }
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for: mapped (::ffff:0:0/96), translated by NAT64 (64:ff9b::/96) or
- * tunnelled by 6to4 (2002::/16). NAT64 must not be refused as such: behind it, every IPv4 host looks like this.
+ * Returns the IPv4 address that an IPv6 address represents: mapped (::ffff:0:0/96), translated by NAT64 (64:ff9b::/96) or
+ * tunnelled by 6to4 (2002::/16). NAT64 must not be refused as a whole: behind it, every IPv4 host has such an address.
  */
 function embeddedIPv4(address: string): string | undefined {
   if (isIP(address) !== 6) return undefined;
@@ -96,7 +96,7 @@ function embeddedIPv4(address: string): string | undefined {
   return undefined;
 }
 
-/** The eight 16-bit words of a valid IPv6 address. */
+/** Returns the eight 16-bit words of a valid IPv6 address. */
 function toWords(address: string): number[] {
   const hex = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a, b, c, d) =>
     [a * 256 + +b, c * 256 + +d].map(word => word.toString(16)).join(':'),

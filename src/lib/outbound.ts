@@ -1,55 +1,53 @@
 /**
- * The one client for all traffic to hosts that tenants name. Whatever connects goes through the guard at the moment of
- * connecting, with the very addresses that were checked, so a name that changes its meaning in between gains nothing.
+ * The client for all traffic to hosts that tenants configure. Every connection goes to an address that the guard checked
+ * when connecting, which prevents DNS rebinding.
  */
 import { isIP, type LookupFunction } from 'node:net';
 import type { Agent, buildConnector } from 'undici';
 import { OutboundError } from './outbound-error.ts';
 import { exchange, type OutboundRequest, type OutboundResponse } from './outbound-exchange.ts';
-import { createGuard, type Guard, refusal } from './outbound-guard.ts';
+import { createGuard, forbiddenAddress, type Guard } from './outbound-guard.ts';
 
-export { OutboundError, type OutboundFailure } from './outbound-error.ts';
+export { OutboundError } from './outbound-error.ts';
 export type { OutboundRequest, OutboundResponse } from './outbound-exchange.ts';
 
 export interface Outbound {
   /**
-   * A GET follows up to three redirects, and tells another origin none of its headers. Nothing else follows any: who
-   * redirects a message has not taken it, and the answer is given back as it is.
+   * A GET follows up to three redirects, and sends none of its headers to another origin. Other methods follow none: a
+   * peer that redirects a message has not accepted it, and its response is returned as it is.
    */
   request(url: string, request: OutboundRequest): Promise<OutboundResponse>;
-  /** An address of the host that may be connected to; one of several by chance, so that another try may fare better. */
+  /** Returns a permitted address of the host, a random one of several, so that a retry may reach another. */
   resolve(host: string): Promise<string>;
-  /** Waits for the requests under way. */
+  /** Waits for requests in flight. */
   close(): Promise<void>;
 }
 
 export interface OutboundOptions {
-  /** Private networks (CIDRs) that may be reached all the same. */
+  /** Private networks (CIDRs) that may be reached nevertheless. */
   allow: readonly string[];
-  /** When a request names none. */
+  /** The default for requests without their own timeout. */
   timeoutMs?: number;
-  /** The longest body that is read; the rest is left unread and the connection closed. */
-  mostBytes?: number;
-  /** Certificate authorities (PEM) to trust instead of the usual ones. */
+  /** Maximum bytes of a body; the rest is not read and the connection is closed. */
+  maxBytes?: number;
+  /** Certificate authorities (PEM) to trust instead of the default ones. */
   ca?: string | string[];
 }
 
-const mostRedirects = 3;
-/** Per origin. A peer slower than this many at once makes its own messages wait, and nobody else's. */
-const mostConnections = 32;
-/** As long as most peers keep an idle connection open; a shorter hint from the peer counts. */
+const maxRedirects = 3;
+/** Most peers keep idle connections open for at least this long; a keep-alive hint of the peer takes precedence. */
 const idleMs = 4_000;
-const longestIdleMs = 60_000;
+const maxIdleMs = 60_000;
 
 export function createOutbound({
   allow,
-  timeoutMs: usualTimeoutMs = 10_000,
-  mostBytes = 64 * 1024,
+  timeoutMs: defaultTimeoutMs = 10_000,
+  maxBytes = 64 * 1024,
   ca,
 }: OutboundOptions): Outbound {
   const guard = createGuard(allow);
   const agents = new Map<boolean, Promise<Agent>>();
-  const underWay = new Set<Promise<unknown>>();
+  const inFlight = new Set<Promise<unknown>>();
   let closed = false;
 
   const agentFor = (http2: boolean): Promise<Agent> => {
@@ -63,13 +61,13 @@ export function createOutbound({
 
   const follow = async (address: string, request: OutboundRequest): Promise<OutboundResponse> => {
     const agent = await agentFor(request.http2 === true);
-    const deadline = performance.now() + (request.timeoutMs ?? usualTimeoutMs);
+    const deadline = performance.now() + (request.timeoutMs ?? defaultTimeoutMs);
     const headers = lowerCase({ 'user-agent': 'Belfry', ...request.headers });
     let url = readUrl(address);
     for (let hop = 0; ; hop++) {
       const timeoutMs = Math.max(1, deadline - performance.now());
-      const response = await exchange(agent, { ...request, url, headers, timeoutMs, mostBytes });
-      const next = hop < mostRedirects && request.method === 'GET' ? readRedirect(response, url) : undefined;
+      const response = await exchange(agent, { ...request, url, headers, timeoutMs, maxBytes });
+      const next = hop < maxRedirects && request.method === 'GET' ? readRedirect(response, url) : undefined;
       if (!next) return response;
       if (next.origin !== url.origin) {
         for (const name of Object.keys(headers)) if (name !== 'accept' && name !== 'user-agent') delete headers[name];
@@ -82,40 +80,39 @@ export function createOutbound({
     async request(address, request) {
       if (closed) throw new OutboundError('connect', false, 'the program is stopping');
       const response = follow(address, request);
-      underWay.add(response);
-      return response.finally(() => underWay.delete(response));
+      inFlight.add(response);
+      return response.finally(() => inFlight.delete(response));
     },
 
     async resolve(host) {
       const addresses = await guard.addresses(host.replace(/^\[(.*)\]$/, '$1'));
-      // The first family is the one that the system thinks it can reach.
+      // The first address has the family that the system prefers.
       const usable = addresses.filter(({ family }) => family === addresses[0]!.family);
       return usable[Math.floor(Math.random() * usable.length)]!.address;
     },
 
     async close() {
       closed = true;
-      await Promise.allSettled(underWay);
-      // What is left has nobody waiting for it: idle connections, and some that came too late.
+      await Promise.allSettled(inFlight);
+      // Only connections without a caller are left: idle ones, and some that opened too late.
       await Promise.all([...agents.values()].map(async agent => (await agent).destroy()));
     },
   };
 }
 
-/** The library is read when the first message leaves: a service that sends nothing is 8 MB smaller. */
+/** Loads undici with the first request: a service that sends nothing uses 8 MB less memory. */
 async function openAgent(guard: Guard, http2: boolean, ca: OutboundOptions['ca']): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({
     connect: guardedConnector(undici.buildConnector, guard, http2, ca),
     allowH2: http2,
-    connections: mostConnections,
     pipelining: 1,
     keepAliveTimeout: idleMs,
-    keepAliveMaxTimeout: longestIdleMs,
+    keepAliveMaxTimeout: maxIdleMs,
   });
 }
 
-/** A literal address is never looked up, so it is checked here; a name is checked by what it leads to. */
+/** Literal addresses are never looked up, so they are checked here; names are checked by `lookup`. */
 function guardedConnector(
   build: typeof buildConnector,
   guard: Guard,
@@ -134,17 +131,17 @@ function guardedConnector(
   const connect = build({ lookup, allowH2: http2, ca } as buildConnector.BuildOptions);
   return (options, callback) => {
     const host = options.hostname.replace(/^\[(.*)\]$/, '$1');
-    if (isIP(host) !== 0 && !guard.allows(host)) callback(refusal(host), null);
+    if (isIP(host) !== 0 && !guard.allows(host)) callback(forbiddenAddress(host), null);
     else connect(options, callback);
   };
 }
 
-/** The URL standard turns 2130706433, 0x7f.1 and their like into plain addresses. */
+/** The URL parser normalizes 2130706433, 0x7f.1 and the like to dotted addresses. */
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !/^https?:$/.test(url.protocol)) throw new OutboundError('refused', false, 'no http or https address');
+  if (!url || !/^https?:$/.test(url.protocol)) throw new OutboundError('refused', false, 'not an http or https URL');
   if (url.username || url.password) {
-    throw new OutboundError('refused', false, `the address at ${url.host} has a user name in it, which is not sent`);
+    throw new OutboundError('refused', false, `the URL of ${url.host} contains credentials, which are not sent`);
   }
   return url;
 }

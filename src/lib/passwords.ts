@@ -1,53 +1,55 @@
 /**
- * Argon2id with the parameters that OWASP recommends, stored as PHC strings so that they can rise. Each hash takes
- * 19 MiB: only a few are made at once and the rest wait, so that a flood of them cannot take all memory.
+ * Argon2id with the parameters that OWASP recommends, stored as PHC strings so that they can be raised. Each hash takes
+ * 19 MiB, so only a few are computed at once and the others wait: a flood of requests cannot exhaust the memory.
  */
 import { type Argon2Parameters, argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
-export const costs = { memory: 19_456, passes: 2, parallelism: 1 } as const;
+export const productionCosts = { memory: 19_456, passes: 2, parallelism: 1 } as const;
+/** The costs of new hashes. Only tests change them. */
+export const costs: Record<keyof typeof productionCosts, number> = { ...productionCosts };
 const tagLength = 32;
 const saltLength = 16;
-const atOnce = 2;
+const maxConcurrent = 2;
+/** Used when there is no password: verifying takes as long as with any other hash, and never succeeds. */
+const noPassword = () => phc(Buffer.alloc(saltLength), Buffer.alloc(tagLength));
 
 const derive = promisify(argon2);
 
-export class TooManyPasswords extends Error {}
+export class PasswordQueueFullError extends Error {}
 
 export class Passwords {
-  readonly #longestQueue: number;
+  readonly #maxQueueLength: number;
   readonly #waiting: (() => void)[] = [];
   #busy = 0;
-  #nobody: Promise<string> | undefined;
 
-  constructor(longestQueue = 100) {
-    this.#longestQueue = longestQueue;
+  constructor(maxQueueLength = 100) {
+    this.#maxQueueLength = maxQueueLength;
   }
 
   async hash(password: string): Promise<string> {
     const salt = randomBytes(saltLength);
     const tag = await this.#derive({ message: password, nonce: salt, tagLength, ...costs });
-    const { memory, passes, parallelism } = costs;
-    return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
+    return phc(salt, tag);
   }
 
-  /** Takes the same time when there is no hash to compare with. */
+  /** Takes the same time if there is no stored hash. */
   async verify(password: string, stored: string | null | undefined): Promise<boolean> {
-    this.#nobody ??= this.hash(randomBytes(16).toString('hex'));
-    const { salt, tag, ...parameters } = parse(stored ?? (await this.#nobody));
-    const made = await this.#derive({ message: password, nonce: salt, tagLength: tag.length, ...parameters });
-    return timingSafeEqual(made, tag) && typeof stored === 'string';
+    const { salt, tag, ...parameters } = parse(stored ?? noPassword());
+    const computed = await this.#derive({ message: password, nonce: salt, tagLength: tag.length, ...parameters });
+    return timingSafeEqual(computed, tag) && typeof stored === 'string';
   }
 
-  /** Whether it was made with other parameters than today's. */
+  /** Returns whether a hash was computed with other parameters than the current ones. */
   isOutdated(stored: string): boolean {
     const { memory, passes, parallelism } = parse(stored);
     return memory !== costs.memory || passes !== costs.passes || parallelism !== costs.parallelism;
   }
 
   async #derive(parameters: Argon2Parameters): Promise<Buffer> {
-    if (this.#busy >= atOnce) {
-      if (this.#waiting.length >= this.#longestQueue) throw new TooManyPasswords('too many passwords at once');
+    if (this.#busy >= maxConcurrent) {
+      if (this.#waiting.length >= this.#maxQueueLength)
+        throw new PasswordQueueFullError('too many passwords are being hashed');
       await new Promise<void>(resolve => this.#waiting.push(resolve));
     } else {
       this.#busy++;
@@ -55,7 +57,7 @@ export class Passwords {
     try {
       return await derive('argon2id', parameters);
     } finally {
-      // The place goes to the next in line, or is free again.
+      // The slot goes to the next in the queue, or is free again.
       const next = this.#waiting.shift();
       if (next) next();
       else this.#busy--;
@@ -63,11 +65,11 @@ export class Passwords {
   }
 }
 
-const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+const phcPattern = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
 function parse(stored: string) {
-  const [, memory, passes, parallelism, salt, tag] = form.exec(stored) ?? [];
-  if (!salt || !tag) throw new Error('a stored password hash is not one of Argon2id');
+  const [, memory, passes, parallelism, salt, tag] = phcPattern.exec(stored) ?? [];
+  if (!salt || !tag) throw new Error('a stored password hash is not an Argon2id hash');
   return {
     memory: Number(memory),
     passes: Number(passes),
@@ -75,6 +77,11 @@ function parse(stored: string) {
     salt: Buffer.from(salt, 'base64'),
     tag: Buffer.from(tag, 'base64'),
   };
+}
+
+function phc(salt: Buffer, tag: Buffer): string {
+  const { memory, passes, parallelism } = costs;
+  return `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${encode(salt)}$${encode(tag)}`;
 }
 
 function encode(bytes: Buffer): string {

@@ -1,27 +1,27 @@
-/** PostgreSQL's own programs, `pg_dump` and `pg_restore`, as they are found on PATH. */
+/** Runs PostgreSQL's programs `pg_dump` and `pg_restore` from PATH. */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
 export type PostgresTool = 'pg_dump' | 'pg_restore';
 
-export interface ToolResult {
-  /** Null: there is no such program. */
+interface ToolResult {
+  /** Null if the program is not installed. */
   code: number | null;
   stdout: string;
   stderr: string;
 }
 
-/** With the database's password in the environment, since everybody on the machine can read arguments. */
+/** Passes the database's password in the environment, as every user of the machine can read arguments. */
 export async function runTool(tool: PostgresTool, args: string[], databaseUrl?: string): Promise<ToolResult> {
   const { PGPASSWORD: _, ...env } = process.env;
-  const given = [...args];
+  const allArgs = [...args];
   if (databaseUrl !== undefined) {
     const url = new URL(databaseUrl);
     if (url.password) env.PGPASSWORD = decodeURIComponent(url.password);
     url.password = '';
-    given.push(`--dbname=${url.href}`);
+    allArgs.push(`--dbname=${url.href}`);
   }
-  const child = spawn(tool, given, { env: { ...env, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(tool, allArgs, { env: { ...env, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number | null>((resolve, reject) => {
     child.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? resolve(null) : reject(error)));
     child.on('close', code => resolve(code ?? 1));
@@ -30,7 +30,7 @@ export async function runTool(tool: PostgresTool, args: string[], databaseUrl?: 
   return { code, stdout, stderr };
 }
 
-/** The major version of the program, or undefined where there is none. */
+/** Returns the major version of the program, or undefined if it is not installed. */
 export async function toolVersion(tool: PostgresTool): Promise<number | undefined> {
   const { code, stdout } = await runTool(tool, ['--version']);
   return code === 0 ? Number(/ (\d+)/.exec(stdout)?.[1]) : undefined;

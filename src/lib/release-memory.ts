@@ -1,11 +1,11 @@
-/** A start leaves tens of megabytes of garbage, which an idle process would keep for good. */
+/** Start-up leaves tens of megabytes of garbage, which an idle process would never collect. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** After this, whoever waited for the start has had the first answers. */
+/** By then, callers that waited for the start have had their first responses. */
 const settleMs = 3_000;
 
-/** Collects the garbage of this thread once, when it has settled. It takes a quarter of a second. */
+/** Runs one garbage collection in this thread after start-up. It takes a quarter of a second. */
 export function releaseMemoryWhenSettled(): void {
   setTimeout(() => {
     setFlagsFromString('--expose-gc');

@@ -1,10 +1,10 @@
-/** HMAC-SHA-256 under a key derived from a passphrase: texts that only this installation can have made. */
+/** HMAC-SHA-256 under a key derived from a passphrase: proves that a text was made by this installation. */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { createKeyring, type Keyring } from './keyring.ts';
 
 export interface Signer {
   sign(text: string, purpose: string): string;
-  /** Also by a key of before: a link that was sent keeps working when the key is changed. */
+  /** Also accepts previous keys: links that were sent keep working after a key rotation. */
   isSigned(signature: string, text: string, purpose: string): boolean;
 }
 
@@ -20,14 +20,14 @@ export function createSigner(keys: Keyring | string): Signer {
     createHmac('sha256', derive(passphrase)).update(`${purpose}\n${text}`).digest('base64url');
   const isSignedByAny = (signature: string, text: string, purpose: string) =>
     keyring.passphrases().some(passphrase => {
-      const [given, right] = [Buffer.from(signature), Buffer.from(signWith(passphrase, text, purpose))];
-      return given.length === right.length && timingSafeEqual(given, right);
+      const [actual, expected] = [Buffer.from(signature), Buffer.from(signWith(passphrase, text, purpose))];
+      return actual.length === expected.length && timingSafeEqual(actual, expected);
     });
   return {
     sign: (text, purpose) => signWith(keyring.passphrases()[0], text, purpose),
     isSigned(signature, text, purpose) {
       if (isSignedByAny(signature, text, purpose)) return true;
-      // Another process may have signed it with a key that has just been made.
+      // Another process may have signed it with a key that was just generated.
       if (!keyring.file) return false;
       keyring.refresh();
       return isSignedByAny(signature, text, purpose);

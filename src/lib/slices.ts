@@ -1,8 +1,8 @@
-/** Long work on the event loop, in slices: others have their turn in between. */
+/** Splits long work on the event loop into slices, so that other work runs in between. */
 
 const sliceMs = 10;
 
-/** To be awaited between two pieces of work: resolves at once until the slice is used up, then after others had a turn. */
+/** Await the returned function between two pieces of work: it yields to the event loop once the slice is used up. */
 export function slices(): () => Promise<void> | undefined {
   let until = performance.now() + sliceMs;
   return () => {
@@ -24,7 +24,18 @@ export async function filterInSlices<T>(items: readonly T[], isChosen: (item: T)
   return chosen;
 }
 
-/** Keeps many who work for a moment each from doing so all in one turn of the event loop. */
+/** Runs a generator that yields wherever it may be interrupted, and returns its result. */
+export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
+  const pause = slices();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    const paused = pause();
+    if (paused) await paused;
+  }
+}
+
+/** Spreads many short pieces of work over several turns of the event loop. */
 export class EventLoopShare {
   #spentMs = 0;
   #next: Promise<void> | undefined;
@@ -33,7 +44,7 @@ export class EventLoopShare {
     return this.#spentMs > sliceMs;
   }
 
-  /** Resolves in a turn that is not spent. */
+  /** Resolves in a turn that has time left. */
   async next(): Promise<void> {
     while (this.isSpent) {
       this.#next ??= nextTurn().then(() => {
@@ -49,6 +60,7 @@ export class EventLoopShare {
   }
 }
 
-function nextTurn(): Promise<void> {
+/** Resolves in the next turn of the event loop. */
+export function nextTurn(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve));
 }

@@ -1,9 +1,9 @@
 /**
- * A few threads for work that cannot be bounded from inside. Each task has a deadline and its thread a limit of memory:
- * a thread that reaches either is stopped and replaced, and nobody but the task's owner notices. Owners take turns, and
- * none holds all threads at once. Threads start when they are first needed and end when they have been idle for a while.
+ * A few threads for work that cannot be interrupted from inside. Each task has a limit of CPU time and each thread one of
+ * memory: a thread that exceeds either is stopped and replaced, and only the task's owner is affected. Owners take turns, and
+ * none can hold all threads at once. Threads start when they are first needed and end after an idle period.
  *
- * The file that a thread runs posts one message when it is ready, and then answers each task with one message.
+ * The file that a thread runs posts one message when it is ready, and then one message per task.
  */
 import { Worker } from 'node:worker_threads';
 
@@ -11,27 +11,28 @@ export interface ThreadPoolOptions {
   file: URL;
   /** At least two: one owner may hold all but one of them. */
   threads: number;
-  deadlineMs: number;
+  /** Maximum CPU time of a task. On a busy machine, it may take `maxSlowdown` times as long. */
+  cpuMs: number;
   memoryMb: number;
-  /** Tasks that wait, for each owner. */
-  mostWaiting: number;
+  /** Maximum waiting tasks per owner. */
+  maxWaiting: number;
   idleMs?: number;
-  /** Told of each thread that had to be stopped. */
-  onStopped?: (stopped: ThreadStopped, owner: string) => void;
+  /** Called for each thread that had to be stopped. */
+  onStopped?: (stopped: ThreadStoppedError, owner: string) => void;
 }
 
-/** The task did not come to its end. */
-export class ThreadStopped extends Error {
-  readonly reason: 'deadline' | 'memory' | 'crash';
+/** The thread was stopped before the task was done. */
+export class ThreadStoppedError extends Error {
+  readonly reason: 'cpu' | 'memory' | 'overload' | 'crash';
 
-  constructor(reason: ThreadStopped['reason'], message: string, cause?: unknown) {
+  constructor(reason: ThreadStoppedError['reason'], message: string, cause?: unknown) {
     super(message, { cause });
     this.reason = reason;
   }
 }
 
-/** The owner has as many tasks waiting as it may. */
-export class ThreadsBusy extends Error {}
+/** The owner has too many waiting tasks. */
+export class ThreadsBusyError extends Error {}
 
 interface Task {
   owner: string;
@@ -44,16 +45,19 @@ interface Thread {
   worker: Worker;
   task: Task | undefined;
   timer: NodeJS.Timeout | undefined;
+  /** CPU time before the task. */
+  usage: Promise<NodeJS.CpuUsage> | undefined;
 }
 
-/** How long a thread may take to read its program: generous, as nobody else waits for it. */
+const maxSlowdown = 15;
+/** How long a thread may take to start: generous, as only its first task waits for it. */
 const startMs = 30_000;
 const defaultIdleMs = 60_000;
 
 export class ThreadPool {
   readonly #options: ThreadPoolOptions;
   readonly #threads = new Set<Thread>();
-  /** By owner, in the order in which they take turns. */
+  /** Waiting tasks by owner, in the order of their turns. */
   readonly #waiting = new Map<string, Task[]>();
   #isClosed = false;
 
@@ -61,13 +65,13 @@ export class ThreadPool {
     this.#options = options;
   }
 
-  /** Rejects with ThreadStopped or ThreadsBusy. */
+  /** Rejects with ThreadStoppedError or ThreadsBusyError. */
   run<Answer>(owner: string, payload: unknown): Promise<Answer> {
     return new Promise<Answer>((resolve, reject) => {
-      if (this.#isClosed) return reject(new ThreadsBusy('the threads have been closed'));
+      if (this.#isClosed) return reject(new ThreadsBusyError('the threads have been closed'));
       const waiting = this.#waiting.get(owner) ?? [];
-      if (waiting.length >= this.#options.mostWaiting) {
-        return reject(new ThreadsBusy(`more than ${this.#options.mostWaiting} tasks wait for a thread`));
+      if (waiting.length >= this.#options.maxWaiting) {
+        return reject(new ThreadsBusyError(`more than ${this.#options.maxWaiting} tasks wait for a thread`));
       }
       waiting.push({ owner, payload, resolve: resolve as Task['resolve'], reject });
       this.#waiting.set(owner, waiting);
@@ -83,7 +87,7 @@ export class ThreadPool {
     this.#threads.clear();
     for (const thread of threads) clearTimeout(thread.timer);
     await Promise.all(threads.map(({ worker }) => worker.terminate()));
-    for (const task of tasks) task.reject(new ThreadStopped('crash', 'the threads have been closed'));
+    for (const task of tasks) task.reject(new ThreadStoppedError('crash', 'the threads have been closed'));
   }
 
   #assign(): void {
@@ -97,7 +101,7 @@ export class ThreadPool {
     }
   }
 
-  /** Of the owner whose turn it is; whoever has had a turn goes to the end of the line. */
+  /** Takes a task of the owner whose turn it is; that owner then goes to the end of the queue. */
   #next(): Task | undefined {
     for (const [owner, tasks] of this.#waiting) {
       const held = [...this.#threads].filter(({ task }) => task?.owner === owner).length;
@@ -115,14 +119,14 @@ export class ThreadPool {
     const { NODE_COMPILE_CACHE: compileCache } = process.env;
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: 16, stackSizeMb: 4 },
-      // Neither secrets of the environment nor the flags of the main program.
+      // The thread gets neither the secrets in the environment nor the flags of the main process.
       env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache },
       execArgv: [],
     });
-    const thread: Thread = { worker, task, timer: undefined };
+    const thread: Thread = { worker, task, timer: undefined, usage: undefined };
     this.#threads.add(thread);
     thread.timer = setTimeout(
-      () => this.#stop(thread, new ThreadStopped('deadline', 'a thread did not start')),
+      () => this.#stop(thread, new ThreadStoppedError('overload', 'a thread did not start')),
       startMs,
     );
     worker.once('message', () => {
@@ -132,23 +136,38 @@ export class ThreadPool {
     worker.on('error', error => {
       const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
       const message = isMemory ? `took more than ${memoryMb} MB of memory` : `the thread failed: ${error.message}`;
-      this.#stop(thread, new ThreadStopped(isMemory ? 'memory' : 'crash', message, error));
+      this.#stop(thread, new ThreadStoppedError(isMemory ? 'memory' : 'crash', message, error));
     });
-    worker.on('exit', () => this.#stop(thread, new ThreadStopped('crash', 'the thread ended')));
+    worker.on('exit', () => this.#stop(thread, new ThreadStoppedError('crash', 'the thread ended')));
   }
 
   #post(thread: Thread, task: Task): void {
-    const { deadlineMs } = this.#options;
+    const { cpuMs } = this.#options;
     clearTimeout(thread.timer);
     thread.task = task;
     thread.worker.ref();
-    const late = () => this.#stop(thread, new ThreadStopped('deadline', `takes longer than ${deadlineMs} ms`));
-    thread.timer = setTimeout(late, deadlineMs);
+    const startedAt = performance.now();
+    thread.usage = thread.worker.cpuUsage();
+    thread.usage.catch(() => {});
+    thread.timer = setTimeout(() => void this.#checkUsage(thread, task, startedAt), cpuMs);
     try {
       thread.worker.postMessage(task.payload);
     } catch (error) {
       this.#settle(thread, undefined, error as Error);
     }
+  }
+
+  /** Stops a task that used up its CPU time; one that did not get it from the machine goes on for a while. */
+  async #checkUsage(thread: Thread, task: Task, startedAt: number): Promise<void> {
+    const { cpuMs } = this.#options;
+    const { user, system } = await thread.worker.cpuUsage(await thread.usage).catch(() => ({ user: 0, system: 0 }));
+    if (thread.task !== task) return;
+    const leftMs = cpuMs - (user + system) / 1_000;
+    if (leftMs <= 0) return this.#stop(thread, new ThreadStoppedError('cpu', `takes longer than ${cpuMs} ms`));
+    if (performance.now() - startedAt > maxSlowdown * cpuMs) {
+      return this.#stop(thread, new ThreadStoppedError('overload', 'got too little CPU time from the machine'));
+    }
+    thread.timer = setTimeout(() => void this.#checkUsage(thread, task, startedAt), Math.max(leftMs, cpuMs / 10));
   }
 
   #settle(thread: Thread, answer: unknown, error?: Error): void {
@@ -162,7 +181,7 @@ export class ThreadPool {
     this.#assign();
   }
 
-  #stop(thread: Thread, stopped: ThreadStopped): void {
+  #stop(thread: Thread, stopped: ThreadStoppedError): void {
     if (!this.#threads.has(thread)) return;
     const { task } = thread;
     this.#end(thread);

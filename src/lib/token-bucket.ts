@@ -1,4 +1,4 @@
-/** So many a second, with a burst of as many: what has not been used in the last second is gone. */
+/** A token bucket that holds one second's worth of tokens. */
 export class TokenBucket {
   #tokens: number;
   #at: number;
@@ -10,15 +10,25 @@ export class TokenBucket {
     this.#at = now;
   }
 
-  /** Whether one could be taken, how many are left, and how many seconds until the next or until it is full. */
-  take(now: number): { taken: boolean; left: number; resetSeconds: number } {
-    // Callers may come with their time out of order, and a clock may be set back: neither takes anything away.
+  /**
+   * Takes `cost` tokens if there is at least one. The balance may become negative, so that a request that costs more than
+   * a second's tokens is possible, and later ones wait for it. Returns how many tokens are left, and the seconds until
+   * the bucket is full or, if none were taken, until there is a token again.
+   */
+  take(now: number, cost = 1): { taken: boolean; left: number; resetSeconds: number } {
+    // Callers' times may be out of order, and a clock may be set back: neither removes tokens.
     const elapsed = Math.max(0, now - this.#at);
     this.#tokens = Math.min(this.perSecond, this.#tokens + (elapsed / 1_000) * this.perSecond);
     this.#at = Math.max(this.#at, now);
     const taken = this.#tokens >= 1;
-    if (taken) this.#tokens -= 1;
+    if (taken) this.#tokens -= cost;
     const missing = taken ? this.perSecond - this.#tokens : 1 - this.#tokens;
-    return { taken, left: Math.floor(this.#tokens), resetSeconds: Math.ceil(missing / this.perSecond) };
+    const left = Math.max(0, Math.floor(this.#tokens));
+    return { taken, left, resetSeconds: Math.ceil(missing / this.perSecond) };
+  }
+
+  /** Charges a request that turned out to cost more. */
+  charge(cost: number): void {
+    this.#tokens -= cost;
   }
 }

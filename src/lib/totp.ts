@@ -1,8 +1,8 @@
-/** Codes of authenticator apps (RFC 6238), in the one form that all of them understand: SHA-1, six digits, 30 seconds. */
+/** Codes of authenticator apps (RFC 6238), in the one variant that all of them support: SHA-1, six digits, 30 seconds. */
 import { Secret, TOTP } from 'otpauth';
 
 const periodSeconds = 30;
-/** Steps before and after now: clocks of phones differ, and people type slowly. */
+/** Accepted time steps before and after the current one: phones' clocks differ, and typing takes time. */
 const tolerance = 1;
 
 /** 160 bits in base32, as RFC 4226 recommends. */
@@ -10,12 +10,12 @@ export function generateTotpSecret(): string {
   return new Secret({ size: 20 }).base32;
 }
 
-/** What the QR code says. */
+/** Returns the content of the QR code. */
 export function totpUri(secret: string, issuer: string, label: string): string {
   return new TOTP({ issuer, label, secret: Secret.fromBase32(secret), period: periodSeconds }).toString();
 }
 
-/** The time step that the code belongs to; undefined when it is of none around now. */
+/** Returns the time step of a valid code, or undefined if it matches no step around now. */
 export function findTotpStep(secret: string, code: string, now: number): number | undefined {
   const totp = new TOTP({ secret: Secret.fromBase32(secret), period: periodSeconds });
   const delta = totp.validate({ token: code, timestamp: now, window: tolerance });

@@ -1,4 +1,4 @@
-/** The standard variables of OpenTelemetry, as far as traces over HTTP need them. All mistakes are told at once. */
+/** Reads OpenTelemetry's standard variables for traces over HTTP. All mistakes are reported at once. */
 export const protocols = ['http/protobuf', 'http/json'] as const;
 export const samplers = [
   'always_on',
@@ -10,18 +10,18 @@ export const samplers = [
 ] as const;
 
 export interface TraceSettings {
-  /** Where spans are posted to. */
+  /** The URL that spans are posted to. */
   url: string;
   protocol: (typeof protocols)[number];
   headers: Record<string, string>;
-  /** Said of everything that is exported: `service.name` and whatever the operator adds. */
+  /** Attributes of everything that is exported: `service.name` and those that the operator adds. */
   resource: Record<string, string>;
   sampler: (typeof samplers)[number];
-  /** For the samplers that take a part of all traces. */
+  /** The share of traces that ratio-based samplers keep. */
   ratio: number;
 }
 
-/** The values of the variables; empty where they are not set. */
+/** The values of the variables; empty if not set. */
 export interface TraceVariables {
   OTEL_EXPORTER_OTLP_ENDPOINT: string;
   OTEL_EXPORTER_OTLP_HEADERS: string;
@@ -32,39 +32,40 @@ export interface TraceVariables {
   OTEL_TRACES_SAMPLER_ARG: string;
 }
 
-export interface TraceMistake {
+interface TraceMistake {
   name: keyof TraceVariables;
   message: string;
 }
 
-/** Undefined without an endpoint: then nothing else is looked at, as other programs may read the same variables. */
+/** Returns undefined without an endpoint. The other variables are then not checked, as other programs may use them. */
 export function readTraceSettings(
-  given: TraceVariables,
+  variables: TraceVariables,
 ): { settings: TraceSettings } | { mistakes: TraceMistake[] } | undefined {
-  if (given.OTEL_EXPORTER_OTLP_ENDPOINT === '') return undefined;
+  if (variables.OTEL_EXPORTER_OTLP_ENDPOINT === '') return undefined;
   const mistakes: TraceMistake[] = [];
-  const complain = (name: TraceMistake['name'], message: string) => mistakes.push({ name, message });
+  const addMistake = (name: TraceMistake['name'], message: string) => mistakes.push({ name, message });
   const oneOf = <T extends string>(name: TraceMistake['name'], allowed: readonly T[]): T => {
-    const value = given[name].toLowerCase() as T;
-    if (!allowed.includes(value)) complain(name, `must be one of ${allowed.join(', ')}`);
+    const value = variables[name].toLowerCase() as T;
+    if (!allowed.includes(value)) addMistake(name, `must be one of ${allowed.join(', ')}`);
     return value;
   };
   const pairs = (name: TraceMistake['name']): Record<string, string> => {
-    const found = readPairs(given[name]);
-    // Headers hold secrets, so what was given is not repeated.
-    if (!found) complain(name, 'must be name=value, several separated by commas, with what is special percent-encoded');
+    const found = readPairs(variables[name]);
+    // Headers contain secrets, so the value is not quoted.
+    if (!found)
+      addMistake(name, 'must be name=value pairs separated by commas, with special characters percent-encoded');
     return found ?? {};
   };
 
-  const endpoint = readEndpoint(given.OTEL_EXPORTER_OTLP_ENDPOINT);
-  if ('mistake' in endpoint) complain('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint.mistake);
+  const endpoint = readEndpoint(variables.OTEL_EXPORTER_OTLP_ENDPOINT);
+  if ('mistake' in endpoint) addMistake('OTEL_EXPORTER_OTLP_ENDPOINT', endpoint.mistake);
   const headers = pairs('OTEL_EXPORTER_OTLP_HEADERS');
   if (Object.entries(headers).some(([name, value]) => !isHeader(name, value))) {
-    complain('OTEL_EXPORTER_OTLP_HEADERS', 'has a name or a value that no HTTP header can have');
+    addMistake('OTEL_EXPORTER_OTLP_HEADERS', 'has a name or a value that is not valid in an HTTP header');
   }
-  const ratio = given.OTEL_TRACES_SAMPLER_ARG === '' ? 1 : Number(given.OTEL_TRACES_SAMPLER_ARG);
-  if (!(ratio >= 0 && ratio <= 1)) complain('OTEL_TRACES_SAMPLER_ARG', 'must be a number from 0 to 1');
-  const serviceName = given.OTEL_SERVICE_NAME;
+  const ratio = variables.OTEL_TRACES_SAMPLER_ARG === '' ? 1 : Number(variables.OTEL_TRACES_SAMPLER_ARG);
+  if (!(ratio >= 0 && ratio <= 1)) addMistake('OTEL_TRACES_SAMPLER_ARG', 'must be a number from 0 to 1');
+  const serviceName = variables.OTEL_SERVICE_NAME;
   const settings: TraceSettings = {
     url: 'url' in endpoint ? endpoint.url : '',
     protocol: oneOf('OTEL_EXPORTER_OTLP_PROTOCOL', protocols),
@@ -83,15 +84,15 @@ export function readTraceSettings(
 function readEndpoint(text: string): { url: string } | { mistake: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
-    return { mistake: 'must be an address that starts with http:// or https://, such as http://127.0.0.1:4318' };
+    return { mistake: 'must be a URL that starts with http:// or https://, such as http://127.0.0.1:4318' };
   }
   if (url.username || url.password) {
-    return { mistake: 'must have no user name or password in it: use OTEL_EXPORTER_OTLP_HEADERS' };
+    return { mistake: 'must not contain a user name or password: use OTEL_EXPORTER_OTLP_HEADERS' };
   }
   return { url: `${text.replace(/\/+$/, '')}/v1/traces` };
 }
 
-/** Undefined where it cannot be read. */
+/** Returns undefined if the text is malformed. */
 function readPairs(text: string): Record<string, string> | undefined {
   const pairs: Record<string, string> = {};
   for (const part of text.split(',')) {

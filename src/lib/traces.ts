@@ -1,32 +1,32 @@
 /**
- * Traces by OpenTelemetry, for programs that work in batches: nothing is taken from an ambient context, every span is told what it
- * is below. A span says what it belongs to as a W3C traceparent, which may be stored and taken up by another process.
+ * Traces with OpenTelemetry, for work in batches: there is no ambient context, every span is started from its parent. A
+ * span is identified by a W3C traceparent, which may be stored and continued by another process.
  */
 
 export type Attributes = Record<string, string | number | boolean | undefined>;
 
-/** A piece of work. One that is never ended is not exported. */
+/** A span that is never ended is not exported. */
 export interface Span {
-  /** For whoever works on what is below it. */
+  /** For child spans in another process. */
   readonly traceparent: string;
-  /** Below it; a `call` goes to another service. */
+  /** Starts a child span; a `call` goes to another service. */
   start(name: string, kind?: 'call'): Span;
   set(attributes: Attributes): void;
-  /** To spans of other traces, by their traceparents. */
+  /** Links spans of other traces by their traceparents. */
   link(others: readonly string[]): void;
-  /** With a code where it failed. */
+  /** Ends the span, with an error code if the work failed. */
   end(failure?: string): void;
 }
 
 export interface Traces {
   /**
-   * Begins a piece of work that comes from outside: below the caller's span where `given` is a valid traceparent, else in a new
-   * trace. Without a span the trace is not sampled; it has a traceparent all the same where the caller gave one.
+   * Begins a span for an incoming request: a child of the caller's span if `traceparent` is valid, else in a new trace.
+   * There is no span if the trace is not sampled; the result still has a traceparent if the caller sent one.
    */
-  begin(name: string, given: string | undefined): { span?: Span; traceparent?: string };
-  /** Goes on with what was begun elsewhere; undefined where there is no trace, or one that is not sampled. */
+  begin(name: string, traceparent: string | undefined): { span?: Span; traceparent?: string };
+  /** Continues a trace that was begun elsewhere; returns undefined if there is none, or it is not sampled. */
   resume(name: string, traceparent: string | null | undefined): Span | undefined;
-  /** Exports what is left, as far as that takes no longer than a moment. */
+  /** Exports the remaining spans, but waits only briefly. */
   close(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface TracesLog {
   warn(fields: object, message: string): void;
 }
 
-/** Of a traceparent as `Traces` gives it. */
+/** Returns the trace id of a traceparent that `Traces` made. */
 export function traceIdOf(traceparent: string): string {
   return traceparent.slice(3, 35);
 }

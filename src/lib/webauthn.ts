@@ -1,4 +1,4 @@
-/** The library for passkeys, loaded when somebody first uses one: with its parsers it would slow every start down. */
+/** The library for passkeys, loaded on first use: its parsers would slow down every start. */
 export type {
   AuthenticationResponseJSON,
   PublicKeyCredentialCreationOptionsJSON,

@@ -1,49 +1,58 @@
 /**
- * Everything that can be wrong with a document and be known without the database, all at once: what the schema says,
- * and what it cannot say. Fields of the wrong form are passed over after they have been named, so that one slip does
- * not hide the next. What may still be in the database is returned as a reference, to be looked up there.
+ * Checks a document as far as possible without the database and reports all mistakes at once: those of the schema, and
+ * rules that a schema cannot express. A field of the wrong type is reported and then skipped, so that one mistake does
+ * not hide the next. Names that may exist in the database are returned as references, to be looked up there.
  */
 
-import { findSchemaMistakes } from '../context-schema.ts';
-import { findDigestMistake } from '../digest.ts';
+import { findSchemaMistakes } from '../context-schema/schema.ts';
+import { findDigestMistake } from '../decision/digest.ts';
+import { generalSlug } from '../decision/preferences.ts';
+import { findQuietMistakes, isTimezone, notATimezone } from '../decision/quiet-hours.ts';
+import { findStepMistakes } from '../decision/steps.ts';
+import { isLongThrottle, throttleLimits } from '../decision/throttle.ts';
 import { type FieldErrors, invalid } from '../errors.ts';
-import { findFilterMistake } from '../expressions.ts';
+import { findFilterMistake } from '../expressions/expressions.ts';
 import { cleanJson, isObject, type JsonObject } from '../json.ts';
-import { generalSlug } from '../preferences.ts';
-import { findQuietMistakes, isTimezone, notATimezone } from '../quiet-hours.ts';
 import type { CheckTemplate } from '../render/compile.ts';
-import { findStepMistakes } from '../steps.ts';
-import { fold, readAddress } from '../text.ts';
-import { isLongThrottle, throttleLimits } from '../throttle.ts';
+import { fold, isEmail, readAddress } from '../text.ts';
 import { Document, media, type ProviderEntry } from './document.ts';
-import { type Complain, checkLayout, checkLocale, checkWords } from './messages.ts';
-import { identityOf, type Reference, unknownName } from './references.ts';
+import { checkLayout, checkLocale, checkMessage, type ReportError } from './messages.ts';
+import { identityOf, listChoices, type Reference, unknownName } from './references.ts';
 import { addError, shapeErrors } from './shape.ts';
 
-/** What is wrong with a provider's entry on a channel of this type; empty when the type is not known. */
-export type CheckProvider = (entry: ProviderEntry, medium: string) => { field: string; message: string }[];
+/** Returns the mistakes of a provider entry on a channel of this type; `medium` is empty for an unknown type. */
+type CheckProvider = (entry: ProviderEntry, medium: string) => { field: string; message: string }[];
 
-const mostErrors = 20;
+const maxErrors = 20;
+/** Further mistakes are not recorded: 300,000 of them took 2 s. */
+const maxReported = 1_000;
 const placeholder = '${env:';
-/** Where free-form data begins in the document: it may be as deep here as it may be in the API's own bodies. */
-const ownDepth = 10;
+/** Levels of the document above free-form data, which may then be nested as deeply as in the bodies of the API. */
+const freeFormDepth = 10;
 
-/** Throws `file.invalid` with every mistake; cleans the text of the document in place. */
-export function checkDocument(
+/**
+ * Throws `file.invalid` with the mistakes; normalizes the text of the document in place. Yields between entries so that
+ * the caller can do other work: the filters of one document alone can take seconds.
+ */
+export function* checkDocument(
   value: unknown,
   checkProvider: CheckProvider,
   checkTemplate?: CheckTemplate,
-): { document: Document; references: Reference[] } {
+): Generator<void, { document: Document; references: Reference[] }> {
   const errors: FieldErrors = {};
-  const document = cleanJson(value, errors, '', -ownDepth);
+  const document = cleanJson(value, errors, '', -freeFormDepth);
+  yield;
   for (const { field, message } of shapeErrors(Document, document)) addError(errors, field || 'body', message);
   const references: Reference[] = [];
   if (isObject(document)) {
-    const complain = (at: string, message: string) => addError(errors, at, message);
+    let reported = 0;
+    const report = (at: string, message: string) => {
+      if (reported++ < maxReported) addError(errors, at, message);
+    };
     const organizations = entries(document.organizations, 'organizations');
-    refuseTwins(organizations, 'slug', complain);
+    refuseDuplicates(organizations, 'slug', report);
     for (const organization of organizations) {
-      checkOrganization(organization, { complain, checkProvider, checkTemplate, references });
+      yield* checkOrganization(organization, { report, checkProvider, checkTemplate, references });
     }
   }
   throwIfAny(errors);
@@ -52,7 +61,7 @@ export function checkDocument(
 
 export function throwIfAny(errors: FieldErrors): void {
   const found = Object.entries(errors);
-  if (found.length > 0) throw invalid(Object.fromEntries(found.slice(0, mostErrors)), 'file.invalid');
+  if (found.length > 0) throw invalid(Object.fromEntries(found.slice(0, maxErrors)), 'file.invalid');
 }
 
 interface Entry {
@@ -60,263 +69,285 @@ interface Entry {
   entry: JsonObject;
 }
 
-interface Checking {
-  complain: Complain;
+interface Checker {
+  report: ReportError;
   checkProvider: CheckProvider;
   checkTemplate: CheckTemplate | undefined;
   references: Reference[];
 }
 
-function checkOrganization({ at, entry }: Entry, checking: Checking): void {
-  const { complain } = checking;
-  checkChannels(entry.channels, `${at}/channels`, checking);
-  checkLayouts(entry.layouts, `${at}/layouts`, checking);
-  checkCategories(entry.categories, `${at}/categories`, complain);
-  checkWebhooks(entry.webhooks, `${at}/webhooks`, complain);
-  checkTimezone(entry.timezone, `${at}/timezone`, complain);
+function* checkOrganization({ at, entry }: Entry, checker: Checker): Generator<void, void> {
+  const { report } = checker;
+  yield* checkChannels(entry.channels, `${at}/channels`, checker);
+  yield* checkLayouts(entry.layouts, `${at}/layouts`, checker);
+  checkCategories(entry.categories, `${at}/categories`, report);
+  checkWebhooks(entry.webhooks, `${at}/webhooks`, report);
+  checkTimezone(entry.timezone, `${at}/timezone`, report);
   if (isObject(entry.quiet_hours)) {
     for (const [field, message] of Object.entries(findQuietMistakes(entry.quiet_hours))) {
-      complain(`${at}/quiet_hours/${field}`, message);
+      report(`${at}/quiet_hours/${field}`, message);
     }
   }
   const users = entries(entry.users, `${at}/users`);
-  refuseTwins(users, 'email', complain);
+  refuseDuplicates(users, 'email', report);
   for (const user of users) {
-    checkLocale(user.entry.locale, `${user.at}/locale`, complain);
-    checkTimezone(user.entry.timezone, `${user.at}/timezone`, complain);
-    checkAddresses(user, complain);
+    checkLocale(user.entry.locale, `${user.at}/locale`, report);
+    checkTimezone(user.entry.timezone, `${user.at}/timezone`, report);
+    yield* checkAddresses(user, report);
   }
   const usernames = entry.users === undefined ? undefined : new Set(users.map(user => fold(text(user.entry.email))));
 
   const projects = entries(entry.projects, `${at}/projects`);
-  refuseTwins(projects, 'slug', complain);
-  for (const project of projects) checkProject(project, entry, usernames, checking);
+  refuseDuplicates(projects, 'slug', report);
+  for (const project of projects) yield* checkProject(project, entry, usernames, checker);
 }
 
-function checkProject(
+function* checkProject(
   { at, entry }: Entry,
   organization: JsonObject,
   usernames: Set<string> | undefined,
-  checking: Checking,
-): void {
-  const { complain, references } = checking;
-  checkChannels(entry.channels, `${at}/channels`, checking);
-  checkLayouts(entry.layouts, `${at}/layouts`, checking);
+  checker: Checker,
+): Generator<void, void> {
+  const { report, references } = checker;
+  yield* checkChannels(entry.channels, `${at}/channels`, checker);
+  yield* checkLayouts(entry.layouts, `${at}/layouts`, checker);
   const lists = entries(entry.distribution_lists, `${at}/distribution_lists`);
-  refuseTwins(lists, 'name', complain);
-  for (const list of lists) checkMembers(list, usernames, complain);
+  refuseDuplicates(lists, 'name', report);
+  for (const list of lists) yield* checkMembers(list, usernames, report);
 
   const both = (section: string) => [...entries(entry[section], ''), ...entries(organization[section], '')];
-  const known = {
+  const names = {
     category: [generalSlug, ...entries(organization.categories, '').map(one => text(one.entry.slug))],
     list: lists.map(list => text(list.entry.name)),
     channel: both('channels').flatMap(channel => [text(channel.entry.slug), text(channel.entry.type)]),
     layout: both('layouts').map(layout => text(layout.entry.name)),
   };
   const identities: { [kind in Reference['kind']]?: Set<string> } = {};
-  // Only a section that the file leaves alone can hold a name that the file does not.
+  const choices: { [kind in Reference['kind']]?: string } = {};
+  // A name that is not in the file can only be in a section that the file does not manage.
   const open = {
     category: organization.categories === undefined,
     list: entry.distribution_lists === undefined,
     channel: entry.channels === undefined || organization.channels === undefined,
     layout: entry.layouts === undefined || organization.layouts === undefined,
   };
-  const refer = (kind: Reference['kind'], name: unknown, place: string) => {
+  const refer = (kind: Reference['kind'], name: unknown, path: string) => {
     if (typeof name !== 'string') return;
-    identities[kind] ??= new Set(known[kind].map(candidate => identityOf(kind, candidate)));
+    identities[kind] ??= new Set(names[kind].map(candidate => identityOf(kind, candidate)));
     if (identities[kind].has(identityOf(kind, name))) return;
-    if (!open[kind]) complain(place, unknownName(kind, name, known[kind]));
-    else {
+    if (!open[kind]) {
+      choices[kind] ??= listChoices(names[kind]);
+      report(path, unknownName(kind, name, choices[kind]));
+    } else {
       const [org, project] = [text(organization.slug), text(entry.slug)];
-      references.push({ at: place, kind, name, organization: org, project });
+      references.push({ at: path, kind, name, organization: org, project });
     }
   };
 
   const applications = entries(entry.applications, `${at}/applications`);
-  refuseTwins(applications, 'slug', complain);
+  refuseDuplicates(applications, 'slug', report);
   for (const application of applications) {
     const events = entries(application.entry.events, `${application.at}/events`);
-    refuseTwins(events, 'slug', complain);
+    refuseDuplicates(events, 'slug', report);
     for (const event of events) {
       refer('category', event.entry.category, `${event.at}/category`);
-      checkContextSchema(event.entry.context_schema, `${event.at}/context_schema`, complain);
+      checkContextSchema(event.entry.context_schema, `${event.at}/context_schema`, report);
       const notifications = entries(event.entry.notifications, `${event.at}/notifications`);
-      refuseTwins(notifications, 'name', complain, name => name);
-      for (const notification of notifications) checkNotification(notification, refer, checking);
+      refuseDuplicates(notifications, 'name', report, name => name);
+      for (const notification of notifications) {
+        yield;
+        checkNotification(notification, refer, checker);
+      }
+      yield;
     }
   }
 }
 
-function checkContextSchema(value: unknown, at: string, complain: Complain): void {
+function checkContextSchema(value: unknown, at: string, report: ReportError): void {
   if (!isObject(value)) return;
-  for (const mistake of findSchemaMistakes(value)) complain(mistake.at ? `${at}/${mistake.at}` : at, mistake.message);
+  for (const mistake of findSchemaMistakes(value)) report(mistake.at ? `${at}/${mistake.at}` : at, mistake.message);
 }
 
 function checkNotification(
   { at, entry }: Entry,
-  refer: (kind: Reference['kind'], name: unknown, place: string) => void,
-  { complain, checkTemplate }: Checking,
+  refer: (kind: Reference['kind'], name: unknown, path: string) => void,
+  { report, checkTemplate }: Checker,
 ): void {
-  checkFilter(entry.filter, `${at}/filter`, complain);
+  checkFilter(entry.filter, `${at}/filter`, report);
   if (isObject(entry.throttle)) {
-    checkFilter(entry.throttle.key, `${at}/throttle/key`, complain);
+    checkFilter(entry.throttle.key, `${at}/throttle/key`, report);
     const { per } = entry.throttle;
     if (typeof per === 'string' && isLongThrottle(per))
-      complain(`${at}/throttle/per`, `must be ${throttleLimits.days}d at most`);
+      report(`${at}/throttle/per`, `must be ${throttleLimits.days}d at most`);
     if (entry.throttle.overflow === 'digest' && isObject(entry.digest))
-      complain(`${at}/throttle/overflow`, 'must be drop where the notification has a digest: everything gathers there');
+      report(`${at}/throttle/overflow`, 'must be drop when the notification has a digest');
   }
-  checkDigest(entry, at, complain);
+  checkDigest(entry, at, report);
   if (isObject(entry.recipients)) {
-    checkFilter(entry.recipients.users, `${at}/recipients/users`, complain);
+    checkFilter(entry.recipients.users, `${at}/recipients/users`, report);
     refer('list', entry.recipients.list, `${at}/recipients/list`);
   }
-  const referToChannel = (name: unknown, place: string) => refer('channel', name, place);
-  checkNames(entry.channels, `${at}/channels`, complain, referToChannel);
-  for (const mistake of findStepMistakes(entry)) complain(`${at}/${mistake.at}`, mistake.message);
+  const referToChannel = (name: unknown, path: string) => refer('channel', name, path);
+  checkNames(entry.channels, `${at}/channels`, report, referToChannel);
+  for (const mistake of findStepMistakes(entry)) report(`${at}/${mistake.at}`, mistake.message);
   for (const step of entries(entry.steps, `${at}/steps`)) {
-    checkNames(step.entry.channels, `${step.at}/channels`, complain, referToChannel);
+    checkNames(step.entry.channels, `${step.at}/channels`, report, referToChannel);
     if (isObject(step.entry.recipients)) refer('list', step.entry.recipients.list, `${step.at}/recipients/list`);
   }
-  checkNames(entry.environs, `${at}/environs`, complain);
+  checkNames(entry.environs, `${at}/environs`, report);
   if (isObject(entry.message)) refer('layout', entry.message.layout, `${at}/message/layout`);
   if (isObject(entry.overrides)) {
     for (const name of Object.keys(entry.overrides)) refer('channel', name, `${at}/overrides/${name}`);
   }
-  checkWords(entry, at, complain, checkTemplate);
+  checkMessage(entry, at, report, checkTemplate);
 }
 
-function checkDigest({ digest, priority, steps, throttle }: JsonObject, at: string, complain: Complain): void {
+function checkDigest({ digest, priority, steps, throttle }: JsonObject, at: string, report: ReportError): void {
   if (steps !== undefined && isObject(throttle) && throttle.overflow === 'digest')
-    complain(`${at}/throttle/overflow`, 'must be drop where the notification has steps: steps do not gather');
+    report(`${at}/throttle/overflow`, 'must be drop when the notification has steps: steps cannot be digested');
   if (!isObject(digest)) return;
   if (steps !== undefined)
-    complain(`${at}/digest`, 'must be absent where the notification has steps: steps do not gather');
-  checkFilter(digest.key, `${at}/digest/key`, complain);
+    report(`${at}/digest`, 'must be absent when the notification has steps: steps cannot be digested');
+  checkFilter(digest.key, `${at}/digest/key`, report);
   const mistake = typeof digest.every === 'string' ? findDigestMistake(digest.every) : undefined;
-  if (mistake) complain(`${at}/digest/every`, mistake);
+  if (mistake) report(`${at}/digest/every`, mistake);
   if (priority === 'urgent')
-    complain(`${at}/digest`, 'must be absent where the priority is urgent: urgent messages do not wait');
+    report(`${at}/digest`, 'must be absent when the priority is urgent: urgent messages do not wait');
 }
 
 function checkNames(
   value: unknown,
   at: string,
-  complain: Complain,
-  visit: (name: unknown, place: string) => void = () => {},
+  report: ReportError,
+  visit: (name: unknown, path: string) => void = () => {},
 ): void {
   if (!Array.isArray(value)) return;
   const seen = new Set<unknown>();
   for (const [i, name] of value.entries()) {
-    if (seen.has(name)) complain(`${at}/${i}`, `${shown(name)} stands here twice`);
+    if (seen.has(name)) report(`${at}/${i}`, `${quote(name)} is listed twice`);
     else visit(name, `${at}/${i}`);
     seen.add(name);
   }
 }
 
-function checkFilter(value: unknown, at: string, complain: Complain): void {
+function checkFilter(value: unknown, at: string, report: ReportError): void {
   if (typeof value !== 'string' || value === '') return;
   const mistake = findFilterMistake(value);
-  if (mistake) complain(at, mistake);
+  if (mistake) report(at, mistake);
 }
 
-function checkChannels(value: unknown, at: string, { complain, checkProvider }: Checking): void {
+function* checkChannels(value: unknown, at: string, { report, checkProvider }: Checker): Generator<void, void> {
   const channels = entries(value, at);
-  refuseTwins(channels, 'slug', complain);
+  refuseDuplicates(channels, 'slug', report);
   for (const channel of channels) {
-    // An unknown type has been named as such; that no provider serves it is no news.
-    const medium = media.find(known => known === channel.entry.type) ?? '';
+    yield;
+    // An unknown type has been reported already: its providers are checked without one.
+    const medium = media.find(type => type === channel.entry.type) ?? '';
     for (const provider of entries(channel.entry.providers, `${channel.at}/providers`)) {
-      refusePlaceholders(provider, complain);
+      refusePlaceholders(provider, report);
       if (typeof provider.entry.use !== 'string') continue;
       for (const { field, message } of checkProvider(provider.entry as ProviderEntry, medium)) {
-        complain(field ? `${provider.at}/${field}` : provider.at, message);
+        report(field ? `${provider.at}/${field}` : provider.at, message);
       }
     }
   }
 }
 
-function checkLayouts(value: unknown, at: string, { complain, checkTemplate }: Checking): void {
+function* checkLayouts(value: unknown, at: string, { report, checkTemplate }: Checker): Generator<void, void> {
   const layouts = entries(value, at);
-  refuseTwins(layouts, 'name', complain);
-  for (const layout of layouts) checkLayout(layout.entry.body, `${layout.at}/body`, complain, checkTemplate);
+  refuseDuplicates(layouts, 'name', report);
+  for (const layout of layouts) {
+    yield;
+    checkLayout(layout.entry.body, `${layout.at}/body`, report, checkTemplate);
+  }
 }
 
-function checkTimezone(value: unknown, at: string, complain: Complain): void {
-  if (typeof value === 'string' && value !== '' && !isTimezone(value)) complain(at, notATimezone);
+function checkTimezone(value: unknown, at: string, report: ReportError): void {
+  if (typeof value === 'string' && value !== '' && !isTimezone(value)) report(at, notATimezone);
 }
 
-function checkCategories(value: unknown, at: string, complain: Complain): void {
+function checkCategories(value: unknown, at: string, report: ReportError): void {
   const categories = entries(value, at);
-  refuseTwins(categories, 'slug', complain);
-  for (const { at: place, entry } of categories) {
+  refuseDuplicates(categories, 'slug', report);
+  for (const { at: path, entry } of categories) {
     const isRequired = entry.kind === 'required';
     if (isRequired && entry.default === false)
-      complain(`${place}/default`, 'must be true: what is required is never off');
+      report(`${path}/default`, 'must be true: a required category is always on');
     if (!isRequired && entry.quiet_hours === 'ignore') {
-      complain(`${place}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
+      report(`${path}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
     }
     for (const type of isObject(entry.channel_defaults) ? Object.keys(entry.channel_defaults) : []) {
-      if (isRequired) complain(`${place}/channel_defaults/${type}`, 'must be absent: what is required is never off');
+      if (isRequired) report(`${path}/channel_defaults/${type}`, 'must be absent: a required category is always on');
       else if (!(media as readonly string[]).includes(type)) {
-        complain(`${place}/channel_defaults/${type}`, `is not a channel type (there are ${media.join(', ')})`);
+        report(`${path}/channel_defaults/${type}`, `is not a channel type (use one of ${media.join(', ')})`);
       }
     }
-    checkNames(entry.channels, `${place}/channels`, complain);
+    checkNames(entry.channels, `${path}/channels`, report);
     for (const locale of isObject(entry.locales) ? Object.keys(entry.locales) : []) {
-      checkLocale(locale, `${place}/locales/${locale}`, complain);
+      checkLocale(locale, `${path}/locales/${locale}`, report);
     }
   }
 }
 
-function checkWebhooks(value: unknown, at: string, complain: Complain): void {
+function checkWebhooks(value: unknown, at: string, report: ReportError): void {
   const webhooks = entries(value, at);
-  refuseTwins(webhooks, 'slug', complain);
+  refuseDuplicates(webhooks, 'slug', report);
   for (const webhook of webhooks) {
-    refusePlaceholders(webhook, complain);
-    checkNames(webhook.entry.types, `${webhook.at}/types`, complain);
+    refusePlaceholders(webhook, report);
+    checkNames(webhook.entry.types, `${webhook.at}/types`, report);
   }
 }
 
-/** Whatever still looks like a variable would be sent to a provider as it stands. */
-function refusePlaceholders({ at, entry }: Entry, complain: Complain): void {
+/** Refuses variables that were not replaced: they would be sent to the provider literally. */
+function refusePlaceholders({ at, entry }: Entry, report: ReportError): void {
   for (const [field, value] of Object.entries(entry)) {
     if (typeof value !== 'string' || !value.includes(placeholder)) continue;
-    complain(`${at}/${field}`, `holds ${placeholder}…}, which only the command line replaces, and only by a name`);
+    report(
+      `${at}/${field}`,
+      `contains ${placeholder}…}: variables are only replaced by the command line, and only when they have a valid name`,
+    );
   }
 }
 
-function checkAddresses({ at, entry }: Entry, complain: Complain): void {
+function* checkAddresses({ at, entry }: Entry, report: ReportError): Generator<void, void> {
   const seen = new Set<string>();
+  yield;
   for (const address of entries(entry.addresses, `${at}/addresses`)) {
+    yield;
     const { name, value } = address.entry;
     if (typeof name !== 'string' || typeof value !== 'string') continue;
     const read = readAddress(name, value);
-    if ('mistake' in read) complain(`${address.at}/value`, read.mistake);
+    if ('mistake' in read) report(`${address.at}/value`, read.mistake);
     const identity = JSON.stringify([name, 'mistake' in read ? value : read.value]);
-    if (seen.has(identity)) complain(address.at, `${shown(name)} with this value stands here twice`);
+    if (seen.has(identity)) report(address.at, `${quote(name)} with this value is listed twice`);
     seen.add(identity);
   }
 }
 
-function checkMembers({ at, entry }: Entry, usernames: Set<string> | undefined, complain: Complain): void {
+function* checkMembers(
+  { at, entry }: Entry,
+  usernames: Set<string> | undefined,
+  report: ReportError,
+): Generator<void, void> {
   if (!Array.isArray(entry.members)) return;
   const seen = new Set<string>();
   for (const [i, member] of entry.members.entries()) {
+    if (i % 100 === 0) yield;
     if (typeof member !== 'string') continue;
     const username = fold(member);
-    const place = `${at}/members/${i}`;
-    if (seen.has(username)) complain(place, `${shown(member)} stands here twice`);
+    const path = `${at}/members/${i}`;
+    if (!isEmail(member)) report(path, 'is not a valid email address');
+    else if (seen.has(username)) report(path, `${quote(member)} is listed twice`);
     else if (usernames && !usernames.has(username))
-      complain(place, `${shown(member)} is not among the users of the file`);
+      report(path, `${quote(member)} is not one of the users in this file`);
     seen.add(username);
   }
 }
 
-function refuseTwins(
+function refuseDuplicates(
   siblings: Entry[],
   field: string,
-  complain: Complain,
+  report: ReportError,
   identityOf: (name: string) => string = fold,
 ): void {
   const seen = new Map<string, string>();
@@ -324,7 +355,7 @@ function refuseTwins(
     const name = entry[field];
     if (typeof name !== 'string') continue;
     const first = seen.get(identityOf(name));
-    if (first !== undefined) complain(`${at}/${field}`, `${shown(name)} stands here twice, first as ${first}`);
+    if (first !== undefined) report(`${at}/${field}`, `${quote(name)} is duplicated, first used at ${first}`);
     else seen.set(identityOf(name), at);
   }
 }
@@ -338,6 +369,6 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-function shown(value: unknown): string {
+function quote(value: unknown): string {
   return JSON.stringify(value);
 }

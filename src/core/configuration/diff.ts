@@ -1,6 +1,6 @@
 /**
- * What has to be done to make what is into what is to be: first what is created and changed, from the organization
- * down, then what is deleted, from the bottom up. The steps that are shown are the steps that are carried out.
+ * Computes the steps that turn the current state into the desired one: first creations and updates, from the
+ * organization down, then deletions, from the bottom up. A plan shows exactly the steps that an apply carries out.
  */
 
 import { canonicalJson } from '../json.ts';
@@ -28,11 +28,11 @@ export interface Change {
   noun: Noun;
   /** Slugs and names, as in acme/shop/web/order-paid/receipt. */
   path: string;
-  /** Of an update: what differs. A secret is never shown. */
+  /** Changed fields of an update, otherwise empty. Secrets are masked. */
   fields: FieldChange[];
 }
 
-interface States {
+interface StateByNoun {
   organization: OrganizationState;
   channel: ChannelState;
   layout: LayoutState;
@@ -47,22 +47,22 @@ interface States {
   event: EventState;
   notification: NotificationState;
 }
-export type Noun = keyof States;
+export type Noun = keyof StateByNoun;
 
-/** A row: its id is known when it exists, and filled in by whoever creates it. */
-export interface Place {
+/** A row of the database. Its id is set if it exists, and otherwise filled in when it is created. */
+export interface RowRef {
   id?: number;
 }
 
 export interface StepOf<N extends Noun> extends Change {
   noun: N;
-  organization: Place;
+  organization: RowRef;
   /** The row above: project, application, event or list; the organization itself at the top. */
-  parent: Place;
-  place: Place;
-  /** What is to be; of a deletion, what was. */
-  state: States[N];
-  before?: States[N];
+  parent: RowRef;
+  row: RowRef;
+  /** The desired state; for a deletion, the current one. */
+  state: StateByNoun[N];
+  before?: StateByNoun[N];
 }
 export type Step = { [N in Noun]: StepOf<N> }[Noun];
 
@@ -73,28 +73,28 @@ export function diff(
 ): Step[] {
   const steps: Step[] = [];
   const deletions: Step[] = [];
-  const organization: Place = { id: current?.id };
+  const organization: RowRef = { id: current?.id };
 
-  /** Emits the step that this noun needs, if any, and returns its place for those below. */
+  /** Adds the step that an object needs, if any, and returns its row as the parent of nested objects. */
   function step<N extends Noun>(
     noun: N,
     path: string,
-    parent: Place,
-    before: States[N] | undefined,
-    after: States[N] | undefined,
+    parent: RowRef,
+    before: StateByNoun[N] | undefined,
+    after: StateByNoun[N] | undefined,
     fields: FieldChange[] = [],
-  ): Place {
-    const place: Place = noun === 'organization' ? organization : { id: (before as Place | undefined)?.id };
+  ): RowRef {
+    const row: RowRef = noun === 'organization' ? organization : { id: (before as RowRef | undefined)?.id };
     const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update';
     if (action !== 'update' || fields.length > 0) {
       const state = (after ?? before)!;
-      const made = { action, noun, path, fields, organization, parent, place, state, before } as unknown as Step;
+      const made = { action, noun, path, fields, organization, parent, row, state, before } as unknown as Step;
       (action === 'delete' ? deletions : steps).push(made);
     }
-    return place;
+    return row;
   }
 
-  /** Pairs of what is and what is to be; what is no longer to be only when it is to be deleted. */
+  /** Pairs current with desired items. Items that are not desired are included only when pruning. */
   function pairs<T>(before: T[] | undefined, after: T[] | undefined, identityOf: (item: T) => string) {
     if (!after) return [];
     const left = new Map((before ?? []).map(item => [identityOf(item), item]));
@@ -110,14 +110,14 @@ export function diff(
 
   const bySlug = (item: { slug: string }) => item.slug;
 
-  function channels(parent: Place, path: string, was: ChannelState[] | undefined, now: ChannelState[] | undefined) {
+  function channels(parent: RowRef, path: string, was: ChannelState[] | undefined, now: ChannelState[] | undefined) {
     for (const { before, after } of pairs(was, now, bySlug)) {
       const fields = before && after ? compareChannels(before, after) : [];
       step('channel', `${path}/${(after ?? before)!.slug}`, parent, before, after, fields);
     }
   }
 
-  function layouts(parent: Place, path: string, was: LayoutState[] | undefined, now: LayoutState[] | undefined) {
+  function layouts(parent: RowRef, path: string, was: LayoutState[] | undefined, now: LayoutState[] | undefined) {
     for (const { before, after } of pairs(was, now, ({ name }) => fold(name))) {
       const fields = before && after ? compareFields(before, after) : [];
       step('layout', `${path}/${(after ?? before)!.name}`, parent, before, after, fields);
@@ -141,7 +141,7 @@ export function diff(
   function users() {
     const top = desired.slug;
     const all = pairs(current?.users, desired.users, user => user.username);
-    for (const newcomer of desired.newcomers ?? []) all.push({ after: newcomer });
+    for (const user of desired.newUsers ?? []) all.push({ after: user });
     for (const { before, after } of all) {
       const path = `${top}/${(before ?? after)!.username}`;
       step('user', path, organization, before, after, before && after ? compareFields(before, userFields(after)) : []);
@@ -159,7 +159,7 @@ export function diff(
     }
   }
 
-  function lists(project: Place, path: string, was: ListState[] | undefined, now: ListState[] | undefined) {
+  function lists(project: RowRef, path: string, was: ListState[] | undefined, now: ListState[] | undefined) {
     for (const { before, after } of pairs(was, now, list => fold(list.name))) {
       const here = `${path}/${(after ?? before)!.name}`;
       const fields = before && after ? compareFields({ name: before.name }, { name: after.name }) : [];
@@ -173,14 +173,14 @@ export function diff(
     }
   }
 
-  function notifications(event: Place, path: string, was: EventState | undefined, now: EventState) {
+  function notifications(event: RowRef, path: string, was: EventState | undefined, now: EventState) {
     for (const { before, after } of pairs(was?.notifications, now.notifications, ({ name }) => name)) {
       const fields = before && after ? compareFields(notificationFields(before), notificationFields(after)) : [];
       step('notification', `${path}/${(after ?? before)!.name}`, event, before, after, fields);
     }
   }
 
-  function events(application: Place, path: string, was: ApplicationState | undefined, now: ApplicationState) {
+  function events(application: RowRef, path: string, was: ApplicationState | undefined, now: ApplicationState) {
     for (const { before, after } of pairs(was?.events, now.events, bySlug)) {
       const here = `${path}/${(after ?? before)!.slug}`;
       const { notifications: _, ...own } = after ?? {};
@@ -189,7 +189,7 @@ export function diff(
     }
   }
 
-  const place = step(
+  const row = step(
     'organization',
     desired.slug,
     organization,
@@ -197,15 +197,15 @@ export function diff(
     desired,
     current ? compareFields(current, organizationFields(desired)) : [],
   );
-  channels(place, desired.slug, current?.channels, desired.channels);
-  layouts(place, desired.slug, current?.layouts, desired.layouts);
+  channels(row, desired.slug, current?.channels, desired.channels);
+  layouts(row, desired.slug, current?.layouts, desired.layouts);
   categories();
   webhooks();
   users();
   for (const { before, after } of pairs(current?.projects, desired.projects, bySlug)) {
     const path = `${desired.slug}/${(after ?? before)!.slug}`;
     const fields = before && after ? compareFields({ name: before.name }, { name: after.name }) : [];
-    const project = step('project', path, place, before, after, fields);
+    const project = step('project', path, row, before, after, fields);
     if (!after) continue;
     channels(project, path, before?.channels, after.channels);
     layouts(project, path, before?.layouts, after.layouts);
@@ -221,21 +221,21 @@ export function diff(
   return [...steps, ...deletions.reverse()];
 }
 
-/** For showing: without what carries it out. */
+/** Returns the part of a step that is shown to users. */
 export function toChange({ action, noun, path, fields }: Step): Change {
   return { action, noun, path, fields };
 }
 
-/** Whether the message has to be given a new version. */
-export function saysOtherwise(before: NotificationState | undefined, after: NotificationState): boolean {
+/** Returns whether the message needs a new version. */
+export function hasContentChanged(before: NotificationState | undefined, after: NotificationState): boolean {
   return !before || canonicalJson(before.content) !== canonicalJson(after.content);
 }
 
-/** Its own fields, without what is in it. */
+/** Returns the organization's own fields, without its sections. */
 export function organizationFields(organization: OrganizationState) {
   const { name, retention_days, max_key_lifetime_days, brand_color, logo_url } = organization;
-  const { timezone, quiet_hours, most_per_day } = organization;
-  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, most_per_day };
+  const { timezone, quiet_hours, max_per_day } = organization;
+  return { name, retention_days, max_key_lifetime_days, brand_color, logo_url, timezone, quiet_hours, max_per_day };
 }
 
 function userFields({ first_name, last_name, locked, locale, timezone, custom_fields }: UserState) {

@@ -1,10 +1,10 @@
-/** From what is back to a document: the way the file is written by hand, so that applying it changes nothing. */
+/** Turns the stored state back into a document, in the style of a hand-written file. Applying it changes nothing. */
 
-import { Digest } from '../digest.ts';
+import { Digest } from '../decision/digest.ts';
+import { QuietHours } from '../decision/quiet-hours.ts';
+import { Step } from '../decision/steps.ts';
+import { Throttle } from '../decision/throttle.ts';
 import { ActionEntry } from '../inbox-actions.ts';
-import { QuietHours } from '../quiet-hours.ts';
-import { Step } from '../steps.ts';
-import { Throttle } from '../throttle.ts';
 import type { WebhookEntry } from '../webhooks.ts';
 import type {
   CategoryEntry,
@@ -16,7 +16,7 @@ import type {
   ProjectEntry,
   UserEntry,
 } from './document.ts';
-import { toEntry } from './fields.ts';
+import { toProviderEntry } from './fields.ts';
 import type {
   CategoryState,
   ChannelState,
@@ -30,13 +30,13 @@ import type {
   WebhookState,
 } from './state.ts';
 
-/** What an organization keeps its history for when nobody has said otherwise, in days. */
-const usualRetention = 90;
+/** Default retention of history, in days. */
+const defaultRetention = 90;
 
-/** Everything but secrets: `open` leaves out of a provider what must not be shown. */
+/** Returns everything but secrets, which `hideSecrets` removes from a provider. */
 export function toDocument(
   organization: OrganizationState,
-  open: (provider: ProviderState) => ProviderState,
+  hideSecrets: (provider: ProviderState) => ProviderState,
 ): OrganizationDocument {
   const channel = (state: ChannelState): ChannelEntry => {
     const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, providers = [] } = state;
@@ -48,7 +48,7 @@ export function toDocument(
       ...(on_unknown !== 'resend' && { on_unknown }),
       ...(rate_per_second !== null && { rate_per_second }),
       ...(concurrency !== null && { concurrency }),
-      providers: providers.map(provider => toEntry(open(provider))),
+      providers: providers.map(provider => toProviderEntry(hideSecrets(provider))),
     };
   };
   const project = (state: ProjectState): ProjectEntry => {
@@ -66,8 +66,8 @@ export function toDocument(
       })),
     };
   };
-  const { retention_days = usualRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
-  const { timezone, quiet_hours, most_per_day } = organization;
+  const { retention_days = defaultRetention, max_key_lifetime_days = null, brand_color, logo_url } = organization;
+  const { timezone, quiet_hours, max_per_day } = organization;
   const {
     slug,
     name,
@@ -81,13 +81,13 @@ export function toDocument(
   return {
     slug,
     name,
-    ...(retention_days !== usualRetention && { retention_days }),
+    ...(retention_days !== defaultRetention && { retention_days }),
     ...(max_key_lifetime_days !== null && { max_key_lifetime_days }),
     ...(brand_color && { brand_color }),
     ...(logo_url && { logo_url }),
     ...(timezone && { timezone }),
-    ...(quiet_hours && { quiet_hours: inOrder(quiet_hours, QuietHours) }),
-    ...(most_per_day && { most_per_day }),
+    ...(quiet_hours && { quiet_hours: inSchemaOrder(quiet_hours, QuietHours) }),
+    ...(max_per_day && { max_per_day }),
     channels: channels.map(channel),
     ...toLayouts(layouts),
     ...(categories.length > 0 && { categories: categories.map(toCategoryEntry) }),
@@ -101,7 +101,7 @@ function toLayouts(layouts: LayoutState[] = []): { layouts?: LayoutEntry[] } {
   return layouts.length > 0 ? { layouts: layouts.map(({ name, body }) => ({ name, body })) } : {};
 }
 
-/** Whatever is at its default is left out. */
+/** Returns the entry without fields that have their default value. */
 export function toCategoryEntry(category: CategoryState): CategoryEntry {
   const { slug, name, description, kind, channel_defaults, channels, quiet_hours, locales } = category;
   return {
@@ -117,7 +117,7 @@ export function toCategoryEntry(category: CategoryState): CategoryEntry {
   };
 }
 
-/** Without its secret. */
+/** Returns the entry without its secret. */
 export function toWebhookEntry({ slug, name, url, types, enabled }: WebhookState): WebhookEntry {
   return { slug, name, url, types: types as WebhookEntry['types'], ...(!enabled && { enabled }) };
 }
@@ -140,49 +140,49 @@ export function toNotificationEntry(notification: NotificationState): Notificati
     name,
     ...(!active && { active }),
     recipients,
-    ...(steps === null ? { channels } : { steps: steps.map(step => inOrder(step, Step)) }),
+    ...(steps === null ? { channels } : { steps: steps.map(step => inSchemaOrder(step, Step)) }),
     ...(give_up_after !== null && { give_up_after }),
     ...(notify_resolved && { notify_resolved }),
     ...(filter !== null && { filter }),
     ...(environs !== null && { environs }),
     ...(Object.keys(extra_context).length > 0 && { extra_context }),
     ...(priority !== null && { priority }),
-    ...(throttle !== null && { throttle: inOrder(throttle, Throttle) }),
-    ...(digest !== null && { digest: inOrder(digest, Digest) }),
+    ...(throttle !== null && { throttle: inSchemaOrder(throttle, Throttle) }),
+    ...(digest !== null && { digest: inSchemaOrder(digest, Digest) }),
     message: toMessage(content.message),
     ...(Object.keys(content.overrides).length > 0 && { overrides: mapValues(content.overrides, toVariants) }),
   };
 }
 
-/** Written out field by field, as the database does not keep the order of keys. */
-export function toMessage({
+/** Rebuilds the message field by field, because jsonb does not keep the order of keys. */
+function toMessage({
   body,
   layout,
   strict,
   avatar,
   actions,
-  ...words
+  ...text
 }: NotificationEntry['message']): NotificationEntry['message'] {
-  const { subject, locales } = toVariants(words);
+  const { subject, locales } = toVariants(text);
   return {
     ...(subject !== undefined && { subject }),
     body,
     ...(layout !== undefined && { layout }),
     ...(strict && { strict }),
     ...(avatar !== undefined && { avatar }),
-    ...(actions && { actions: actions.map(action => inOrder(action, ActionEntry)) }),
+    ...(actions && { actions: actions.map(action => inSchemaOrder(action, ActionEntry)) }),
     ...(locales && { locales }),
   };
 }
 
 type Variants = NonNullable<NotificationEntry['overrides']>[string];
-type Words = NonNullable<Variants['locales']>[string];
+type LocalizedText = NonNullable<Variants['locales']>[string];
 
-function toVariants({ locales, ...words }: Variants): Variants {
-  return { ...toWords(words), ...(locales && { locales: mapValues(locales, toWords) }) };
+function toVariants({ locales, ...text }: Variants): Variants {
+  return { ...toLocalizedText(text), ...(locales && { locales: mapValues(locales, toLocalizedText) }) };
 }
 
-function toWords({ subject, body }: Words): Words {
+function toLocalizedText({ subject, body }: LocalizedText): LocalizedText {
   return { ...(subject !== undefined && { subject }), ...(body !== undefined && { body }) };
 }
 
@@ -190,8 +190,8 @@ function mapValues<T>(values: Record<string, T>, map: (value: T) => T): Record<s
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
 }
 
-/** As a person writes it: the database keeps the fields of such a value in an order of its own. */
-function inOrder<Value extends object>(value: Value, { properties }: { properties: object }): Value {
+/** Returns the fields in the order of the schema, because jsonb does not keep the order of keys. */
+function inSchemaOrder<Value extends object>(value: Value, { properties }: { properties: object }): Value {
   const names = Object.keys(properties) as (keyof Value)[];
   return Object.fromEntries(names.filter(name => name in value).map(name => [name, value[name]])) as Value;
 }

@@ -1,19 +1,19 @@
-/** Which fields of a thing differ, as a person reads it: `providers.0.port: 25 → 2525`. */
+/** Lists the fields in which two states differ, for people to read: `providers.0.port: 25 → 2525`. */
 
 import { canonicalJson, isObject, type Json } from '../json.ts';
 import type { ChannelState, ProviderState, WebhookState } from './state.ts';
 
 export interface FieldChange {
   field: string;
-  /** Null when there was nothing. */
+  /** Null if the field was absent. */
   from: unknown;
-  /** Null when there is to be nothing. */
+  /** Null if the field is removed. */
   to: unknown;
 }
 
 const hidden = '(secret)';
 
-/** Only what `after` says anything about. */
+/** Compares only the fields that are defined in `after`. */
 export function compareFields(before: object, after: object): FieldChange[] {
   const changes: FieldChange[] = [];
   for (const [field, value] of Object.entries(after)) {
@@ -22,7 +22,7 @@ export function compareFields(before: object, after: object): FieldChange[] {
   return changes;
 }
 
-/** The stored side has its secrets, and so has the other one: what was left out of the file has been filled in. */
+/** Both sides must have their secrets: those that the file omits have been filled in before. */
 export function compareChannels(before: ChannelState, after: ChannelState): FieldChange[] {
   const changes = compareFields(withoutSecrets(before), withoutSecrets(after));
   for (const [i, { secrets }] of (after.providers ?? []).entries()) {
@@ -36,7 +36,7 @@ export function compareChannels(before: ChannelState, after: ChannelState): Fiel
   return changes;
 }
 
-/** The stored side has its secret where the other one has one. */
+/** `before` must have its secret if `after` has one. */
 export function compareWebhooks(before: WebhookState, after: WebhookState): FieldChange[] {
   const { secret, ...own } = after;
   const changes = compareFields(before, own);
@@ -45,11 +45,11 @@ export function compareWebhooks(before: WebhookState, after: WebhookState): Fiel
 }
 
 function withoutSecrets({ id: _, providers, ...own }: ChannelState) {
-  return { ...own, providers: providers?.map(toEntry) };
+  return { ...own, providers: providers?.map(toProviderEntry) };
 }
 
-/** As it is kept and exported. */
-export function toEntry({ use, settings }: ProviderState): { use: string; [field: string]: Json } {
+/** Returns the provider as it is stored and exported, without secrets. */
+export function toProviderEntry({ use, settings }: ProviderState): { use: string; [field: string]: Json } {
   return { use, ...settings };
 }
 
@@ -65,7 +65,7 @@ function compare(field: string, from: unknown, to: unknown, changes: FieldChange
   }
 }
 
-/** Not what every object inherits: a key may be named `constructor`. */
+/** Ignores inherited properties: a key can be named `constructor`. */
 function own(object: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }

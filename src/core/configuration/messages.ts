@@ -1,23 +1,23 @@
-/** What is wrong with the words of a document: templates that do not parse, and languages that are none. */
+/** Checks the messages and layouts of a document: templates that do not parse, and invalid language tags. */
 import { type ActionEntry, findActionMistakes } from '../inbox-actions.ts';
 import { isObject } from '../json.ts';
 import {
   type CheckTemplate,
   checkLayoutSource,
   findTemplateMistakes,
-  type LocalizedWords,
+  type LocalizedText,
   type MessageContent,
-  type Words,
+  type MessageText,
 } from '../render/compile.ts';
 import { normalizeLocale, notALocale } from '../text.ts';
 
-export type Complain = (at: string, message: string) => void;
+export type ReportError = (at: string, message: string) => void;
 
-/** Of a notification: its message and its overrides. Whatever is not of the right form is passed over. */
-export function checkWords(
+/** Checks the message and the overrides of a notification. Values of the wrong type are skipped. */
+export function checkMessage(
   notification: { message?: unknown; overrides?: unknown },
   at: string,
-  complain: Complain,
+  report: ReportError,
   check?: CheckTemplate,
 ) {
   const { message, overrides } = notification;
@@ -27,53 +27,53 @@ export function checkWords(
   }
   for (const [place, words] of variants) {
     if (!isObject(words)) continue;
-    checkLocales(words.locales, `${at}/${place}/locales`, complain);
-    // Each by itself, so that a message without a body does not hide what is wrong with the rest.
+    checkLocales(words.locales, `${at}/${place}/locales`, report);
+    // Each variant is checked on its own, so that a message without a body does not hide other mistakes.
     const inApp = place === 'message' ? readInApp(words) : {};
-    for (const { at: field, message: told } of findActionMistakes(inApp.actions ?? [])) {
-      complain(`${at}/message/actions/${field}`, told);
+    for (const { at: field, message: text } of findActionMistakes(inApp.actions ?? [])) {
+      report(`${at}/message/actions/${field}`, text);
     }
     for (const mistake of findTemplateMistakes({ body: '', ...readVariants(words), ...inApp }, check)) {
-      complain(`${at}/${place}/${mistake.field}`, located(mistake));
+      report(`${at}/${place}/${mistake.field}`, withLocation(mistake));
     }
   }
 }
 
-export function checkLayout(body: unknown, at: string, complain: Complain, check?: CheckTemplate): void {
+export function checkLayout(body: unknown, at: string, report: ReportError, check?: CheckTemplate): void {
   if (typeof body !== 'string') return;
   const mistake = checkLayoutSource(body, check);
-  if (mistake) complain(at, located(mistake));
+  if (mistake) report(at, withLocation(mistake));
 }
 
-export function checkLocale(locale: unknown, at: string, complain: Complain): void {
+export function checkLocale(locale: unknown, at: string, report: ReportError): void {
   if (typeof locale !== 'string' || locale === '' || normalizeLocale(locale) !== undefined) return;
-  complain(at, notALocale);
+  report(at, notALocale);
 }
 
-function checkLocales(locales: unknown, at: string, complain: Complain): void {
+function checkLocales(locales: unknown, at: string, report: ReportError): void {
   if (!isObject(locales)) return;
   const seen = new Map<string, string>();
   for (const locale of Object.keys(locales)) {
     const normal = normalizeLocale(locale);
     if (normal === undefined) {
-      complain(`${at}/${locale}`, notALocale);
+      report(`${at}/${locale}`, notALocale);
       continue;
     }
     const first = seen.get(normal);
-    if (first !== undefined) complain(`${at}/${locale}`, `is the same language as ${first}`);
+    if (first !== undefined) report(`${at}/${locale}`, `is the same language as ${first}`);
     else seen.set(normal, locale);
   }
 }
 
-function readVariants(words: Record<string, unknown>): LocalizedWords {
+function readVariants(words: Record<string, unknown>): LocalizedText {
   const locales = isObject(words.locales) ? Object.entries(words.locales) : [];
-  const readable = locales.flatMap(([locale, translated]): [string, Words][] =>
+  const readable = locales.flatMap(([locale, translated]): [string, MessageText][] =>
     isObject(translated) ? [[locale, readWords(translated)]] : [],
   );
   return { ...readWords(words), locales: Object.fromEntries(readable) };
 }
 
-/** Those actions that have the right form. */
+/** Returns the avatar and the actions if they have the right type. */
 function readInApp({ avatar, actions }: Record<string, unknown>): Pick<MessageContent, 'avatar' | 'actions'> {
   const isText = (value: unknown) => typeof value === 'string';
   const isAction = (one: unknown): one is ActionEntry =>
@@ -85,13 +85,13 @@ function readInApp({ avatar, actions }: Record<string, unknown>): Pick<MessageCo
   return { ...(typeof avatar === 'string' && { avatar }), ...(isReadable && { actions }) };
 }
 
-function readWords({ subject, body }: Record<string, unknown>): Words {
+function readWords({ subject, body }: Record<string, unknown>): MessageText {
   return {
     ...(typeof subject === 'string' && { subject }),
     ...(typeof body === 'string' && { body }),
   };
 }
 
-function located({ line, column, message }: { line: number; column: number; message: string }): string {
+function withLocation({ line, column, message }: { line: number; column: number; message: string }): string {
   return `line ${line}, column ${column}: ${message}`;
 }

@@ -1,16 +1,16 @@
 /**
- * What notifications name: channels by slug or type, distribution lists and layouts. Names that a document does not explain are
- * looked up in the sections that it leaves alone; and what a document takes away must not be what something that it
- * does not mention still needs.
+ * References by name: events to categories; notifications to channels (by slug or type), distribution lists and layouts.
+ * A name that the document does not define is looked up in the stored sections that it does not manage, and a document
+ * must not remove an object that is still referenced from outside of it.
  */
 
+import { generalSlug } from '../decision/preferences.ts';
 import type { FieldErrors } from '../errors.ts';
-import { generalSlug } from '../preferences.ts';
 import { fold } from '../text.ts';
 import { addError } from './shape.ts';
 import type { NotificationState, OrganizationState, ProjectState } from './state.ts';
 
-/** A name that the document does not explain itself. */
+/** A name that the document uses and does not define. */
 export interface Reference {
   at: string;
   kind: 'category' | 'channel' | 'list' | 'layout';
@@ -19,13 +19,13 @@ export interface Reference {
   project: string;
 }
 
-/** Slugs and types are in lower case, and what is sent looks for them as they are; names are the same in any case. */
+/** Returns the key under which names are compared: slugs and types exactly, names of lists and layouts ignoring case. */
 export function identityOf(kind: Reference['kind'], name: string): string {
   if (kind === 'list') return fold(name.trim());
   return kind === 'layout' ? fold(name) : name;
 }
 
-/** The references that lead nowhere in what is stored either. */
+/** Reports the references that do not exist in the stored state either. */
 export function checkReferences(
   references: readonly Reference[],
   desired: readonly OrganizationState[],
@@ -34,11 +34,16 @@ export function checkReferences(
 ): void {
   const projectOf = (organization: OrganizationState | undefined, slug: string) =>
     organization?.projects?.find(project => project.slug === slug);
-  for (const { at, kind, name, organization, project } of references) {
+  // Computed once per kind and project: per reference it would take references × names.
+  const cached = new Map<string, { names: Map<string, string>; choice: string }>();
+  const findNames = ({ kind, organization, project }: Reference) => {
+    const key = `${kind} ${organization} ${project}`;
+    const found = cached.get(key);
+    if (found) return found;
     const file = desired.find(({ slug }) => slug === organization);
     const [inFile, stored] = [projectOf(file, project), projectOf(current.get(organization), project)];
-    const stays = current.get(organization);
-    const known = namesOf(
+    const storedOrganization = current.get(organization);
+    const names = namesOf(
       kind,
       {
         lists: inFile?.lists ?? stored?.lists,
@@ -46,17 +51,28 @@ export function checkReferences(
         layouts: inFile?.layouts ?? stored?.layouts,
       },
       {
-        channels: file?.channels ?? stays?.channels,
-        layouts: file?.layouts ?? stays?.layouts,
-        categories: file?.categories ?? stays?.categories,
+        channels: file?.channels ?? storedOrganization?.channels,
+        layouts: file?.layouts ?? storedOrganization?.layouts,
+        categories: file?.categories ?? storedOrganization?.categories,
       },
     );
-    if (!known.has(identityOf(kind, name))) addError(errors, at, unknownName(kind, name, [...known.values()]));
+    const made = { names, choice: listChoices(names.values()) };
+    cached.set(key, made);
+    return made;
+  };
+  for (const reference of references) {
+    const { at, kind, name } = reference;
+    const { names, choice } = findNames(reference);
+    if (!names.has(identityOf(kind, name))) addError(errors, at, unknownName(kind, name, choice));
+    if (Object.keys(errors).length >= maxErrors) return;
   }
 }
 
-/** Refuses to take from a notification that the document does not mention what it has now. */
-export function checkLeftovers(
+/** Looking up stops after this many mistakes: only the first 20 are shown. */
+const maxErrors = 100;
+
+/** Reports objects that would be removed while an event or notification outside the document references them. */
+export function checkDanglingReferences(
   current: OrganizationState,
   desired: OrganizationState,
   { prune }: { prune: boolean },
@@ -79,55 +95,73 @@ export function checkLeftovers(
       layouts: merged(project.layouts, file?.layouts, prune, byName),
       lists: merged(project.lists, file?.lists, prune, byName),
     };
-    for (const { path, category } of unmentionedEvents(project, file, prune)) {
-      if (category === null || namesOf('category', {}, after).has(category)) continue;
-      addError(
-        errors,
-        `${at}/categories`,
-        `takes away category ${category}, which ${current.slug}/${path} still names`,
-      );
+    // Computed once per kind: there can be many notifications and channels to look up.
+    const namesBefore = memoize(kind => namesOf(kind, project, current));
+    const namesAfter = memoize(kind => namesOf(kind, projectAfter, after));
+    for (const { path, category } of unmanagedEvents(project, file, prune)) {
+      if (category === null || namesAfter('category').has(category)) continue;
+      addError(errors, `${at}/categories`, `removes category ${category}, which ${current.slug}/${path} still uses`);
     }
-    for (const { path, notification } of unmentioned(project, file, prune)) {
-      for (const { kind, name } of namesIn(notification)) {
-        const wanted = identityOf(kind, name);
-        if (!namesOf(kind, project, current).has(wanted) || namesOf(kind, projectAfter, after).has(wanted)) continue;
+    for (const { path, notification } of unmanagedNotifications(project, file, prune)) {
+      for (const { kind, name } of referencesOf(notification)) {
+        const identity = identityOf(kind, name);
+        if (!namesBefore(kind).has(identity) || namesAfter(kind).has(identity)) continue;
         addError(
           errors,
           `${at}/${sectionOf(kind, file, index)}`,
-          `takes away ${kind} ${name}, which ${current.slug}/${path} still names`,
+          `removes ${kind} ${name}, which ${current.slug}/${path} still uses`,
         );
       }
     }
   }
 }
 
-export function unknownName(kind: Reference['kind'], name: string, known: string[]): string {
-  const names = [...new Set(known)].filter(Boolean);
-  const choice = names.length > 0 ? `there are ${names.slice(0, 20).join(', ')}` : 'there are none';
+/** Lists up to 20 of the existing names for an error message. */
+export function listChoices(all: Iterable<string>): string {
+  const names = [...new Set(all)].filter(Boolean);
+  return names.length > 0 ? `use one of ${names.slice(0, 20).join(', ')}` : 'there are none';
+}
+
+export function unknownName(kind: Reference['kind'], name: string, choice: string): string {
   const quoted = JSON.stringify(name);
   if (kind === 'list') return `there is no distribution list ${quoted} in this project (${choice})`;
   if (kind === 'category') return `there is no category ${quoted} (${choice})`;
   if (kind === 'layout') return `there is no layout ${quoted} (${choice})`;
-  return `there is no channel of the slug or type ${quoted} (${choice})`;
+  return `there is no channel with the slug or type ${quoted} (${choice})`;
 }
 
-/** Where the document takes it away: in the project, if that has such a section, else in the organization. */
+function memoize<T>(find: (kind: Reference['kind']) => T): (kind: Reference['kind']) => T {
+  const found = new Map<Reference['kind'], T>();
+  return kind => {
+    if (!found.has(kind)) found.set(kind, find(kind));
+    return found.get(kind)!;
+  };
+}
+
+function indexBySlug<T extends { slug: string }>(items: readonly T[] | undefined): Map<string, T> {
+  return new Map((items ?? []).map(item => [item.slug, item]));
+}
+
+/** Returns the section that removes the object: the project's if the document has it, otherwise the organization's. */
 function sectionOf(kind: Reference['kind'], file: ProjectState | undefined, index: number): string {
   if (kind === 'list') return `projects/${index}/distribution_lists`;
   const section = kind === 'layout' ? 'layouts' : 'channels';
   return file?.[section] ? `projects/${index}/${section}` : section;
 }
 
-/** Those that stay as they are, because the document does not say anything about them. */
-function* unmentioned(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+/** Yields the notifications that stay unchanged because the document does not contain them. */
+function* unmanagedNotifications(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+  const applications = indexBySlug(file?.applications);
   for (const application of project.applications ?? []) {
-    const newer = file?.applications?.find(({ slug }) => slug === application.slug);
+    const newer = applications.get(application.slug);
     if (!newer && file?.applications && prune) continue;
+    const events = indexBySlug(newer?.events);
     for (const event of application.events ?? []) {
-      const newerEvent = newer?.events?.find(({ slug }) => slug === event.slug);
+      const newerEvent = events.get(event.slug);
       if (!newerEvent && newer?.events && prune) continue;
+      const names = new Set(newerEvent?.notifications?.map(({ name }) => name));
       for (const notification of event.notifications ?? []) {
-        if (newerEvent?.notifications?.some(({ name }) => name === notification.name)) continue;
+        if (names.has(notification.name)) continue;
         if (newerEvent?.notifications && prune) continue;
         yield { path: [project.slug, application.slug, event.slug, notification.name].join('/'), notification };
       }
@@ -135,19 +169,21 @@ function* unmentioned(project: ProjectState, file: ProjectState | undefined, pru
   }
 }
 
-/** The events that stay as they are, with the category that each names. */
-function* unmentionedEvents(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+/** Yields the events that stay unchanged, with their categories. */
+function* unmanagedEvents(project: ProjectState, file: ProjectState | undefined, prune: boolean) {
+  const applications = indexBySlug(file?.applications);
   for (const application of project.applications ?? []) {
-    const newer = file?.applications?.find(({ slug }) => slug === application.slug);
+    const newer = applications.get(application.slug);
     if (!newer && file?.applications && prune) continue;
+    const events = indexBySlug(newer?.events);
     for (const { slug, category } of application.events ?? []) {
-      if (newer?.events?.some(event => event.slug === slug) || (newer?.events && prune)) continue;
+      if (events.has(slug) || (newer?.events && prune)) continue;
       yield { path: [project.slug, application.slug, slug].join('/'), category };
     }
   }
 }
 
-function namesIn({
+function referencesOf({
   channels,
   recipients,
   steps,

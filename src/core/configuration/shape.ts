@@ -1,4 +1,4 @@
-/** Whether a document or a provider's settings have the form that their schema asks for. */
+/** Validates documents and provider settings against their schemas. */
 import type { ErrorObject } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 import type { FieldErrors } from '../errors.ts';
@@ -8,27 +8,27 @@ import { isEmail } from '../text.ts';
 const ajv = createAjv(false);
 ajv.addFormat('mailbox', { type: 'string', validate: isMailbox });
 
-export interface ShapeError {
-  /** Pointer below the value, without a leading slash; empty for the value itself. */
+interface ShapeError {
+  /** Path within the value, separated by slashes; empty for the value itself. */
   field: string;
   message: string;
-  /** A field that should be there and is not. */
+  /** Whether a required field is absent. */
   missing: boolean;
 }
 
-/** Compiled once for each schema. */
+/** Returns the schema errors of a value. Each schema is compiled once. */
 export function shapeErrors(schema: TSchema, value: unknown): ShapeError[] {
   const validate = ajv.compile(schema as object);
   return findErrors(validate, value).map(describe);
 }
 
-/** Several mistakes of one field stand together. */
+/** Adds a message to a field, unless the field already has the same one. */
 export function addError(errors: FieldErrors, field: string, message: string): void {
   const messages = errors[field] ?? [];
   if (!messages.includes(message)) errors[field] = [...messages, message];
 }
 
-/** What the documents of this kind say beyond the words that all schemas share. */
+/** Adds messages for the keywords that only documents and provider settings use. */
 function describe(error: ErrorObject): ShapeError {
   const { keyword, params, parentSchema } = error;
   const [[field, messages] = ['', []]] = Object.entries(toFieldErrors([error], ''));
@@ -38,14 +38,14 @@ function describe(error: ErrorObject): ShapeError {
     mistake.message = `is required together with ${params.property}`;
     mistake.missing = true;
   } else if (keyword === 'minProperties') {
-    mistake.message = `must hold at least one of ${Object.keys(parentSchema?.properties ?? {}).join(', ')}`;
+    mistake.message = `must have at least one of ${Object.keys(parentSchema?.properties ?? {}).join(', ')}`;
   } else if (params.format === 'mailbox') {
-    mistake.message = 'must be an email address, or a name and one: Acme <no-reply@acme.test>';
+    mistake.message = 'must be an email address, optionally with a name: Acme <no-reply@acme.test>';
   }
   return mistake;
 }
 
-/** No line breaks in it: this text becomes a header. */
+/** Rejects line breaks, because the text becomes a mail header. */
 export function isMailbox(text: string): boolean {
   const [, named, bare] = /^(?:(?:"[^"\p{Cc}]*"|[^<>"@\p{Cc}]*) ?<([^<>\s]+)>|([^<>\s]+))$/u.exec(text) ?? [];
   return isEmail(named ?? bare ?? '');

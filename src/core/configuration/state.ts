@@ -1,15 +1,15 @@
 /**
- * The same organization in one comparable form, whether it was read from a file or from the database: defaults filled
- * in, addresses normalised, secrets apart. A part that is undefined is not managed and left as it is.
+ * An organization in a comparable form, whether read from a file or from the database: with defaults filled in,
+ * addresses normalized and secrets separated. An undefined part is not managed and stays unchanged.
  */
 
-import type { Digest } from '../digest.ts';
+import type { Digest } from '../decision/digest.ts';
+import { type Category, generalSlug } from '../decision/preferences.ts';
+import type { QuietHours } from '../decision/quiet-hours.ts';
+import { channelsOf, type Step } from '../decision/steps.ts';
+import type { Throttle } from '../decision/throttle.ts';
 import type { JsonObject } from '../json.ts';
-import { type Category, generalSlug } from '../preferences.ts';
-import type { QuietHours } from '../quiet-hours.ts';
-import { channelsOf, type Step } from '../steps.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
-import type { Throttle } from '../throttle.ts';
 import type { Priority } from '../trigger.ts';
 import { type WebhookEntry, webhookTypes } from '../webhooks.ts';
 import type {
@@ -26,7 +26,7 @@ import type {
   UserEntry,
 } from './document.ts';
 
-/** `id` is that of the row; what is only in a file has none yet. */
+/** `id` is the row's id; objects that are only in a file have none yet. */
 interface Row {
   id?: number;
 }
@@ -37,7 +37,8 @@ export interface ProviderState {
   secrets: JsonObject;
 }
 
-export interface ChannelState extends Row {
+/** A channel without its providers, as the database and the API have it too. */
+export interface ChannelFields {
   slug: string;
   name: string;
   type: string;
@@ -45,6 +46,9 @@ export interface ChannelState extends Row {
   on_unknown: 'resend' | 'hold';
   rate_per_second: number | null;
   concurrency: number | null;
+}
+
+export interface ChannelState extends Row, ChannelFields {
   providers?: ProviderState[];
 }
 
@@ -61,7 +65,7 @@ export interface WebhookState extends Row {
   url: string;
   types: string[];
   enabled: boolean;
-  /** Undefined where the file leaves it as it is. */
+  /** Undefined: the stored secret is kept. */
   secret?: string;
 }
 
@@ -78,24 +82,25 @@ export interface UserState extends Row {
   locked?: boolean;
   /** Empty: none. */
   locale?: string;
-  /** The same. */
+  /** Empty: none. */
   timezone?: string;
   custom_fields?: JsonObject;
-  /** Without the email itself, which every user has. */
+  /** Without the user's own email address, which is implied. */
   addresses?: AddressState[];
 }
 
-/** What is kept of a message, version by version. */
+/** Content of a message version. */
 export interface StoredMessage {
   message: NotificationEntry['message'];
   overrides: NonNullable<NotificationEntry['overrides']>;
 }
 
-export interface NotificationState extends Row {
+/** A notification without its message, as the database and the API have it too. */
+export interface NotificationFields {
   name: string;
   active: boolean;
   recipients: NotificationEntry['recipients'];
-  /** Slugs or types; of all steps, where it has some. */
+  /** Slugs or types. With steps: the channels of all steps. */
   channels: string[];
   steps: Step[] | null;
   give_up_after: string | null;
@@ -103,9 +108,13 @@ export interface NotificationState extends Row {
   filter: string | null;
   environs: string[] | null;
   extra_context: JsonObject;
+  /** Null: not set. */
   priority: Priority | null;
   throttle: Throttle | null;
   digest: Digest | null;
+}
+
+export interface NotificationState extends Row, NotificationFields {
   content: StoredMessage;
 }
 
@@ -150,23 +159,23 @@ export interface OrganizationState extends Row {
   logo_url?: string | null;
   timezone?: string | null;
   quiet_hours?: QuietHours | null;
-  most_per_day?: number | null;
+  max_per_day?: number | null;
   channels?: ChannelState[];
   layouts?: LayoutState[];
   categories?: CategoryState[];
   webhooks?: WebhookState[];
   users?: UserState[];
-  /** Members of lists who are no users yet, where the file leaves users alone: they become users. */
-  newcomers?: UserState[];
-  /** Username to email, as the members of lists are written in the file. */
+  /** List members who are not users yet and will be created, if the file does not manage users. */
+  newUsers?: UserState[];
+  /** Maps the usernames of list members to their emails as spelled in the file. */
   memberEmails?: Map<string, string>;
   projects?: ProjectState[];
 }
 
-/** Takes what is secret out of an entry. */
-export type ReadProvider = (entry: ProviderEntry) => ProviderState;
+/** Separates the secrets of a provider entry from its settings. */
+type ReadProvider = (entry: ProviderEntry) => ProviderState;
 
-/** Of a document without mistakes. */
+/** Expects a valid document. */
 export function toState(document: OrganizationDocument, readProvider: ReadProvider): OrganizationState {
   const channel = ({ slug, name, type, enabled = true, providers, ...limits }: ChannelEntry): ChannelState => ({
     slug,
@@ -197,7 +206,7 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     logo_url: document.logo_url,
     timezone: document.timezone,
     quiet_hours: document.quiet_hours,
-    most_per_day: document.most_per_day,
+    max_per_day: document.max_per_day,
     channels: document.channels?.map(channel),
     layouts: document.layouts?.map(toLayout),
     categories: document.categories?.map(toCategory),
@@ -213,9 +222,9 @@ function toLayout({ name, body }: LayoutEntry): LayoutState {
 }
 
 function toCategory(entry: CategoryEntry): CategoryState {
-  const translated = Object.entries(entry.locales ?? {}).map(([locale, words]) => [
+  const translated = Object.entries(entry.locales ?? {}).map(([locale, text]) => [
     normalizeLocale(locale) ?? locale,
-    words,
+    text,
   ]);
   return {
     slug: entry.slug,
@@ -284,34 +293,34 @@ function toStep({ recipients, ...step }: Step): Step {
   return recipients ? { ...step, recipients: { list: recipients.list.trim() } } : step;
 }
 
-/** A list is named as it is kept: without spaces around it. */
+/** Trims the list name, as stored names are. */
 function toRecipients(recipients: NotificationEntry['recipients']): NotificationEntry['recipients'] {
   return 'list' in recipients && recipients.list !== undefined
     ? { ...recipients, list: recipients.list.trim() }
     : recipients;
 }
 
-/** Whatever is at its default is left out, and languages are written as a recipient's is. */
+/** Leaves out default values and normalizes language tags. */
 function toContent({ message, overrides = {} }: NotificationEntry): StoredMessage {
   const { layout, strict, avatar, actions = [] } = message;
-  const { body = '', ...words } = toVariants(message);
+  const { body = '', ...text } = toVariants(message);
   return {
     message: {
-      ...words,
+      ...text,
       body,
       ...(layout !== undefined && { layout }),
       ...(strict && { strict }),
       ...(avatar !== undefined && { avatar }),
       ...(actions.length > 0 && { actions }),
     },
-    overrides: Object.fromEntries(Object.entries(overrides).map(([name, words]) => [name, toVariants(words)])),
+    overrides: Object.fromEntries(Object.entries(overrides).map(([name, text]) => [name, toVariants(text)])),
   };
 }
 
 type Variants = StoredMessage['overrides'][string];
 
 function toVariants({ subject, body, locales = {} }: Variants): Variants {
-  const translated = Object.entries(locales).map(([locale, words]) => [normalizeLocale(locale) ?? locale, words]);
+  const translated = Object.entries(locales).map(([locale, text]) => [normalizeLocale(locale) ?? locale, text]);
   return {
     ...(subject !== undefined && { subject }),
     ...(body !== undefined && { body }),
@@ -319,7 +328,7 @@ function toVariants({ subject, body, locales = {} }: Variants): Variants {
   };
 }
 
-/** The address that comes with every user, and is not written down a second time. */
+/** Returns whether the address is the user's own email, which is implied and not listed. */
 export function isOwnEmail(user: { email: string }, { name, value }: AddressState): boolean {
   return name === 'email' && fold(value) === fold(user.email);
 }

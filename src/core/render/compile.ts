@@ -1,37 +1,38 @@
-/** A message before it is rendered: every template in it parsed once, every mistake found, and the choice among them. */
+/** Compiles messages: parses each template once, reports all mistakes, and chooses the templates for a recipient. */
 import { type FieldErrors, invalid } from '../errors.ts';
 import type { ActionEntry } from '../inbox-actions.ts';
 import { type JsonPiece, readJson } from './json.ts';
 import { type CompiledLayout, hasContent, parseLayout } from './layout.ts';
 import { type Block, isCheapMarkdown, parseMarkdown } from './markdown.ts';
-import { type Memory, remember } from './memory.ts';
+import { cacheBySkeleton, type SkeletonCache } from './skeleton-cache.ts';
 import { type LazyTemplate, lazyTemplate, parseTemplate, TemplateError } from './template.ts';
-import { inlineLimits, TooHeavy } from './template-limits.ts';
+import { InlineLimitError, inlineLimits } from './template-limits.ts';
 import { type Part, splitSlots } from './template-slots.ts';
 
-export interface Words {
+export interface MessageText {
   /** Liquid. */
   subject?: string;
   /** Markdown with Liquid; for a webhook also JSON. */
   body?: string;
 }
 
-export interface LocalizedWords extends Words {
-  /** By locale (`pt-BR`) or language (`pt`). */
-  locales?: Record<string, Words>;
+export interface LocalizedText extends MessageText {
+  /** Translations by locale (`pt-BR`) or language (`pt`). */
+  locales?: Record<string, MessageText>;
 }
 
-export interface MessageContent extends LocalizedWords {
+export interface MessageContent extends LocalizedText {
   body: string;
   /** The name of a layout. */
   layout?: string;
-  /** A variable that the context lacks fails the message. */
+  /** Whether a variable that the context lacks fails the message. */
   strict?: boolean;
-  /** Of an in-app message, Liquid: the address of a picture, and what can be done with it. */
+  /** The URL of an in-app message's picture, Liquid. */
   avatar?: string;
+  /** The buttons of an in-app message. */
   actions?: ActionEntry[];
-  /** What differs on a channel, by its slug or its medium. */
-  overrides?: Record<string, LocalizedWords>;
+  /** Different texts for a channel, by its slug or its medium. */
+  overrides?: Record<string, LocalizedText>;
 }
 
 export interface CompiledMessage {
@@ -41,8 +42,8 @@ export interface CompiledMessage {
   actions: CompiledAction[];
   own: Variants;
   overrides: Map<string, Variants>;
-  /** What `choose` chose: all recipients of a language share it. */
-  chosen: Map<string, Choice>;
+  /** Results of `choose`, shared by all recipients of a language. */
+  choices: Map<string, TemplateChoice>;
 }
 
 export interface CompiledAction extends Pick<ActionEntry, 'name' | 'event' | 'acknowledge'> {
@@ -55,14 +56,14 @@ export interface CompiledTemplate {
   field: string;
   template: LazyTemplate;
   readLine: (skeleton: string) => Part[];
-  readMarkdown: Memory<Block[]>;
+  readMarkdown: SkeletonCache<Block[]>;
   readJson: (skeleton: string) => JsonPiece[];
 }
 
-type CompiledWords = { [field in keyof Words]?: CompiledTemplate };
+type CompiledText = { [field in keyof MessageText]?: CompiledTemplate };
 interface Variants {
-  words: CompiledWords;
-  locales: Map<string, CompiledWords>;
+  text: CompiledText;
+  locales: Map<string, CompiledText>;
 }
 
 export interface TemplateMistake {
@@ -73,8 +74,8 @@ export interface TemplateMistake {
 }
 
 /**
- * Its templates are compiled when they are needed. All of them are checked before, which throws `template.invalid`; what
- * was checked when it was stored need not be.
+ * Checks all templates, which throws `template.invalid`, and compiles them when they are first used. Pass 'checked' for
+ * content that was checked when it was stored.
  */
 export function compileMessage(
   content: MessageContent,
@@ -84,7 +85,7 @@ export function compileMessage(
   return compile(content);
 }
 
-/** Tells what is wrong with a template; undefined: nothing. */
+/** Returns what is wrong with a template, or undefined if nothing is. */
 export type CheckTemplate = (source: string) => Omit<TemplateMistake, 'field'> | undefined;
 
 export const checkTemplate: CheckTemplate = source => {
@@ -97,7 +98,7 @@ export const checkTemplate: CheckTemplate = source => {
   }
 };
 
-/** All of them, and where. */
+/** Returns the mistakes of all templates of a message with their positions. */
 export function findTemplateMistakes(content: MessageContent, check = checkTemplate): TemplateMistake[] {
   return templatesOf(content).flatMap(({ field, source }) => {
     const mistake = check(source);
@@ -111,14 +112,14 @@ function templatesOf({
   actions = [],
   ...own
 }: MessageContent): { field: string; source: string }[] {
-  const ofWords = ({ subject, body }: Words, path: string) => [
+  const ofText = ({ subject, body }: MessageText, path: string) => [
     ...(subject === undefined ? [] : [{ field: `${path}subject`, source: subject }]),
     ...(body === undefined ? [] : [{ field: `${path}body`, source: body }]),
   ];
-  const ofVariants = (words: LocalizedWords, path: string) => [
-    ...ofWords(words, path),
-    ...Object.entries(words.locales ?? {}).flatMap(([locale, translated]) =>
-      ofWords(translated, `${path}locales/${locale}/`),
+  const ofVariants = (text: LocalizedText, path: string) => [
+    ...ofText(text, path),
+    ...Object.entries(text.locales ?? {}).flatMap(([locale, translated]) =>
+      ofText(translated, `${path}locales/${locale}/`),
     ),
   ];
   return [
@@ -128,14 +129,14 @@ function templatesOf({
       { field: `actions/${i}/label`, source: label },
       ...(url === undefined ? [] : [{ field: `actions/${i}/url`, source: url }]),
     ]),
-    ...Object.entries(overrides).flatMap(([name, words]) => ofVariants(words, `overrides/${name}/`)),
+    ...Object.entries(overrides).flatMap(([name, text]) => ofVariants(text, `overrides/${name}/`)),
   ];
 }
 
-/** The blocks of a skeleton; where others wait, TooHeavy unless they are known or cheap to find. */
+/** Returns the blocks of a skeleton. Inline, throws InlineLimitError unless they are cached or cheap to parse. */
 export function readMarkdown({ readMarkdown: read }: CompiledTemplate, skeleton: string, inline?: boolean): Block[] {
-  if (inline && countLines(skeleton) > inlineLimits.lines) throw new TooHeavy();
-  if (inline && read.find(skeleton) === undefined && !isCheapMarkdown(skeleton)) throw new TooHeavy(skeleton);
+  if (inline && countLines(skeleton) > inlineLimits.lines) throw new InlineLimitError();
+  if (inline && read.get(skeleton) === undefined && !isCheapMarkdown(skeleton)) throw new InlineLimitError(skeleton);
   return read(skeleton);
 }
 
@@ -145,84 +146,91 @@ function countLines(text: string): number {
   return lines;
 }
 
-/** Checked as a message is. */
+/** Checks and compiles a layout, as `compileMessage` does with a message. */
 export function compileLayout(source: string, check: CheckTemplate | 'checked' = checkTemplate): CompiledLayout {
   const mistake = check === 'checked' ? undefined : checkLayoutSource(source, check);
   if (mistake) throwIfAny([{ field: 'layout', ...mistake }]);
   return parseLayout(source);
 }
 
-/** As `checkTemplate`, of what a layout must be besides. */
+/** Like `checkTemplate`; also requires that the layout contains `{{ content }}`. */
 export function checkLayoutSource(source: string, check = checkTemplate): ReturnType<CheckTemplate> {
-  return check(source) ?? (hasContent(source) ? undefined : { line: 1, column: 1, message: withoutContent });
+  return check(source) ?? (hasContent(source) ? undefined : { line: 1, column: 1, message: missingContent });
 }
 
-const withoutContent = 'does not hold {{ content }}, where the message belongs';
+const missingContent = 'must contain {{ content }}, where the message is inserted';
 
-export interface Choice {
+export interface TemplateChoice {
   subject?: CompiledTemplate;
   body: CompiledTemplate;
-  /** Of the words that were chosen: dates and the document have to agree with them. */
+  /** The locale of the chosen templates: dates and the document's language must agree with them. */
   locale: string;
 }
 
-interface Wanted {
+interface TemplateSelector {
   channel: string;
   medium: string;
   locale?: string | undefined;
 }
 
-const mostChosen = 500;
+const maxChoices = 500;
 
-/** The channel's words before the medium's before the message's own, and in each the recipient's language first. */
-export function choose(message: CompiledMessage, wanted: Wanted): Choice {
-  const name = `${wanted.channel} ${wanted.medium} ${wanted.locale ?? ''}`;
-  const known = message.chosen.get(name);
-  if (known) return known;
-  const choice = findChoice(message, wanted);
-  if (message.chosen.size >= mostChosen) message.chosen.clear();
-  message.chosen.set(name, choice);
+/**
+ * Chooses the templates for a recipient: overrides of the channel first, then of the medium, then the message's own; in
+ * each of them a translation into the recipient's language first.
+ */
+export function choose(message: CompiledMessage, selector: TemplateSelector): TemplateChoice {
+  const name = `${selector.channel} ${selector.medium} ${selector.locale ?? ''}`;
+  const cached = message.choices.get(name);
+  if (cached) return cached;
+  const choice = selectTemplates(message, selector);
+  if (message.choices.size >= maxChoices) message.choices.clear();
+  message.choices.set(name, choice);
   return choice;
 }
 
-function findChoice({ own, overrides }: CompiledMessage, { channel, medium, locale }: Wanted): Choice {
-  const wanted = toLocale(locale);
-  const languages = [localeKey(wanted), localeKey(wanted).split('-')[0]!];
+function selectTemplates(
+  { own, overrides }: CompiledMessage,
+  { channel, medium, locale }: TemplateSelector,
+): TemplateChoice {
+  const requested = toLocale(locale);
+  const languages = [localeKey(requested), localeKey(requested).split('-')[0]!];
   const candidates = [overrides.get(channel), overrides.get(medium), own].filter(variants => variants !== undefined);
-  const pick = (field: keyof Words): CompiledTemplate | undefined => {
-    for (const { words, locales } of candidates) {
+  const pick = (field: keyof MessageText): CompiledTemplate | undefined => {
+    for (const { text, locales } of candidates) {
       for (const language of languages) {
         const found = locales.get(language)?.[field];
         if (found) return found;
       }
-      if (words[field]) return words[field];
+      if (text[field]) return text[field];
     }
     return undefined;
   };
   const body = pick('body')!;
   const isTranslated = candidates.some(({ locales }) => locales.size > 0);
-  const isChosen = !isTranslated || candidates.some(({ locales }) => languages.some(language => locales.has(language)));
-  return { subject: pick('subject'), body, locale: isChosen ? wanted : usualLocale };
+  const hasLocale =
+    !isTranslated || candidates.some(({ locales }) => languages.some(language => locales.has(language)));
+  return { subject: pick('subject'), body, locale: hasLocale ? requested : defaultLocale };
 }
 
 function compile(content: MessageContent): CompiledMessage {
   const compileTemplate = (source: string, field: string): CompiledTemplate => ({
     field,
     template: lazyTemplate(source),
-    readLine: remember(splitSlots),
-    readMarkdown: remember(parseMarkdown),
-    readJson: remember(readJson),
+    readLine: cacheBySkeleton(splitSlots),
+    readMarkdown: cacheBySkeleton(parseMarkdown),
+    readJson: cacheBySkeleton(readJson),
   });
-  const compileWords = ({ subject, body }: Words, path: string): CompiledWords => ({
+  const compileText = ({ subject, body }: MessageText, path: string): CompiledText => ({
     ...(subject !== undefined && { subject: compileTemplate(subject, `${path}subject`) }),
     ...(body !== undefined && { body: compileTemplate(body, `${path}body`) }),
   });
-  const compileVariants = (words: LocalizedWords, path: string): Variants => ({
-    words: compileWords(words, path),
+  const compileVariants = (text: LocalizedText, path: string): Variants => ({
+    text: compileText(text, path),
     locales: new Map(
-      Object.entries(words.locales ?? {}).map(([locale, translated]) => [
+      Object.entries(text.locales ?? {}).map(([locale, translated]) => [
         localeKey(locale),
-        compileWords(translated, `${path}locales/${locale}/`),
+        compileText(translated, `${path}locales/${locale}/`),
       ]),
     ),
   });
@@ -237,12 +245,12 @@ function compile(content: MessageContent): CompiledMessage {
       ...(event !== undefined && { event }),
       ...(acknowledge && { acknowledge }),
     })),
-    chosen: new Map(),
+    choices: new Map(),
     own: compileVariants(content, ''),
     overrides: new Map(
-      Object.entries(content.overrides ?? {}).map(([name, words]) => [
+      Object.entries(content.overrides ?? {}).map(([name, text]) => [
         name,
-        compileVariants(words, `overrides/${name}/`),
+        compileVariants(text, `overrides/${name}/`),
       ]),
     ),
   };
@@ -256,21 +264,21 @@ function throwIfAny(mistakes: readonly TemplateMistake[]): void {
   throw invalid(fields, 'template.invalid');
 }
 
-const usualLocale = 'en';
+const defaultLocale = 'en';
 const locales = new Map<string, string>();
 
-/** As Unicode writes it; the usual one where it is none. */
+/** Returns the canonical form of a locale, or the default locale if it is invalid. */
 function toLocale(text: string | undefined): string {
-  if (text === undefined) return usualLocale;
-  const known = locales.get(text);
-  if (known !== undefined) return known;
+  if (text === undefined) return defaultLocale;
+  const cached = locales.get(text);
+  if (cached !== undefined) return cached;
   try {
-    const locale = Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0] ?? usualLocale;
+    const locale = Intl.getCanonicalLocales(text.replaceAll('_', '-'))[0] ?? defaultLocale;
     if (locales.size > 1000) locales.clear();
     locales.set(text, locale);
     return locale;
   } catch {
-    return usualLocale;
+    return defaultLocale;
   }
 }
 

@@ -1,4 +1,4 @@
-/** How a mail says where to unsubscribe, in the language that it is written in. */
+/** The unsubscribe footer of an email, in the language of the message. */
 export interface RenderedLinks {
   unsubscribe_url: string;
   preferences_url: string;
@@ -15,7 +15,7 @@ export function footerLabels(locale: string) {
   return labels[locale.split('-')[0]!] ?? labels.en!;
 }
 
-/** Below the text of a mail that does not name the link itself. */
+/** Appends the footer to the text of an email, unless the text contains the unsubscribe link already. */
 export function addTextFooter(text: string, scope: Record<string, unknown>, locale: string): string {
   const { unsubscribe_url: unsubscribe, preferences_url: preferences } = scope;
   if (typeof unsubscribe !== 'string' || typeof preferences !== 'string') return text;

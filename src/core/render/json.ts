@@ -1,6 +1,6 @@
 /**
- * A webhook's body that its author wrote as JSON. Inside of quotes a value is escaped as text; outside of them it is
- * written as the JSON that it is, so that `{"total": {{ total }}}` is right for a number, a text and a list alike.
+ * A webhook's body that its author wrote as JSON. Inside quotes a value is escaped as text; outside of them it is inserted
+ * as JSON, so that `{"total": {{ total }}}` works for a number, a text and a list alike.
  */
 import type { Json } from '../json.ts';
 import { type Part, PreparedText, rawText, splitSlots, type Values } from './template-slots.ts';
@@ -15,13 +15,13 @@ export function readJson(skeleton: string): JsonPiece[] {
   return splitSlots(skeleton).map(part => {
     const piece = { part, isQuoted };
     if (typeof part === 'string') {
-      for (const [sign] of part.matchAll(/\\.|"/gs)) if (sign === '"') isQuoted = !isQuoted;
+      for (const [token] of part.matchAll(/\\.|"/gs)) if (token === '"') isQuoted = !isQuoted;
     }
     return piece;
   });
 }
 
-/** Undefined when what comes out is no JSON. */
+/** Returns undefined if the result is not valid JSON. */
 export function writeJson(pieces: readonly JsonPiece[], values: Values): { text: string; data: Json } | undefined {
   let text = '';
   for (const { part, isQuoted } of pieces) {

@@ -1,6 +1,6 @@
 /**
- * The layout of every mail that has no other: a sheet of at most 600 px, made of tables for the clients that know
- * nothing else. Dark colours are given twice, for the clients that ask the system and for Outlook's own.
+ * The default layout of emails: at most 600 px wide, built from tables for the clients that support nothing else. Dark
+ * colours are defined twice: for clients that follow the system's colour scheme, and for Outlook's own dark mode.
  */
 const dark = {
   '.page': 'background:#0d1117 !important;color:#e6edf3 !important',
@@ -28,7 +28,7 @@ const outlook = Object.entries(dark).map(
 
 const font = "font-family:-apple-system,BlinkMacSystemFont,'Segoe UI',Roboto,Helvetica,Arial,sans-serif";
 
-/** After the preheader: keeps mail clients from filling the preview with what comes next. */
+/** Follows the preheader and keeps mail clients from filling the preview with the text after it. */
 const blanks = '&#847;&zwnj;&nbsp;'.repeat(40);
 
 export const defaultLayout = `<!doctype html>

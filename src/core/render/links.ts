@@ -1,33 +1,33 @@
 /**
- * Where a link of a message may lead: http, https, mailto and tel. A value inside an address can only be what its place
- * allows, a name or a piece of a path, so that it never leads to another site; a value that is the whole address has to
- * be a whole and allowed one. What comes out holds no space, quote, bracket or control character.
+ * Where a link of a message may lead: http, https, mailto and tel. A value inside a URL is encoded for its position, so
+ * that it can never lead to another site; a value that is the whole URL must be a complete and allowed one. The result
+ * contains no space, quote, bracket or control character.
  */
 import { type Part, PreparedText, rawText, type Values } from './template-slots.ts';
 
-/** Where in an address the next piece of it comes to stand. */
-type Spot = 'start' | 'host' | 'path' | 'elsewhere';
+/** The position of the next piece in a URL. */
+type UrlPosition = 'start' | 'host' | 'path' | 'elsewhere';
 
-/** Undefined when it leads nowhere that is allowed. */
+/** Returns the URL of a link, or undefined if it is not an allowed one. */
 export function resolveLink(href: readonly Part[], values: Values): string | undefined {
   let url = '';
-  let spot: Spot = 'start';
+  let position: UrlPosition = 'start';
   for (const part of href) {
-    const piece = typeof part === 'string' ? part : encodeAt(spot, values[part]);
+    const piece = typeof part === 'string' ? part : encodeAt(position, values[part]);
     url += piece;
-    spot = spotAfter(spot, piece, url);
+    position = positionAfter(position, piece, url);
   }
   return allowedUrl(url);
 }
 
-/** No name of a host is as long. */
-const longestBeginning = 2_000;
+/** No scheme and host name together are this long. */
+const maxPrefixLength = 2_000;
 
-/** The whole is only read while it is short: to read it for each of 4,000 values took as long as their square. */
-function spotAfter(spot: Spot, piece: string, url: string): Spot {
-  if (spot === 'elsewhere') return spot;
-  if (spot === 'path') return /[?#]/.test(piece) ? 'elsewhere' : 'path';
-  if (url.length > longestBeginning + piece.length) return 'elsewhere';
+/** Reads the whole URL only while it is short: reading it again for each of 4,000 values would be quadratic. */
+function positionAfter(position: UrlPosition, piece: string, url: string): UrlPosition {
+  if (position === 'elsewhere') return position;
+  if (position === 'path') return /[?#]/.test(piece) ? 'elsewhere' : 'path';
+  if (url.length > maxPrefixLength + piece.length) return 'elsewhere';
   if (url.trim() === '') return 'start';
   if (/^https?:\/\/[^/?#]+$/i.test(url)) return 'host';
   return /^https?:\/\/[^/?#]+\/[^?#]*$/i.test(url) ? 'path' : 'elsewhere';
@@ -37,16 +37,19 @@ export function allowedUrl(text: string): string | undefined {
   const url = text.trim().toWellFormed();
   if (!/^(?:https?:\/\/[^/?#]|mailto:[^?]|tel:[\d+])/i.test(url)) return undefined;
   return url.replace(/[^A-Za-z0-9\-._~:/?#@!$&+,;=%]/gu, character =>
-    encodeURIComponent(character).replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`),
+    encodeURIComponent(character).replace(
+      /[!'()*]/g,
+      reserved => `%${reserved.charCodeAt(0).toString(16).toUpperCase()}`,
+    ),
   );
 }
 
-function encodeAt(spot: Spot, value: unknown): string {
+function encodeAt(position: UrlPosition, value: unknown): string {
   if (value instanceof PreparedText && value.kind === 'url') return value.text;
   const text = rawText(value).toWellFormed();
-  if (spot === 'start') return text;
+  if (position === 'start') return text;
   const encoded = encodeURIComponent(text);
-  if (spot !== 'path' && !(spot === 'host' && text.startsWith('/'))) return encoded;
-  // Dots alone would climb out of the author's path.
+  if (position !== 'path' && !(position === 'host' && text.startsWith('/'))) return encoded;
+  // Dot segments would escape the author's path.
   return encoded.replaceAll('%2F', '/').replace(/(^|\/)\.{1,2}(?=\/|$)/g, '$1');
 }

@@ -1,4 +1,4 @@
-/** Markdown as an Adaptive Card, for Teams. Its own Markdown is not used at all, only runs of text. */
+/** Renders Markdown as an Adaptive Card for Teams. The card's own Markdown is not used, only runs of text. */
 import type { Json, JsonObject } from '../json.ts';
 import { resolveLink } from './links.ts';
 import type { Block, Inline } from './markdown.ts';
@@ -42,11 +42,11 @@ function toElements(block: Block, values: Values, isTop = false): JsonObject[] {
     }
     case 'list':
       return block.items.flatMap(({ checked, blocks }, i) => {
-        const sign =
+        const bullet =
           checked === undefined ? (block.start === undefined ? '•' : `${block.start + i}.`) : checked ? '☑' : '☐';
         const items = blocks.flatMap(inner => toElements(inner, values));
         const columns = [
-          { type: 'Column', width: 'auto', items: [richText([{ text: sign, style: {} }])] },
+          { type: 'Column', width: 'auto', items: [richText([{ text: bullet, style: {} }])] },
           { type: 'Column', width: 'stretch', items },
         ];
         return [{ type: 'ColumnSet', spacing: 'Small', columns }];

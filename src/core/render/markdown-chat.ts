@@ -1,13 +1,13 @@
 /**
- * Markdown in the dialects of chats. Text is written so that none of it counts as a sign of the dialect: Telegram and
- * Discord have a way to say so; Slack has none for * _ ~ `, which therefore get an invisible neighbour that keeps them
- * from counting. (Slack also gets the message as blocks, which need no such thing: markdown-slack.ts.)
+ * Renders Markdown in the dialects of chat services. Text is escaped so that none of it is read as markup. Slack has no
+ * escape for * _ ~ `, which get an invisible character beside them instead. (Slack also receives the message as blocks,
+ * which need no escaping: markdown-slack.ts.)
  */
 import type { Block } from './markdown.ts';
-import { besideText, layTable, type Marks, prefixLines, writeInlines } from './markdown-text.ts';
+import { type InlineFormat, linkAsText, prefixLines, renderInlines, tableAsText } from './markdown-text.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
-interface Dialect extends Marks {
+interface Dialect extends InlineFormat {
   heading(inner: string, depth: number): string;
   quote(inner: string): string;
   codeBlock(text: string): string;
@@ -17,19 +17,19 @@ interface Dialect extends Marks {
 
 const invisible = '\u200b';
 
-/** The dialects know no way to write a backtick inside of code. */
-const withoutTicks = (text: string) => text.replaceAll('`', '\u02cb');
+/** The dialects cannot express a backtick inside code. */
+const replaceBackticks = (text: string) => text.replaceAll('`', '\u02cb');
 const oneLine = (text: string) => text.replaceAll('\n', ' ');
 const wrap = (before: string, after: string) => (inner: string) =>
   inner.trim() === '' ? inner : before + inner + after;
 
-/** Slack wants a sign to touch the word it marks. */
-function hug(sign: string): (inner: string) => string {
+/** Slack requires a mark to touch the word it formats, so spaces stay outside. */
+function wrapTrimmed(mark: string): (inner: string) => string {
   return inner => {
     const text = inner.trim();
     if (text === '') return inner;
     const start = inner.indexOf(text);
-    return inner.slice(0, start) + sign + oneLine(text) + sign + inner.slice(start + text.length);
+    return inner.slice(0, start) + mark + oneLine(text) + mark + inner.slice(start + text.length);
   };
 }
 
@@ -40,22 +40,22 @@ const slack: Dialect = {
     escapeAngles(text)
       .replace(/(?<![\p{L}\p{N}])[*_~]+|[*_~]+(?![\p{L}\p{N}])|`+/gu, `${invisible}$&${invisible}`)
       .replace(/^([ \t]*)&gt;/gm, `$1${invisible}&gt;`),
-  codeText: text => escapeAngles(withoutTicks(text)),
+  codeText: text => escapeAngles(replaceBackticks(text)),
   code: inner => `\`${oneLine(inner)}\``,
-  strong: hug('*'),
-  em: hug('_'),
-  del: hug('~'),
+  strong: wrapTrimmed('*'),
+  em: wrapTrimmed('_'),
+  del: wrapTrimmed('~'),
   link: (url, inner) => `<${escapeAngles(url)}|${oneLine(inner).replaceAll('|', '¦') || escapeAngles(url)}>`,
   image: (url, alt) => slack.link(url, alt),
   lineBreak: '\n',
-  heading: hug('*'),
+  heading: wrapTrimmed('*'),
   quote: inner => prefixLines(inner, '> ', '> '),
   codeBlock: text => `\`\`\`\n${text}\n\`\`\``,
   bullet: '• ',
   rule: '———',
 };
 
-/** An address that Discord recognises by itself; inside of it no sign counts, and a backslash would be part of it. */
+/** A URL that Discord links automatically: nothing inside it is markup, and a backslash would become part of it. */
 const bareUrl = /(https?:\/\/[\w\-./?=&%+:,;#]+)/;
 
 function escapeDiscord(text: string): string {
@@ -70,13 +70,13 @@ function escapeDiscord(text: string): string {
 
 const discord: Dialect = {
   text: escapeDiscord,
-  codeText: withoutTicks,
+  codeText: replaceBackticks,
   code: inner => (inner === '' ? '' : `\`${oneLine(inner)}\``),
   strong: wrap('**', '**'),
   em: wrap('*', '*'),
   del: wrap('~~', '~~'),
   link: (url, inner) => {
-    if (!/^https?:/i.test(url)) return besideText(url, inner); // The only links it knows.
+    if (!/^https?:/i.test(url)) return linkAsText(url, inner); // Discord supports no other links.
     return inner.trim() === '' ? url : `[${oneLine(inner)}](${url})`;
   },
   image: (url, alt) => discord.link(url, alt),
@@ -99,7 +99,7 @@ const telegram: Dialect = {
   image: (url, alt) => telegram.link(url, alt),
   lineBreak: '\n',
   heading: wrap('<b>', '</b>'),
-  // One inside of another is refused. Only our own marks can match here: text has no angle brackets left.
+  // Telegram refuses nested quotes. Only our own tags can match here: text has no angle brackets left.
   quote: inner => wrap('<blockquote>', '</blockquote>')(inner.replace(/<\/?blockquote>/g, '')),
   codeBlock: wrap('<pre>', '</pre>'),
   bullet: '• ',
@@ -107,47 +107,47 @@ const telegram: Dialect = {
 };
 
 const dialects = { slack, discord, telegram };
-export type ChatMedium = keyof typeof dialects;
+type ChatMedium = keyof typeof dialects;
 
 export function isChatMedium(medium: string): medium is ChatMedium {
   return Object.hasOwn(dialects, medium);
 }
 
-/** The body alone: providers put the title where it belongs. */
+/** Renders the body alone: providers add the title. */
 export function toChat(medium: ChatMedium, blocks: readonly Block[], values: Values): string {
-  return writeBlocks(blocks, values, dialects[medium]);
+  return renderBlocks(blocks, values, dialects[medium]);
 }
 
-function writeBlocks(blocks: readonly Block[], values: Values, dialect: Dialect, between = '\n\n'): string {
+function renderBlocks(blocks: readonly Block[], values: Values, dialect: Dialect, between = '\n\n'): string {
   return blocks
-    .map(block => writeBlock(block, values, dialect))
+    .map(block => renderBlock(block, values, dialect))
     .filter(text => text.trim() !== '')
     .join(between);
 }
 
-function writeBlock(block: Block, values: Values, dialect: Dialect): string {
+function renderBlock(block: Block, values: Values, dialect: Dialect): string {
   switch (block.type) {
     case 'paragraph':
-      return writeInlines(block.inner, values, dialect);
+      return renderInlines(block.inner, values, dialect);
     case 'button':
-      return dialect.strong(writeInlines([block.link], values, dialect));
+      return dialect.strong(renderInlines([block.link], values, dialect));
     case 'heading':
-      return dialect.heading(writeInlines(block.inner, values, dialect), block.depth);
+      return dialect.heading(renderInlines(block.inner, values, dialect), block.depth);
     case 'quote':
-      return dialect.quote(writeBlocks(block.blocks, values, dialect));
+      return dialect.quote(renderBlocks(block.blocks, values, dialect));
     case 'code':
       return dialect.codeBlock(joinParts(block.parts, values, dialect.codeText));
     case 'table':
-      return dialect.codeBlock(dialect.codeText(layTable(block, values)));
+      return dialect.codeBlock(dialect.codeText(tableAsText(block, values)));
     case 'rule':
       return dialect.rule;
     case 'list':
       return block.items
         .map(({ checked, blocks }, i) => {
-          const sign = block.start === undefined ? dialect.bullet : `${block.start + i}. `;
+          const mark = block.start === undefined ? dialect.bullet : `${block.start + i}. `;
           const box = checked === undefined ? '' : checked ? '☑ ' : '☐ ';
-          const text = writeBlocks(blocks, values, dialect, '\n');
-          return prefixLines(box + text, sign, ' '.repeat(sign.length));
+          const text = renderBlocks(blocks, values, dialect, '\n');
+          return prefixLines(box + text, mark, ' '.repeat(mark.length));
         })
         .join('\n');
   }

@@ -1,12 +1,12 @@
 /**
- * Markdown as the inside of an HTML mail. Mail clients drop style sheets as they please, so every element carries its
- * own style; the classes are there for the dark colours of a layout (layout.ts). The line ends of a
- * value become <br>; nothing else of it can become an element.
+ * Renders Markdown as the content of an HTML email. Some mail clients drop style sheets, so every element has inline
+ * styles; the classes are for the dark colours of a layout (layout.ts). Line ends in a value become <br>; nothing else in
+ * it can become an element.
  */
 
 import { resolveLink } from './links.ts';
 import type { Block, Inline, List, Table } from './markdown.ts';
-import { type Marks, writeInlines } from './markdown-text.ts';
+import { type InlineFormat, renderInlines } from './markdown-text.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
 const mono = "font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono',monospace";
@@ -22,7 +22,7 @@ export function escapeHtml(text: string): string {
     : text;
 }
 
-const marks: Marks = {
+const htmlFormat: InlineFormat = {
   text: text => escapeHtml(text).replaceAll('\n', '<br>'),
   codeText: escapeHtml,
   code: inner =>
@@ -42,14 +42,14 @@ const marks: Marks = {
 export function toHtml(blocks: readonly Block[], values: Values): string {
   let html = '';
   for (const [i, block] of blocks.entries()) {
-    // The last one needs no distance: what it stands in has its own.
-    html += writeBlock(block, values, i < blocks.length - 1 ? 'margin:0 0 16px' : 'margin:0');
+    // The last block needs no margin: its container has padding.
+    html += renderBlock(block, values, i < blocks.length - 1 ? 'margin:0 0 16px' : 'margin:0');
   }
   return html;
 }
 
 function inline(inlines: readonly Inline[], values: Values): string {
-  return writeInlines(inlines, values, marks);
+  return renderInlines(inlines, values, htmlFormat);
 }
 
 const headings = [
@@ -58,7 +58,7 @@ const headings = [
   'font-size:16px;line-height:1.4',
 ];
 
-function writeBlock(block: Block, values: Values, margin: string): string {
+function renderBlock(block: Block, values: Values, margin: string): string {
   switch (block.type) {
     case 'paragraph': {
       const inside = inline(block.inner, values);
@@ -73,7 +73,7 @@ function writeBlock(block: Block, values: Values, margin: string): string {
       const url = resolveLink(block.link.href, values);
       const label = inline(block.link.inner, values);
       if (url === undefined) return `<p style="${margin}"><strong>${label}</strong></p>\n`;
-      // A cell with a colour is the one button that Outlook draws as well.
+      // A coloured table cell is the only kind of button that Outlook renders too.
       return `<table role="presentation" cellpadding="0" cellspacing="0" border="0" style="${margin};border-collapse:separate"><tr><td class="button" style="background:#1a56db;border-radius:6px"><a href="${escapeHtml(url)}" style="display:inline-block;padding:12px 22px;color:#ffffff;font-weight:600;text-decoration:none">${label || escapeHtml(url)}</a></td></tr></table>\n`;
     }
     case 'quote': {
@@ -86,16 +86,16 @@ function writeBlock(block: Block, values: Values, margin: string): string {
     case 'rule':
       return '<hr class="rule" style="margin:24px 0;border:0;border-top:1px solid #d8dee4">\n';
     case 'list':
-      return writeList(block, values, margin);
+      return renderList(block, values, margin);
     case 'table':
-      return writeTable(block, values, margin);
+      return renderTable(block, values, margin);
   }
 }
 
-function writeList({ start, items }: List, values: Values, margin: string): string {
+function renderList({ start, items }: List, values: Values, margin: string): string {
   const name = start === undefined ? 'ul' : 'ol';
   const first = start === undefined || start === 1 ? '' : ` start="${start}"`;
-  const written = items.map(({ checked, blocks }) => {
+  const listItems = items.map(({ checked, blocks }) => {
     const box = checked === undefined ? '' : checked ? '&#9745; ' : '&#9744; ';
     const bare = checked === undefined ? '' : ';list-style:none';
     const [only, ...others] = blocks;
@@ -106,10 +106,10 @@ function writeList({ start, items }: List, values: Values, margin: string): stri
         : toHtml(blocks, values);
     return `<li style="margin:0 0 6px${bare}">${box}${inside}</li>`;
   });
-  return `<${name}${first} style="${margin};padding-left:24px">${written.join('')}</${name}>\n`;
+  return `<${name}${first} style="${margin};padding-left:24px">${listItems.join('')}</${name}>\n`;
 }
 
-function writeTable({ align, header, rows }: Table, values: Values, margin: string): string {
+function renderTable({ align, header, rows }: Table, values: Values, margin: string): string {
   const cell = (name: 'th' | 'td', look: string) => (inner: Inline[], column: number) =>
     `<${name} class="cell" align="${align[column] ?? 'left'}" style="padding:8px 10px;border-bottom:1px solid #d8dee4;text-align:${align[column] ?? 'left'};vertical-align:top${look}">${inline(inner, values)}</${name}>`;
   const head = header.map(cell('th', ';font-weight:600;font-size:13px;color:#57606a')).join('');

@@ -1,6 +1,6 @@
 /**
- * A line of Markdown as runs of text that share a style: for cards, where text and marks are held apart and nothing in
- * the text can count as a sign.
+ * Renders a line of Markdown as runs of text that share a style, for formats that keep text and styles apart, so that
+ * nothing in the text can be read as markup.
  */
 
 import { resolveLink } from './links.ts';

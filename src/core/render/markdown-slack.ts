@@ -1,11 +1,11 @@
-/** Markdown as Slack's blocks: rich text, whose runs Slack shows as they are. */
+/** Renders Markdown as Slack's rich text blocks, whose runs Slack shows literally. */
 import type { Json, JsonObject } from '../json.ts';
 import type { Block, List } from './markdown.ts';
 import { type Run, toRuns } from './markdown-runs.ts';
-import { layTable } from './markdown-text.ts';
+import { tableAsText } from './markdown-text.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
-/** One rich_text block, the title as its first line. */
+/** Returns one rich_text block with the title as its first line. */
 export function toSlackBlocks(title: string, blocks: readonly Block[], values: Values): Json {
   const heading = title === '' ? [] : [section([{ text: `${title}\n`, style: { bold: true } }])];
   const body = blocks.flatMap((block, i) => toSlackElements(block, values, i < blocks.length - 1 ? '\n\n' : ''));
@@ -28,7 +28,7 @@ function toSlackElements(block: Block, values: Values, end = ''): JsonObject[] {
     case 'code':
       return preformatted(joinParts(block.parts, values));
     case 'table':
-      return preformatted(layTable(block, values));
+      return preformatted(tableAsText(block, values));
     case 'quote': {
       const runs = runsOfBlocks(block.blocks, values);
       return runs.length === 0 ? [] : [{ type: 'rich_text_quote', elements: runs.map(toSlackElement) }];
@@ -38,25 +38,25 @@ function toSlackElements(block: Block, values: Values, end = ''): JsonObject[] {
   }
 }
 
-/** Slack has no lists in lists: an inner one follows its item, further in. */
+/** Slack has no nested lists: an inner list follows its item, indented further. */
 function toSlackLists({ start, items }: List, values: Values, indent: number): JsonObject[] {
   const lists: JsonObject[] = [];
-  let open: Json[] | undefined;
+  let elements: Json[] | undefined;
   for (const [i, { checked, blocks }] of items.entries()) {
-    if (!open) {
-      open = [];
+    if (!elements) {
+      elements = [];
       const offset = (start ?? 1) + i - 1;
       const style = start === undefined ? 'bullet' : 'ordered';
-      lists.push({ type: 'rich_text_list', style, indent, ...(offset > 0 && start && { offset }), elements: open });
+      lists.push({ type: 'rich_text_list', style, indent, ...(offset > 0 && start && { offset }), elements: elements });
     }
     const box = checked === undefined ? [] : [{ text: checked ? '☑ ' : '☐ ', style: {} }];
     const inner = blocks.filter(block => block.type === 'list');
     const own = blocks.filter(block => block.type !== 'list');
-    open.push(section([...box, ...runsOfBlocks(own, values)]));
+    elements.push(section([...box, ...runsOfBlocks(own, values)]));
     for (const list of inner) {
       for (const one of toSlackLists(list, values, Math.min(indent + 1, 8))) lists.push(one);
     }
-    if (inner.length > 0) open = undefined;
+    if (inner.length > 0) elements = undefined;
   }
   return lists;
 }
@@ -76,7 +76,7 @@ function runsOfBlock(block: Block, values: Values): Run[] {
     case 'code':
       return [{ text: joinParts(block.parts, values), style: { code: true } }];
     case 'table':
-      return [{ text: layTable(block, values), style: { code: true } }];
+      return [{ text: tableAsText(block, values), style: { code: true } }];
     case 'rule':
       return [{ text: '———', style: {} }];
     case 'quote':

@@ -1,14 +1,14 @@
-/** Markdown as plain text: what a person would have typed. Also the inlines of every format that is text. */
+/** Renders Markdown as plain text. Also renders the inline elements of every other text format. */
 
 import { resolveLink } from './links.ts';
 import type { Align, Block, Inline, Table } from './markdown.ts';
 import { joinParts, type Values } from './template-slots.ts';
 
-/** How a format writes what stands in a line. */
-export interface Marks {
-  /** Text and values alike: as they are, to be read. */
+/** How a format renders inline elements. */
+export interface InlineFormat {
+  /** Escapes text and values. */
   text(text: string): string;
-  /** Inside of code, where other signs count. */
+  /** Escapes text inside code. */
   codeText(text: string): string;
   code(inner: string): string;
   strong(inner: string): string;
@@ -19,94 +19,94 @@ export interface Marks {
   lineBreak: string;
 }
 
-export function writeInlines(inlines: readonly Inline[], values: Values, marks: Marks): string {
+export function renderInlines(inlines: readonly Inline[], values: Values, format: InlineFormat): string {
   let text = '';
-  for (const inline of inlines) text += writeInline(inline, values, marks);
+  for (const inline of inlines) text += renderInline(inline, values, format);
   return text;
 }
 
-function writeInline(inline: Inline, values: Values, marks: Marks): string {
+function renderInline(inline: Inline, values: Values, format: InlineFormat): string {
   switch (inline.type) {
     case 'text':
-      return joinParts(inline.parts, values, marks.text);
+      return joinParts(inline.parts, values, format.text);
     case 'code':
-      return marks.code(joinParts(inline.parts, values, marks.codeText));
+      return format.code(joinParts(inline.parts, values, format.codeText));
     case 'strong':
     case 'em':
     case 'del':
-      return marks[inline.type](writeInlines(inline.inner, values, marks));
+      return format[inline.type](renderInlines(inline.inner, values, format));
     case 'link': {
       const url = resolveLink(inline.href, values);
-      const inner = writeInlines(inline.inner, values, marks);
-      return url === undefined ? inner : marks.link(url, inner);
+      const inner = renderInlines(inline.inner, values, format);
+      return url === undefined ? inner : format.link(url, inner);
     }
     case 'image': {
       const url = resolveLink(inline.href, values);
-      const alt = joinParts(inline.alt, values, marks.text);
-      return url === undefined ? alt : marks.image(url, alt);
+      const alt = joinParts(inline.alt, values, format.text);
+      return url === undefined ? alt : format.image(url, alt);
     }
     case 'break':
-      return marks.lineBreak;
+      return format.lineBreak;
   }
 }
 
-/** For formats without links: `text (address)`, or only one of them where they say the same. */
-export function besideText(url: string, inner: string): string {
+/** For formats without links: `text (url)`, or only the URL if both are the same. */
+export function linkAsText(url: string, inner: string): string {
   const address = url.replace(/^(?:mailto|tel):/i, '');
   return inner.trim() === '' || inner === url || inner === address ? address : `${inner} (${address})`;
 }
 
-const same = (text: string) => text;
-const textMarks: Marks = {
-  text: same,
-  codeText: same,
-  code: same,
-  strong: same,
-  em: same,
-  del: same,
-  link: besideText,
+const unchanged = (text: string) => text;
+const textFormat: InlineFormat = {
+  text: unchanged,
+  codeText: unchanged,
+  code: unchanged,
+  strong: unchanged,
+  em: unchanged,
+  del: unchanged,
+  link: linkAsText,
   image: (_url, alt) => alt,
   lineBreak: '\n',
 };
 
 export function toText(blocks: readonly Block[], values: Values): string {
-  return writeBlocks(blocks, values).trim();
+  return renderBlocks(blocks, values).trim();
 }
 
-/** A line's worth of plain text, without addresses: for tables in formats that have none. */
+/** One line of plain text without URLs, for the cells of a table. */
 function plainInlines(inlines: readonly Inline[], values: Values): string {
-  return writeInlines(inlines, values, { ...textMarks, link: (_url, inner) => inner }).replace(/\s+/g, ' ');
+  return renderInlines(inlines, values, { ...textFormat, link: (_url, inner) => inner }).replace(/\s+/g, ' ');
 }
 
-/** The beginning of what it says, in one line: what a mail client shows beside the subject. */
-export function toPreview(blocks: readonly Block[], values: Values, most: number): string {
+/** Returns the beginning of the text in one line, which mail clients show beside the subject. */
+export function toPreview(blocks: readonly Block[], values: Values, maxLength: number): string {
   let preview = '';
   for (const block of blocks) {
     if (block.type === 'paragraph') preview += ` ${plainInlines(block.inner, values)}`;
-    if (preview.length > most) break;
+    if (preview.length > maxLength) break;
   }
-  return preview.trim().slice(0, most).toWellFormed();
+  return preview.trim().slice(0, maxLength).toWellFormed();
 }
 
-function writeBlocks(blocks: readonly Block[], values: Values): string {
+function renderBlocks(blocks: readonly Block[], values: Values): string {
   return blocks
-    .map(block => writeBlock(block, values))
+    .map(block => renderBlock(block, values))
     .filter(text => text.trim() !== '')
     .join('\n\n');
 }
 
-function writeBlock(block: Block, values: Values): string {
+function renderBlock(block: Block, values: Values): string {
   switch (block.type) {
     case 'paragraph':
-      return writeInlines(block.inner, values, textMarks);
+      return renderInlines(block.inner, values, textFormat);
     case 'button':
-      return writeInlines([block.link], values, textMarks);
+      return renderInlines([block.link], values, textFormat);
     case 'heading': {
-      const title = writeInlines(block.inner, values, textMarks);
+      const title = renderInlines(block.inner, values, textFormat);
       return block.depth > 2 ? title : `${title}\n${(block.depth === 1 ? '=' : '-').repeat(lastLineLength(title))}`;
     }
     case 'quote':
-      return prefixLines(writeBlocks(block.blocks, values), '> ', '> ');
+      return prefixLines(renderBlocks(block.blocks, values), '> ', '> ');
     case 'code':
       return prefixLines(joinParts(block.parts, values), '    ', '    ');
     case 'rule':
@@ -116,32 +116,32 @@ function writeBlock(block: Block, values: Values): string {
         .map(({ checked, blocks }, i) => {
           const bullet = block.start === undefined ? '- ' : `${block.start + i}. `;
           const box = checked === undefined ? '' : checked ? '[x] ' : '[ ] ';
-          return prefixLines(box + writeTight(blocks, values), bullet, ' '.repeat(bullet.length));
+          return prefixLines(box + renderTightly(blocks, values), bullet, ' '.repeat(bullet.length));
         })
         .join('\n');
     case 'table':
-      return layTable(block, values);
+      return tableAsText(block, values);
   }
 }
 
-/** Inside of an item one line break is enough. */
-function writeTight(blocks: readonly Block[], values: Values): string {
-  return blocks.map(block => writeBlock(block, values)).join('\n');
+/** Separates the blocks of a list item by one line break only. */
+function renderTightly(blocks: readonly Block[], values: Values): string {
+  return blocks.map(block => renderBlock(block, values)).join('\n');
 }
 
 export function prefixLines(text: string, first: string, others: string): string {
   return first + text.replaceAll('\n', `\n${others}`);
 }
 
-/** Beyond this a cell stands out of its column: one long value must not make every row as long. */
-const widest = 40;
+/** A longer cell overflows its column: one long value must not make every row as long. */
+const maxColumnWidth = 40;
 
-/** Columns of equal width, two spaces between them. */
-export function layTable(table: Table, values: Values): string {
+/** Renders a table with aligned columns, two spaces between them. */
+export function tableAsText(table: Table, values: Values): string {
   const rows = [table.header, ...table.rows].map(row => row.map(cell => plainInlines(cell, values)));
   const widths = table.header.map((_, column) => {
     const width = rows.reduce((widths, row) => Math.max(widths, lengthOf(row[column] ?? '')), 1);
-    return Math.min(width, widest);
+    return Math.min(width, maxColumnWidth);
   });
   const lines = rows.map(row =>
     widths

@@ -1,7 +1,8 @@
 /**
- * A message's Markdown as a tree, read from a skeleton (template-slots.ts) and therefore free of values. A line break is
- * a line break, as people write messages; HTML is text. A paragraph that is nothing but a bold link is a button.
+ * Parses a message's Markdown into a tree, from a skeleton (template-slots.ts) and therefore without values. A line break
+ * stays a line break, HTML is text, and a paragraph that consists of one bold link is a button.
  */
+import { decodeHTMLStrict } from 'entities/decode';
 import { Lexer, type MarkedToken, type Token, Tokenizer, type Tokens } from 'marked';
 import { TemplateError } from './template.ts';
 import { inlineLimits } from './template-limits.ts';
@@ -27,7 +28,7 @@ export interface Table {
 }
 export interface List {
   type: 'list';
-  /** Of the first item, when they are numbered. */
+  /** The number of the first item, if the list is ordered. */
   start?: number;
   items: { checked?: boolean; blocks: Block[] }[];
 }
@@ -41,24 +42,24 @@ export type Block =
   | List
   | Table;
 
-/** Characters of Markdown, values not counted. */
-const longest = 65_536;
-const deepest = 16;
+/** Characters of Markdown, not counting values. */
+const maxLength = 65_536;
+const maxDepth = 16;
 /**
- * The parser's work grows with the square of the signs in one paragraph: 8 KB of `*a_` took it 3.7 s, that is 0.12 µs
- * for each pair of signs. This many pairs in a whole message are a quarter of a second.
+ * The parser's work is quadratic in the punctuation of a paragraph: 0.12 µs for each pair of characters. This many pairs
+ * in a whole message take a quarter of a second.
  */
-const mostPairs = 2_000_000;
+const maxPairs = 2_000_000;
 
-/** Throws a TemplateError when the text is beyond what can be read in good time. */
+/** Throws a TemplateError if the text could take too long to parse. */
 export function parseMarkdown(skeleton: string): Block[] {
-  if (skeleton.length > longest) throw tooMuch(`is more than ${longest} characters of Markdown`);
-  return toBlocks(new FencedLexer({ gfm: true, breaks: true, tokenizer: new TextTokenizer() }).lex(skeleton));
+  if (skeleton.length > maxLength) throw limitError(`is more than ${maxLength} characters of Markdown`);
+  return toBlocks(new LimitedLexer({ gfm: true, breaks: true, tokenizer: new TextTokenizer() }).lex(skeleton));
 }
 
-/** Whether it is read in good time whatever it holds; the parser takes the square of most things, and has no limits. */
+/** Returns whether a skeleton parses quickly whatever it contains: the parser is quadratic and has no limits. */
 export function isCheapMarkdown(skeleton: string): boolean {
-  return skeleton.length <= inlineLimits.markdown && countSigns(skeleton) <= inlineLimits.signs;
+  return skeleton.length <= inlineLimits.markdown && countPunctuation(skeleton) <= inlineLimits.punctuation;
 }
 
 class TextTokenizer extends Tokenizer {
@@ -66,26 +67,26 @@ class TextTokenizer extends Tokenizer {
   override tag(): undefined {}
 }
 
-class FencedLexer extends Lexer {
+class LimitedLexer extends Lexer {
   private depth = 0;
   private pairs = 0;
 
   override blockTokens(...[source, tokens, clipped]: Parameters<Lexer['blockTokens']>): never {
-    if (++this.depth > deepest) throw tooMuch(`is nested more than ${deepest} levels deep`);
+    if (++this.depth > maxDepth) throw limitError(`is nested more than ${maxDepth} levels deep`);
     const result = super.blockTokens(source, tokens as Token[], clipped);
     this.depth--;
     return result as never;
   }
 
   override inlineTokens(source: string, tokens?: Token[]): Token[] {
-    const signs = countSigns(source);
-    this.pairs += signs * signs;
-    if (this.pairs > mostPairs) throw tooMuch('has too many signs of Markdown');
+    const punctuation = countPunctuation(source);
+    this.pairs += punctuation * punctuation;
+    if (this.pairs > maxPairs) throw limitError('has too much Markdown punctuation');
     return super.inlineTokens(source, tokens);
   }
 }
 
-function countSigns(source: string): number {
+function countPunctuation(source: string): number {
   return count(source, /[^\p{L}\p{N}\s.,;:\ufdd0-\ufdef]/gu) + count(source, /\S{100}/g);
 }
 
@@ -93,7 +94,7 @@ function count(text: string, pattern: RegExp): number {
   return text.match(pattern)?.length ?? 0;
 }
 
-function tooMuch(message: string): TemplateError {
+function limitError(message: string): TemplateError {
   return new TemplateError(message, 1, 1, undefined);
 }
 
@@ -133,7 +134,7 @@ function toBlock(token: MarkedToken): Block[] {
       return [{ type: 'table', align: token.align, header: cells(token.header), rows: token.rows.map(cells) }];
     }
     default:
-      return []; // Blank space, definitions of links, and the box of a task, which its item already tells.
+      return []; // Blank space, link definitions, and a task's checkbox, which is a property of its item.
   }
 }
 
@@ -151,7 +152,7 @@ function toInline(token: MarkedToken): Inline[] {
   switch (token.type) {
     case 'text':
     case 'html':
-      return [{ type: 'text', parts: splitSlots(decodeEntities(token.text)) }];
+      return [{ type: 'text', parts: splitSlots(decodeHTMLStrict(token.text)) }];
     case 'escape':
       return [{ type: 'text', parts: [token.text] }];
     case 'strong':
@@ -163,21 +164,10 @@ function toInline(token: MarkedToken): Inline[] {
     case 'br':
       return [{ type: 'break' }];
     case 'link':
-      return [{ type: 'link', href: splitSlots(decodeEntities(token.href)), inner: toInlines(token.tokens) }];
+      return [{ type: 'link', href: splitSlots(decodeHTMLStrict(token.href)), inner: toInlines(token.tokens) }];
     case 'image':
-      return [{ type: 'image', href: splitSlots(decodeEntities(token.href)), alt: splitSlots(token.text) }];
+      return [{ type: 'image', href: splitSlots(decodeHTMLStrict(token.href)), alt: splitSlots(token.text) }];
     default:
       return [];
   }
-}
-
-const entities: Record<string, string> = {
-  ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', reg: '®', trade: '™' },
-  ...{ hellip: '…', ndash: '–', mdash: '—', euro: '€', pound: '£', middot: '·', bull: '•', times: '×', shy: '\u00ad' },
-};
-
-/** The parser has read the numbered ones. */
-function decodeEntities(text: string): string {
-  if (!text.includes('&')) return text;
-  return text.replace(/&(\w{2,8});/g, (whole, name) => (Object.hasOwn(entities, name) ? entities[name]! : whole));
 }

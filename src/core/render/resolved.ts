@@ -1,29 +1,28 @@
 /**
- * How a message says that its occurrence is resolved. Its author may write so, by `occurrence.resolved`; a message that does not
- * know of it would read like the alarm once more, so that it is told above the words.
+ * Marks messages about resolved occurrences. An author can handle this with `occurrence.resolved`; a message that does not
+ * mention it would read like the alarm again, so "Resolved" is put before its subject and body.
  */
-import type { MessageContent, Words } from './compile.ts';
+import type { LocalizedText, MessageContent, MessageText } from './compile.ts';
 
 const mention = /occurrence\s*\.\s*resolved/;
 
-export function tellResolved(content: MessageContent): MessageContent {
+export function toResolvedMessage(content: MessageContent): MessageContent {
   if (mention.test(JSON.stringify(content))) return content;
-  const told = tellAll(content);
-  const overrides = Object.entries(content.overrides ?? {}).map(([name, words]) => [name, tellAll(words)]);
-  return { ...told, ...(content.overrides && { overrides: Object.fromEntries(overrides) }) };
+  const overrides = Object.entries(content.overrides ?? {}).map(([name, override]) => [name, markVariants(override)]);
+  return { ...markVariants(content), ...(content.overrides && { overrides: Object.fromEntries(overrides) }) };
 }
 
-function tellAll<Told extends Words & { locales?: Record<string, Words> }>(words: Told): Told {
-  const locales = Object.entries(words.locales ?? {}).map(([name, own]) => [name, tell(own)]);
-  return { ...tell(words), ...(words.locales && { locales: Object.fromEntries(locales) }) };
+function markVariants<T extends LocalizedText>(variants: T): T {
+  const locales = Object.entries(variants.locales ?? {}).map(([name, translated]) => [name, markText(translated)]);
+  return { ...markText(variants), ...(variants.locales && { locales: Object.fromEntries(locales) }) };
 }
 
-function tell<Told extends Words>(words: Told): Told {
-  const { subject, body } = words;
+function markText<T extends MessageText>(text: T): T {
+  const { subject, body } = text;
   return {
-    ...words,
+    ...text,
     ...(subject !== undefined && { subject: `Resolved: ${subject}` }),
-    // What is JSON stays JSON.
+    // A JSON body must stay valid JSON.
     ...(body !== undefined && !/^\s*[{[](?!%|\{)/.test(body) && { body: `**Resolved.**\n\n${body}` }),
   };
 }

@@ -1,56 +1,63 @@
 /**
- * What one rendering may cost. Steps and work are counted, so that the same message always ends the same way; the time
- * is only a backstop, generous enough that a busy machine does not turn a good message into a failed one.
+ * Limits of one rendering. Steps and work are counted, so that the same message always has the same outcome; the time
+ * limit is only a backstop, generous enough that a busy machine does not fail a good message.
  */
-import { type Context, Drop } from 'liquidjs';
+import { Drop } from 'liquidjs';
 
 export const templateLimits = {
   /** Characters of one template. */
   source: 100_000,
-  /** Tags, outputs and turns of loops: about 0.1 s. */
+  /** Tags, outputs and loop iterations: about 0.1 s. */
   steps: 100_000,
-  /** Characters and items that filters and comparisons look at. */
-  work: 4_000_000,
+  /** Units of work of properties, filters and comparisons: see `itemWeight`. */
+  work: 8_000_000,
   /** Items of a range such as (1..10). */
   range: 10_000,
-  /** A backstop: the thread that it runs in is stopped long before. */
+  /** Parts of a property name passed to a filter, as in `where: "customer.name"`: a context is not nested deeper. */
+  propertyParts: 32,
+  propertyLength: 1_000,
+  /** A backstop: the thread it runs in is stopped long before. */
   milliseconds: 10_000,
-  /** Characters that come out, values included. */
+  /** Characters of the output, values included. */
   output: 262_144,
 } as const;
 
 /**
- * What may run where others wait for their turn, about 20 ms at the worst. Nearly every message stays far below; one that
- * does not is written, by the limits above, where it can be stopped.
+ * Limits of a rendering on the event loop, about 20 ms at worst. Nearly every message stays far below; one that does not
+ * is rendered under the limits above in a thread that can be stopped.
  */
 export const inlineLimits = {
-  /** Characters inside of tags and outputs of one template: compiling takes up to 5 µs for each. */
+  /** Characters inside tags and outputs that are compiled for one message: each takes up to 5 µs. */
   tags: 4_000,
   steps: 5_000,
   work: 100_000,
   milliseconds: 20,
   output: 65_536,
-  /** Characters of Markdown, and signs among them: the parser may take their square. */
+  /** Characters of Markdown, and punctuation among them: the parser may take quadratic time. */
   markdown: 1_000,
-  signs: 150,
-  /** Of Markdown that has been read: writing it takes up to 17 µs for each. */
+  punctuation: 150,
+  /** Lines of parsed Markdown: rendering takes up to 17 µs per line. */
   lines: 1_500,
 } as const;
 
-/** Thrown where only little may be done at once. What is thrown for is not wrong: it belongs into a thread of its own. */
-export class TooHeavy extends Error {
-  /** Of the Markdown that alone was too much; undefined: all of it. */
+/** Thrown when an inline rendering exceeds its limits. The message is not wrong; it must be rendered in a thread. */
+export class InlineLimitError extends Error {
+  /** The skeleton, if only parsing its Markdown was too expensive. */
   readonly skeleton: string | undefined;
 
   constructor(skeleton?: string) {
-    super('this takes too much work to be done here');
+    super('this takes too much work to render inline');
     this.skeleton = skeleton;
   }
 }
 
-/** Characters inside of tags and outputs: what compiling a template costs, its text being cheap. */
-export function tagCharacters(source: string): number {
-  let count = 0;
+/**
+ * Returns an upper bound of the cost of compiling a template, in characters inside tags and outputs; text costs a fiftieth.
+ * It scans the source as the library does, and counts the whole remainder where the two could disagree about the end of
+ * an output: after a quote that is still open, or if there is another opening inside, as in `raw`.
+ */
+export function compileCost(source: string): number {
+  let cost = source.length / 50;
   for (let at = source.indexOf('{'); at !== -1; at = source.indexOf('{', at)) {
     const closing = source[at + 1] === '{' ? '}}' : source[at + 1] === '%' ? '%}' : undefined;
     if (closing === undefined) {
@@ -58,87 +65,116 @@ export function tagCharacters(source: string): number {
       continue;
     }
     const end = source.indexOf(closing, at + 2);
-    const next = end === -1 ? source.length : end + 2;
-    count += next - at;
-    at = next;
+    const inside = source.slice(at + 2, end === -1 ? undefined : end);
+    if (end === -1 || /\{[{%]/.test(inside) || (closing === '}}' && hasOpenQuote(inside)))
+      return cost + source.length - at;
+    cost += end + 2 - at;
+    at = end + 2;
   }
-  return count;
+  return cost;
+}
+
+function hasOpenQuote(text: string): boolean {
+  let quote: string | undefined;
+  for (let i = 0; i < text.length; i++) {
+    const character = text[i]!;
+    if (quote === undefined) quote = character === '"' || character === "'" ? character : undefined;
+    else if (character === '\\') i++;
+    else if (character === quote) quote = undefined;
+  }
+  return quote !== undefined;
 }
 
 export class LimitError extends Error {}
 
-type RunLimits = { [name in 'steps' | 'work' | 'milliseconds']: number };
+type BudgetLimits = { [name in 'steps' | 'work' | 'milliseconds']: number };
 
-/** Stands in for the library's limiter of time: it is asked before every step, and told the time. */
-export class Steps {
-  private count = 0;
-  private deadline = 0;
-  private readonly limits: RunLimits;
+/**
+ * The remaining budget of one rendering. It replaces both limiters of the library, which calls `check` before every tag,
+ * output and loop iteration, and `use` for the output of its filters. Everything else that takes time calls `use` first.
+ */
+export class Budget {
+  #steps: number;
+  #work: number;
+  #compile: number = inlineLimits.tags;
+  #deadline = 0;
+  readonly #limits: BudgetLimits;
 
-  constructor(limits: RunLimits = templateLimits) {
-    this.limits = limits;
+  constructor(limits: BudgetLimits) {
+    this.#limits = limits;
+    this.#steps = limits.steps;
+    this.#work = limits.work;
+  }
+
+  /** Units of work that are left. */
+  get work(): number {
+    return this.#work;
+  }
+
+  /** Gives the next template of the message the full time again; the other limits are shared by all templates. */
+  restartClock(): void {
+    this.#deadline = 0;
   }
 
   check(now: number): void {
-    const { steps, milliseconds } = this.limits;
-    if (++this.count > steps) throw new LimitError(`takes more than ${steps} steps`);
-    if (this.deadline === 0) this.deadline = now + milliseconds;
-    if (now > this.deadline) throw new LimitError(`takes longer than ${milliseconds} ms`);
+    const { steps, milliseconds } = this.#limits;
+    if (--this.#steps < 0) throw new LimitError(`takes more than ${steps} steps`);
+    if (this.#deadline === 0) this.#deadline = now + milliseconds;
+    if (now > this.#deadline) throw new LimitError(`takes longer than ${milliseconds} ms`);
   }
 
-  use(): void {}
+  use(units: number): void {
+    if (units > 0) this.#work -= units;
+    if (this.#work < 0) throw new LimitError('processes too much data');
+  }
+
+  /** Charges for compiling a source; throws InlineLimitError if it could take long. */
+  compile(source: string): void {
+    this.#compile -= compileCost(source);
+    if (this.#compile < 0) throw new InlineLimitError();
+  }
 }
 
-/** Stands in for the library's limiter of memory. */
-export class Work {
-  private left: number;
-
-  constructor({ work }: RunLimits = templateLimits) {
-    this.left = work;
-  }
-
-  use(count: number): void {
-    if (count > 0) this.left -= count;
-    if (this.left < 0) throw new LimitError('works on too much data');
-  }
-
-  check(): void {}
-}
+/** Units of work for a list item or a filter call; a character costs one. A unit takes 0.1 µs at worst. */
+export const itemWeight = 16;
 
 /**
- * Filters count what they make, and some of them only after they have made it. Here the whole of what they are given is
- * counted first, however deep: a list that holds the same long list a thousand times is as much work as it looks.
+ * Returns the weight of a value and everything in it. A list that contains the same long list a thousand times counts it
+ * a thousand times. Counting stops above the limit, so that weighing itself stays cheap.
  */
-export function charge(context: Context, values: readonly unknown[]): void {
-  for (const value of values) context.memoryLimit.use(weigh(value));
-}
-
-/** Looking for a text in a text can take their product, 0.8 ns for each pair of characters. */
-export function chargeSearch(context: Context, text: unknown, wanted: unknown): void {
-  context.memoryLimit.use((weigh(text) * weigh(wanted)) / 8);
-}
-
-/** About a nanosecond for a character; an item of a list costs as much as this many. */
-const itemWeight = 16;
-
 export function weigh(value: unknown, limit: number = templateLimits.work): number {
   if (typeof value === 'string') return value.length + 1;
   if (typeof value !== 'object' || value === null) return itemWeight;
-  if (value instanceof Drop) return weigh(String(value.valueOf()), limit);
+  if (value instanceof Drop) return weighDrop(value);
   let weight = itemWeight;
-  const items = Array.isArray(value) ? value : Object.values(value);
-  for (const item of items) {
+  if (Array.isArray(value)) {
+    for (let i = 0; i < value.length && weight <= limit; i++) weight += weigh(value[i], limit - weight);
+    return weight;
+  }
+  const keys = Object.keys(value);
+  if (keys.length * itemWeight > limit) return keys.length * itemWeight;
+  for (const key of keys) {
     if (weight > limit) break;
-    weight += weigh(item, limit - weight);
+    weight += key.length + weigh((value as Record<string, unknown>)[key], limit - weight);
   }
   return weight;
 }
 
-/** The library builds a range by adding 1 until it passes the end, which beyond 2^53 it never does. */
-export function safeRange(low: unknown, high: unknown): number[] {
+/** A value that is not plain data and knows its own weight, so that it need not be converted to text to be weighed. */
+export interface WeightedValue {
+  readonly weight: number;
+}
+
+function weighDrop(value: Drop): number {
+  return (value as Partial<WeightedValue>).weight ?? String(value.valueOf()).length + itemWeight;
+}
+
+/** Builds a bounded range. The library adds 1 until it passes the end, which never happens beyond 2^53. */
+export function safeRange(budget: Pick<Budget, 'use'>, low: unknown, high: unknown): number[] {
   const [first, last] = [Math.trunc(Number(low)), Math.trunc(Number(high))];
-  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) throw new LimitError('has a range without an end');
+  if (!Number.isSafeInteger(first) || !Number.isSafeInteger(last)) throw new LimitError('has an unbounded range');
   const length = Math.max(last - first + 1, 0);
   if (length > templateLimits.range) throw new LimitError(`has a range of more than ${templateLimits.range} items`);
+  budget.use(length * itemWeight);
   return Array.from({ length }, (_, i) => first + i);
 }

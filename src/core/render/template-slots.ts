@@ -1,10 +1,10 @@
 /**
- * Values never enter a template's text. What a template yields is a skeleton, in which each value has left a slot, and
- * the values beside it. Markdown, HTML and JSON are read from the skeleton alone, so no value can change the structure
- * of a message; it is written in at the end, escaped for the place where its slot came to stand.
+ * Values never enter a template's text. A template produces a skeleton, which has a slot for each value, and the list of
+ * values. Markdown, HTML and JSON are parsed from the skeleton alone, so no value can change the structure of a message;
+ * values are inserted at the end, escaped for the position of their slot.
  *
- * A slot is spelled with Unicode's noncharacters, which no text has a use for, between two invisible letters: to a
- * Markdown parser it is a word, and what stands beside it is read as beside a word.
+ * A slot consists of Unicode noncharacters, which no text needs, between two invisible letters: a Markdown parser treats
+ * it as a word.
  */
 import { Drop } from 'liquidjs';
 
@@ -12,19 +12,19 @@ const opening = '\u115f';
 const closing = '\u1160';
 const firstDigit = 0xfdd0;
 const base = 32;
-const beyondLatin = /[^\0-\xff]/;
+const nonLatin1 = /[^\0-\xff]/;
 const slot = /\u115f([\ufdd0-\ufdef]+)\u1160/;
 
-/** A piece of a skeleton: text as it stands, or the number of a value. */
+/** A piece of a skeleton: literal text, or the index of a value. */
 export type Part = string | number;
 export type Values = readonly unknown[];
 
-/** What cannot be mistaken for a slot; of the same length, so that lines and columns stay. */
-export function withoutSlots(source: string): string {
+/** Replaces characters that could be mistaken for a slot, one by one, so that lines and columns stay the same. */
+export function replaceSlotCharacters(source: string): string {
   return source.replace(/[\ufdd0-\ufdef]/g, '\ufffd');
 }
 
-export function slotText(index: number): string {
+export function toSlot(index: number): string {
   let digits = '';
   let rest = index;
   do {
@@ -37,16 +37,16 @@ export function slotText(index: number): string {
 export function splitSlots(skeleton: string): Part[] {
   return skeleton
     .split(slot)
-    .map((text, i) => (i % 2 === 0 ? narrow(text) : slotIndex(text)))
+    .map((text, i) => (i % 2 === 0 ? toOneByteString(text) : slotIndex(text)))
     .filter(part => part !== '');
 }
 
 /**
- * The same text in one byte for each character, where it has no others. A piece of a skeleton takes two, as slots do, and
- * whatever a piece gets into takes as many: to compose a mail and send it took a tenth longer.
+ * Returns the same text with one byte per character in memory, if it is all Latin-1. A skeleton has two because of its
+ * slots, and so has every string that a piece of it becomes part of: composing and sending an email took a tenth longer.
  */
-function narrow(text: string): string {
-  return beyondLatin.test(text) ? text : Buffer.from(text, 'latin1').toString('latin1');
+function toOneByteString(text: string): string {
+  return nonLatin1.test(text) ? text : Buffer.from(text, 'latin1').toString('latin1');
 }
 
 function slotIndex(digits: string): number {
@@ -55,7 +55,7 @@ function slotIndex(digits: string): number {
   return index;
 }
 
-/** Text that a filter has made fit for one place: put there as it is, and anywhere else treated as a value. */
+/** Text that a filter has escaped for one kind of position: inserted there as it is, and elsewhere like any value. */
 export class PreparedText extends Drop {
   readonly kind: 'json' | 'url' | 'html';
   readonly text: string;
@@ -71,7 +71,7 @@ export class PreparedText extends Drop {
   }
 }
 
-/** Exactly the value's own text. */
+/** Returns the text of a value, unchanged. */
 export function rawText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null || value === undefined) return '';
@@ -82,7 +82,7 @@ export function rawText(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The same for people to read: one kind of line end, no control characters, no half characters. */
+/** Returns the text of a value for display: with LF line ends, no control characters and no lone surrogates. */
 export function valueText(value: unknown): string {
   const text = rawText(value).toWellFormed();
   if (!/\p{Cc}/u.test(text)) return text;

@@ -1,0 +1,67 @@
+/** Explains the status of a delivery in a sentence that support staff can pass on. */
+
+import type { DeliveryStatus } from '../statuses.ts';
+import { type Reason, reasons } from './decide.ts';
+
+export interface ExplainedDelivery {
+  status: DeliveryStatus;
+  reason: string | null;
+  detail: string | null;
+  address: string | null;
+  channel: string | null;
+  attempts: number;
+  sent_at: Date | null;
+  next_attempt_at: Date | null;
+  /** Id of the digest; all deliveries of a digest are sent as one message. */
+  digest: string | null;
+}
+
+/** Explains an existing delivery. */
+export function explainDelivery(delivery: ExplainedDelivery): string {
+  const { status, address, channel, attempts, detail } = delivery;
+  const via = channel ? ` via ${channel}` : '';
+  const to = address ? ` to ${address}` : '';
+  const response = detail ? ` Details: ${detail}` : '';
+  const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
+  switch (status) {
+    case 'sent':
+      return `It was sent${delivery.digest ? ' in a digest' : ''}${to}${via}${delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : ''}.`;
+    case 'sending':
+      return `It is being sent${to}${via} right now.`;
+    case 'pending':
+      if (delivery.reason && delivery.next_attempt_at) {
+        return `It is waiting: ${explainReason(delivery.reason)}. It will be sent${to}${via} at ${delivery.next_attempt_at.toISOString()}.`;
+      }
+      return delivery.reason
+        ? `It is waiting: ${explainReason(delivery.reason)}. It will be sent${to}${via} as soon as that changes.`
+        : `It is waiting to be sent${to}${via}.`;
+    case 'retrying': {
+      const next = delivery.next_attempt_at ? ` and will be retried at ${delivery.next_attempt_at.toISOString()}` : '';
+      return delivery.reason === 'unknown'
+        ? `It may have been delivered${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${next ? ` It${next.slice(4)}.` : ''}${response}`
+        : `It could not be sent${to}${via} in ${tried}${next}.${response}`;
+    }
+    case 'failed':
+      return `It could not be sent${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
+    case 'unknown':
+      return `It may have been delivered${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
+    default:
+      return `It was not sent${to}${via}: ${explainReason(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
+  }
+}
+
+/** Explains why there is no delivery; `about` is what the reason refers to, such as the list. */
+export function explainAbsence(reason: Reason, about = ''): string {
+  const outlook: Partial<Record<Reason, string>> = {
+    'recipient.not_yet': 'It is not known yet',
+    'occurrence.waiting': 'It has not been sent yet',
+    'step.waiting': 'It has not been sent yet',
+  };
+  return `${outlook[reason] ?? 'It was not sent'}: ${explainReason(reason)}${about ? ` (${about})` : ''}.`;
+}
+
+/** Returns the text of a reason code, without a full stop. */
+export function explainReason(reason: string | null): string {
+  if (reason === null) return 'no reason was given';
+  return Object.hasOwn(reasons, reason) ? reasons[reason as Reason] : reason;
+}

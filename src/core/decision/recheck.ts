@@ -1,0 +1,117 @@
+/**
+ * Checks a delivery that was decided earlier against the current state. The engine does so before it sends anything, and
+ * the preview of a replay does the same.
+ */
+
+import { addressKind } from '../text.ts';
+import { priorities } from '../trigger.ts';
+import {
+  type DecisionChannel,
+  findQuietWait,
+  type Reason,
+  type Recipient,
+  refuseByPreference,
+  refuseSuppressed,
+} from './decide.ts';
+import type { Topic } from './preferences.ts';
+import type { QuietHours } from './quiet-hours.ts';
+import { giveUpMs } from './steps.ts';
+
+const urgent = priorities.indexOf('urgent');
+
+interface OccurrenceEnd {
+  cancelled_at: Date | null;
+  acknowledged_at: Date | null;
+  resolved_at: Date | null;
+}
+
+/** The current state; undefined where something has been deleted. */
+interface RecheckInput {
+  delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
+  occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date }) | undefined;
+  person: Recipient | undefined;
+  channel: (DecisionChannel & { paused: boolean; readonly providers: readonly unknown[] }) | undefined;
+  plan:
+    | {
+        paused: boolean;
+        topic: Topic;
+        notifications: readonly { id: number; active: boolean; steps?: { giveUpMs: number } | undefined }[];
+        organization: { timezone: string | null; quiet_hours: QuietHours | null };
+      }
+    | undefined;
+}
+
+export type RecheckResult =
+  /** The delivery ends without being sent. */
+  | { status: 'cancelled' | 'expired' | 'suppressed'; reason: Reason; detail: string | null }
+  /** It waits until the channel or event is resumed. */
+  | { status: 'held'; reason: 'channel.paused' | 'event.paused' }
+  /** It waits until `dueAt`. */
+  | { status: 'quiet'; reason: 'quiet_hours'; dueAt: Date };
+
+/**
+ * Returns why the delivery is not sent now, or undefined when it may be sent. Since the decision the user may have been
+ * locked, opted out or lost the address; the address may be on the suppression list; quiet hours, a pause, a cancellation or
+ * the expiry may have begun.
+ */
+export function recheck(
+  { delivery, occurrence, person, channel, plan }: RecheckInput,
+  now: number,
+): RecheckResult | undefined {
+  const end = (status: 'cancelled' | 'expired' | 'suppressed', reason: Reason, detail?: string): RecheckResult => ({
+    status,
+    reason,
+    detail: detail ?? null,
+  });
+  if (!occurrence) return end('cancelled', 'cancelled');
+  const endReason = cancelReasonOf(delivery, occurrence);
+  if (endReason) return end('cancelled', endReason);
+  if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired', 'expired');
+  if (!plan) return end('cancelled', 'event.missing');
+  const notification = plan.notifications.find(({ id }) => id === delivery.notification_id);
+  if (!notification) return end('cancelled', 'notification.missing');
+  if (isGivenUp(delivery, occurrence, notification, now)) return end('expired', 'gave_up');
+  if (!notification.active) return end('suppressed', 'notification.inactive');
+  if (!person) return end('suppressed', 'user.missing');
+  if (person.locked) return end('suppressed', 'user.locked');
+  if (!channel) return end('suppressed', 'channel.missing');
+  const optedOut = refuseByPreference(channel, person, plan.topic);
+  if (optedOut) return end('suppressed', optedOut.reason, optedOut.detail);
+  if (!channel.enabled) return end('suppressed', 'channel.disabled');
+  if (!channel.providers[delivery.provider_index]) return end('suppressed', 'channel.unusable');
+  if (channel.reach === 'address') {
+    const address = person.addresses.filter(({ value }) => value === delivery.address);
+    if (address.length === 0) return end('suppressed', 'address.removed');
+    if (address.every(one => one.disabled)) return end('suppressed', 'address.disabled');
+  }
+  const suppression = person.addresses.find(
+    one => one.suppression && one.value === delivery.address && addressKind(one.name) === channel.type,
+  )?.suppression;
+  if (suppression) {
+    const { reason, detail } = refuseSuppressed(suppression);
+    return end('suppressed', reason, detail);
+  }
+  if (channel.paused) return { status: 'held', reason: 'channel.paused' };
+  if (plan.paused) return { status: 'held', reason: 'event.paused' };
+  const { topic, organization } = plan;
+  const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };
+  const dueAt = findQuietWait(channel, person, circumstances);
+  return dueAt && { status: 'quiet', reason: 'quiet_hours', dueAt };
+}
+
+/** Returns why a delivery is cancelled: a cancellation ends all deliveries, an acknowledgement or resolution only those of steps. */
+export function cancelReasonOf({ step }: { step: number }, occurrence: OccurrenceEnd): Reason | undefined {
+  if (occurrence.cancelled_at) return 'cancelled';
+  if (step > 0 && occurrence.resolved_at) return 'resolved';
+  return step > 0 && occurrence.acknowledged_at ? 'acknowledged' : undefined;
+}
+
+/** Returns whether the time limit of the steps has passed, for example after a long time without a worker. */
+function isGivenUp(
+  { step }: { step: number },
+  { due_at }: { due_at: Date },
+  { steps }: { steps?: { giveUpMs: number } | undefined },
+  now: number,
+): boolean {
+  return step > 0 && due_at.getTime() + (steps?.giveUpMs ?? giveUpMs(null)) <= now;
+}
