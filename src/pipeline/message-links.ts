@@ -1,0 +1,73 @@
+/** The links in messages with which recipients unsubscribe, change preferences and acknowledge. */
+
+import type { Reach } from '../core/decision/decide.ts';
+import type { CategoryKind } from '../core/decision/preferences.ts';
+import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/recipient-links.ts';
+import type { RenderedLinks } from '../core/render/footer.ts';
+import type { Signer } from '../lib/signer.ts';
+
+interface LinkRecipient {
+  organization_id: number;
+  user_id: number;
+  link_generation: number;
+}
+
+interface LinkCategory {
+  slug: string;
+  kind: CategoryKind;
+}
+
+/** Returns the links of a message; undefined when the category is required or the public address is not configured. */
+export type LinksFor = (
+  person: LinkRecipient,
+  category: LinkCategory,
+  channelType: string,
+) => RenderedLinks | undefined;
+
+/** Returns the link that acknowledges an occurrence. In a room it is shared by all readers and contains no user. */
+export type AcknowledgeUrlFor = (person: LinkRecipient, occurrenceId: string, reach: Reach) => string;
+
+export function createAcknowledgeLinks(signer: Signer, baseUrl: string | undefined): AcknowledgeUrlFor {
+  return ({ organization_id: organizationId, user_id, link_generation }, occurrenceId, reach) => {
+    if (baseUrl === undefined) return '';
+    const own = reach === 'room' ? { userId: 0, generation: 0 } : { userId: user_id, generation: link_generation };
+    const token = signAcknowledgeToken({ organizationId, ...own, occurrenceId }, (text, purpose) =>
+      signer.sign(text, purpose),
+    );
+    return `${baseUrl}/acknowledge/${token}`;
+  };
+}
+
+export function createLinks(signer: Signer, baseUrl: string | undefined): LinksFor {
+  const sign = (text: string, purpose: string) => signer.sign(text, purpose);
+  return ({ organization_id, user_id, link_generation }, { slug, kind }, channelType) => {
+    if (baseUrl === undefined || kind === 'required') return undefined;
+    const holder = { organizationId: organization_id, userId: user_id, generation: link_generation };
+    const unsubscribe = signUnsubscribeToken({ ...holder, category: slug, channelType }, sign);
+    return {
+      unsubscribe_url: `${baseUrl}/unsubscribe/${unsubscribe}`,
+      preferences_url: `${baseUrl}/preferences/${signPreferencesToken(holder, sign)}`,
+    };
+  };
+}
+
+/** The placeholder for the token of links in previews, simulations and the history of messages. */
+export const sampleToken = 'preview';
+
+/**
+ * Creates placeholder links for viewers of a message who are not its recipient: working links would let them change the
+ * recipient's preferences.
+ */
+export function createSampleLinks(baseUrl: string | undefined): LinksFor {
+  return (_person, { kind }) =>
+    baseUrl === undefined || kind === 'required'
+      ? undefined
+      : {
+          unsubscribe_url: `${baseUrl}/unsubscribe/${sampleToken}`,
+          preferences_url: `${baseUrl}/preferences/${sampleToken}`,
+        };
+}
+
+export function createSampleAcknowledgeLinks(baseUrl: string | undefined): AcknowledgeUrlFor {
+  return () => (baseUrl === undefined ? '' : `${baseUrl}/acknowledge/${sampleToken}`);
+}

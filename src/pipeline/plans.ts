@@ -1,0 +1,418 @@
+/**
+ * Plans: events with compiled filters and messages, and channels with their providers and decrypted secrets. They are
+ * cached until a change of the organization is announced.
+ */
+import type { DecisionChannel, DecisionNotification } from '../core/decision/decide.ts';
+import { compileDigestEnd, type Digest, digestLimits } from '../core/decision/digest.ts';
+import { generalCategory, type Topic } from '../core/decision/preferences.ts';
+import {
+  asksForAcknowledgement,
+  giveUpMs,
+  isUnlessKeyword,
+  listRuns,
+  type Step,
+  type StepRun,
+} from '../core/decision/steps.ts';
+import type { Throttle } from '../core/decision/throttle.ts';
+import { parseDuration } from '../core/durations.ts';
+import { AppError } from '../core/errors.ts';
+import { expressionLimits, lazyPredicate } from '../core/expressions/expressions.ts';
+import { compileGroupKey } from '../core/expressions/group-key.ts';
+import type { Json, JsonObject } from '../core/json.ts';
+import { defaultLayout } from '../core/render/layout-default.ts';
+import {
+  type CompiledLayout,
+  type CompiledMessage,
+  compileLayout,
+  compileMessage,
+  type MessageContent,
+} from '../core/render/render.ts';
+import { toResolvedMessage } from '../core/render/resolved.ts';
+import { fold } from '../core/text.ts';
+import { listAllLayouts } from '../db/configuration/layouts.ts';
+import {
+  type ChannelRow,
+  type EventRow,
+  findEventPlan,
+  findMessage,
+  hasSuppressions,
+  listPlannedChannels,
+  type NotificationRow,
+} from '../db/configuration/plans.ts';
+import type { Db } from '../db/connection/pool.ts';
+import type { Cursor } from '../db/ledger/expand.ts';
+import type { AnnouncedCache, Entries } from '../lib/announced-cache.ts';
+import type { Cipher } from '../lib/cipher.ts';
+import type { Provider, Providers } from '../providers/provider.ts';
+import { openSecrets } from './channel-secrets.ts';
+import type { AcknowledgeUrlFor, LinksFor } from './message-links.ts';
+import type { Rendering } from './rendering.ts';
+
+export interface PlannedNotification extends DecisionNotification {
+  id: number;
+  name: string;
+  recipients: NotificationRow['recipients'];
+  /** The compiled expression over users; undefined without one. */
+  picks: ((user: unknown) => boolean) | undefined;
+  extraContext: JsonObject;
+  /** The notification's own priority; null if it has none. */
+  priority: number | null;
+  throttle: PlannedThrottle | undefined;
+  digest: PlannedDigest | undefined;
+  /** The maximum number of items in the message of a digest; undefined without digests. */
+  maxItems: number | undefined;
+  /** Undefined when all recipients are notified immediately. */
+  steps: PlannedSteps | undefined;
+  /** Whether the recipients are those of a step, to which recipients named by the trigger are not added. */
+  hasOwnRecipients?: boolean;
+  version: number;
+}
+
+export interface PlannedSteps {
+  steps: PlannedStep[];
+  runs: StepRun[];
+  giveUpMs: number;
+  asksForAcknowledgement: boolean;
+  notifyResolved: boolean;
+}
+
+export interface PlannedStep {
+  /** The notification with the channels and recipients of this step. */
+  notification: PlannedNotification;
+  /** A keyword or an expression. */
+  unless: string | undefined;
+  /** The compiled expression that skips a recipient; undefined when `unless` is a keyword or absent. */
+  isSkipped: ((facts: unknown) => boolean) | undefined;
+}
+
+export interface PlannedThrottle {
+  max: number;
+  perMs: number;
+  /** Returns the key under which a message is counted. */
+  keyOf: (context: JsonObject) => string;
+  /** Whether messages over the limit go into a digest. */
+  digestsOverflow: boolean;
+}
+
+export interface PlannedDigest {
+  /** Returns when a digest that opens now closes for a recipient in this time zone. */
+  endsAt: (timezone: string, now: number) => number;
+  /** Returns the key by which messages are collected. */
+  keyOf: (context: JsonObject) => string;
+  isFirstSent: boolean;
+}
+
+export interface EventPlan extends Omit<EventRow, 'notifications' | 'category'> {
+  /** What preferences are evaluated for. */
+  topic: Topic;
+  notifications: PlannedNotification[];
+}
+
+export interface PlannedProvider {
+  provider: Provider;
+  settings: JsonObject;
+}
+
+export interface PlannedChannel extends DecisionChannel {
+  organizationId: number;
+  projectId: number | null;
+  paused: boolean;
+  onUnknown: 'resend' | 'hold';
+  ratePerSecond: number | null;
+  concurrency: number | null;
+  /** Throws `secret.unreadable`. */
+  readonly providers: PlannedProvider[];
+}
+
+export interface PlannedMessage extends CompiledMessage {
+  /** The layout of emails; undefined for the default one. */
+  compiledLayout: CompiledLayout | undefined;
+  /** The sources that the message and its layout were compiled from. */
+  source: Json;
+  layoutSource: string;
+}
+
+interface PlannedLayout {
+  projectId: number | null;
+  key: string;
+  body: string;
+  /** Compiles the layout on first use, once for all messages. */
+  compiled: () => CompiledLayout;
+}
+
+/** The content of `messages.content`: the message, and its overrides by channel. */
+export interface StoredMessage {
+  message: MessageContent;
+  overrides: NonNullable<MessageContent['overrides']>;
+}
+
+/** A subset of Deps, which itself contains the plans. */
+interface PlanDeps {
+  db: Db;
+  cache: AnnouncedCache;
+  cipher: Cipher;
+  providers: Providers;
+}
+
+export class Plans {
+  /** Renders the messages. */
+  readonly rendering: Rendering;
+  /** Creates the unsubscribe and preferences links of messages. */
+  readonly linksFor: LinksFor;
+  /** Creates the acknowledge link of messages; empty when the public address is not configured. */
+  readonly acknowledgeUrlFor: AcknowledgeUrlFor;
+  readonly #deps: PlanDeps;
+  readonly #events: Entries<EventPlan> = new Map();
+  readonly #channels: Entries<PlannedChannel[]> = new Map();
+  readonly #messages: Entries<PlannedMessage> = new Map();
+  readonly #layouts: Entries<PlannedLayout[]> = new Map();
+  readonly #suppresses: Entries<boolean> = new Map();
+
+  constructor(deps: PlanDeps & { rendering: Rendering; linksFor?: LinksFor; acknowledgeUrlFor?: AcknowledgeUrlFor }) {
+    this.#deps = deps;
+    this.rendering = deps.rendering;
+    this.linksFor = deps.linksFor ?? (() => undefined);
+    this.acknowledgeUrlFor = deps.acknowledgeUrlFor ?? (() => '');
+  }
+
+  /** Returns undefined when the event has been deleted. */
+  async findEvent(organizationId: number, eventId: number): Promise<EventPlan | undefined> {
+    const { db, cache } = this.#deps;
+    return cache.getOrRead(
+      this.#events,
+      `${organizationId}/${eventId}`,
+      async () => {
+        const row = await findEventPlan(db, organizationId, eventId);
+        return row && planEvent(row);
+      },
+      () => organizationId,
+    );
+  }
+
+  async listChannels(organizationId: number): Promise<PlannedChannel[]> {
+    const { db, cache } = this.#deps;
+    const channels = await cache.getOrRead(
+      this.#channels,
+      String(organizationId),
+      async () => (await listPlannedChannels(db, organizationId)).map(row => this.#planChannel(organizationId, row)),
+      () => organizationId,
+    );
+    return channels ?? [];
+  }
+
+  /** Returns whether addresses of the organization must be looked up in its suppression list. */
+  async suppresses(organizationId: number): Promise<boolean> {
+    const { db, cache } = this.#deps;
+    const suppresses = await cache.getOrRead(
+      this.#suppresses,
+      String(organizationId),
+      () => hasSuppressions(db, organizationId),
+      () => organizationId,
+    );
+    return suppresses ?? false;
+  }
+
+  /** Lists the channels that events of a project may use: the project's own first, then the organization's. */
+  async listUsable(organizationId: number, projectId: number): Promise<PlannedChannel[]> {
+    const all = await this.listChannels(organizationId);
+    return [
+      ...all.filter(({ projectId: own }) => own === projectId),
+      ...all.filter(({ projectId: own }) => own === null),
+    ];
+  }
+
+  /** Finds a version of a message, which never changes; its layout is the current one. */
+  async findMessage(
+    organizationId: number,
+    notificationId: number,
+    version: number,
+    /** Whether to return the message that reports the occurrence as resolved. */
+    isResolution = false,
+  ): Promise<PlannedMessage | undefined> {
+    const { db, cache } = this.#deps;
+    return cache.getOrRead(
+      this.#messages,
+      `${organizationId}/${notificationId}/${version}${isResolution ? '/resolved' : ''}`,
+      async () => {
+        const row = await findMessage(db, organizationId, notificationId, version);
+        if (row === undefined) return undefined;
+        const stored = row.content as unknown as StoredMessage;
+        const { overrides = {}, ...message } = isResolution
+          ? toResolvedMessage({ ...stored.message, overrides: stored.overrides })
+          : { ...stored.message, overrides: stored.overrides };
+        const layouts = await this.#listLayouts(organizationId);
+        const layout = chooseLayout(layouts, row.project_id, message.layout);
+        return {
+          ...compileMessage({ ...message, overrides }, 'checked'),
+          compiledLayout: layout?.compiled(),
+          source: { message, overrides } as unknown as Json,
+          layoutSource: layout?.body ?? defaultLayout,
+        };
+      },
+      () => organizationId,
+    );
+  }
+
+  /** Finds a layout by name, or the default one; `isKnown` is whether a layout with that name exists. */
+  async findLayout(organizationId: number, projectId: number, name: string | undefined) {
+    const layouts = await this.#listLayouts(organizationId);
+    const chosen = chooseLayout(layouts, projectId, name);
+    return {
+      layout: chosen?.compiled(),
+      source: chosen?.body,
+      isKnown: name === undefined || chosen?.key === fold(name),
+    };
+  }
+
+  async #listLayouts(organizationId: number): Promise<PlannedLayout[]> {
+    const { db, cache } = this.#deps;
+    const layouts = await cache.getOrRead(
+      this.#layouts,
+      String(organizationId),
+      async () =>
+        (await listAllLayouts(db, organizationId)).map(({ project_id, name_key, body }): PlannedLayout => {
+          let compiled: CompiledLayout | undefined;
+          return {
+            projectId: project_id,
+            key: name_key,
+            body,
+            compiled: () => (compiled ??= compileLayout(body, 'checked')),
+          };
+        }),
+      () => organizationId,
+    );
+    return layouts ?? [];
+  }
+
+  #planChannel(organizationId: number, row: ChannelRow): PlannedChannel {
+    const { providers: available } = this.#deps;
+    const { secrets, unreadable } = this.#openSecrets(organizationId, row);
+    const providers = row.providers.flatMap(({ use, ...settings }, i): PlannedProvider[] => {
+      const provider = available[use as string];
+      return provider ? [{ provider, settings: { ...settings, ...secrets[i] } }] : [];
+    });
+    const [first] = providers;
+    return {
+      id: row.id,
+      organizationId,
+      projectId: row.project_id,
+      slug: row.slug,
+      type: row.type,
+      enabled: row.enabled,
+      paused: row.paused,
+      reach: first?.provider.reach?.(first.settings) ?? 'address',
+      usable: providers.length > 0,
+      onUnknown: row.on_unknown,
+      ratePerSecond: row.rate_per_second,
+      concurrency: row.concurrency,
+      get providers() {
+        if (unreadable) throw unreadable;
+        return providers;
+      },
+    };
+  }
+
+  /** Unreadable secrets fail only the deliveries via this channel, not those via other channels. */
+  #openSecrets(organizationId: number, row: ChannelRow): { secrets: JsonObject[]; unreadable?: AppError } {
+    try {
+      return { secrets: openSecrets(this.#deps.cipher, organizationId, row) };
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { secrets: [], unreadable: error };
+    }
+  }
+}
+
+const defaultName = 'default';
+
+/** Prefers the project's layout over the organization's; falls back to the default if none is named or it was deleted. */
+function chooseLayout(layouts: PlannedLayout[], projectId: number, name = defaultName): PlannedLayout | undefined {
+  const find = (key: string) => {
+    const named = layouts.filter(layout => layout.key === key);
+    return named.find(({ projectId: own }) => own === projectId) ?? named.find(({ projectId: own }) => own === null);
+  };
+  return find(fold(name)) ?? find(defaultName);
+}
+
+function planEvent({ category, notifications, ...row }: EventRow): EventPlan {
+  const event = `${row.project.slug}/${row.application.slug}/${row.slug}`;
+  return {
+    ...row,
+    topic: { category: category ?? generalCategory, event },
+    notifications: notifications.map(planNotification),
+  };
+}
+
+function planThrottle({ max, per, key, overflow }: Throttle): PlannedThrottle {
+  return { max, perMs: parseDuration(per)!, keyOf: compileGroupKey(key), digestsOverflow: overflow === 'digest' };
+}
+
+function planDigest({ every, key, first }: Digest): PlannedDigest {
+  return { endsAt: compileDigestEnd(every), keyOf: compileGroupKey(key), isFirstSent: first === 'send' };
+}
+
+function maxItemsOf({ digest, throttle }: NotificationRow): number | undefined {
+  if (!digest && throttle?.overflow !== 'digest') return undefined;
+  return digest?.max ?? digestLimits.defaultMax;
+}
+
+function planSteps(
+  steps: readonly Step[],
+  { give_up_after, notify_resolved }: NotificationRow,
+  base: PlannedNotification,
+): PlannedSteps {
+  return {
+    steps: steps.map(({ channels, recipients, unless }) => ({
+      notification: {
+        ...base,
+        channels,
+        ...(recipients && { recipients, picks: undefined, hasOwnRecipients: true }),
+      },
+      unless,
+      isSkipped:
+        unless === undefined || isUnlessKeyword(unless)
+          ? undefined
+          : lazyPredicate(unless, expressionLimits.stepsForUser),
+    })),
+    runs: listRuns(steps),
+    giveUpMs: giveUpMs(give_up_after),
+    asksForAcknowledgement: asksForAcknowledgement(steps),
+    notifyResolved: notify_resolved,
+  };
+}
+
+function planNotification(row: NotificationRow): PlannedNotification {
+  const base = planBase(row);
+  return row.steps ? { ...base, steps: planSteps(row.steps, row, base) } : base;
+}
+
+/** Plans a notification that was deleted during its fan-out, so that the rest of its recipients is put on record. */
+export function planDeleted({ notification: id, definition }: Cursor): PlannedNotification | undefined {
+  if (!definition) return undefined;
+  const none = { filter: null, environs: null, extra_context: {}, priority: null, throttle: null, digest: null };
+  const noSteps = { steps: null, give_up_after: null, notify_resolved: false };
+  return planBase({ id, active: false, ...definition, channels: [...definition.channels], ...none, ...noSteps });
+}
+
+function planBase(row: NotificationRow): PlannedNotification {
+  return {
+    id: row.id,
+    name: row.name,
+    active: row.active,
+    environs: row.environs,
+    channels: row.channels,
+    matches: row.filter === null ? undefined : lazyPredicate(row.filter),
+    recipients: row.recipients,
+    picks:
+      row.recipients.users === undefined
+        ? undefined
+        : lazyPredicate(row.recipients.users, expressionLimits.stepsForUser),
+    extraContext: row.extra_context,
+    priority: row.priority,
+    throttle: row.throttle ? planThrottle(row.throttle) : undefined,
+    digest: row.digest ? planDigest(row.digest) : undefined,
+    maxItems: maxItemsOf(row),
+    steps: undefined,
+    version: row.version,
+  };
+}

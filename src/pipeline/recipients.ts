@@ -1,0 +1,249 @@
+/** Reads the recipients of a notification from a list, an expression over users, or the trigger. */
+import type pg from 'pg';
+import { fold, isEmail } from '../core/text.ts';
+import type { TriggerOptions } from '../core/trigger.ts';
+import { addMissingEmails } from '../db/audience/addresses.ts';
+import {
+  findRecipientsByNameAcrossTenants,
+  listMembersAsRecipients,
+  listUsersAsRecipients,
+  type RecipientRecord,
+} from '../db/audience/recipients.ts';
+import { createMissingUsers } from '../db/audience/users.ts';
+import type { PageRequest } from '../db/connection/page.ts';
+import type { Db } from '../db/connection/pool.ts';
+import { filterInSlices } from '../lib/slices.ts';
+import type { EventPlan, PlannedNotification, Plans } from './plans.ts';
+import { markSuppressed } from './suppressions.ts';
+
+/** `key` detects whether the source is replaced while a fan-out is in progress. */
+type Source = { key: string } & ({ list: string } | { picks: (user: unknown) => boolean } | { names: string[] });
+
+/**
+ * Returns the sources of a notification in reading order. Recipients named by the trigger go to the notifications with
+ * `trigger: true`; if the event has none, to all of its notifications in addition to their lists.
+ */
+export function sourcesOf(notification: PlannedNotification, plan: EventPlan, options: TriggerOptions): Source[] {
+  const { list, trigger, users } = notification.recipients;
+  const anyAsks = plan.notifications.some(one => one.recipients.trigger);
+  const named = !notification.hasOwnRecipients && (trigger || !anyAsks) ? (options.recipients ?? []) : [];
+  return [
+    ...(list === undefined ? [] : [{ key: `list ${fold(list)}`, list }]),
+    ...(notification.picks ? [{ key: `users ${users}`, picks: notification.picks }] : []),
+    ...(named.length > 0 ? [{ key: 'trigger', names: named }] : []),
+  ];
+}
+
+interface RecipientPage {
+  people: RecipientRecord[];
+  /** The position after which the next page starts; undefined after the last page. */
+  next: number | undefined;
+  /** Whether a recipient was left out because of the organization's user limit. */
+  isOverLimit?: boolean;
+}
+
+interface NamedPeople {
+  people: RecipientRecord[];
+  isOverLimit: boolean;
+}
+
+interface NamedRequest {
+  organizationId: number;
+  names: string[];
+  resolve: (named: NamedPeople) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Limits how many users an organization may have. */
+interface UserQuota {
+  /** Reserves room for new users and returns how many of the requested ones may be created. */
+  reserveUsers(trx: Db, organizationId: number, requested: number, now: number): Promise<number>;
+}
+
+interface ReaderDeps {
+  db: Db;
+  pool: pg.Pool;
+  plans: Pick<Plans, 'suppresses'>;
+}
+
+/**
+ * Reads recipients for all occurrences that are decided together: a page of a list is read once for all of them, and the
+ * recipients they name are read in one statement. A reader lives as long as one claim, so that its cache is never stale.
+ */
+export class RecipientReader {
+  readonly #deps: ReaderDeps;
+  readonly #usage: UserQuota | undefined;
+  readonly #pages = new Map<string, Promise<RecipientRecord[]>>();
+  #named: NamedRequest[] = [];
+
+  /** With `usage`, unknown emails become users, up to the organization's limit. Without it, as in a simulation, nothing is stored. */
+  constructor(deps: ReaderDeps, usage?: UserQuota) {
+    this.#deps = deps;
+    this.#usage = usage;
+  }
+
+  /** `mark` is called before each evaluation of a tenant's expression. */
+  async read(plan: EventPlan, source: Source, page: PageRequest, mark: () => void): Promise<RecipientPage> {
+    const organizationId = plan.organization.id;
+    if ('names' in source) {
+      const names = source.names.slice(page.after, page.after + page.limit);
+      const { people, isOverLimit } = await this.#findNamed(organizationId, names);
+      const next = page.after + names.length;
+      return { people, next: next < source.names.length ? next : undefined, isOverLimit };
+    }
+    const people = await this.#readPage(organizationId, plan.project.id, source, page);
+    const next = people.length < page.limit ? undefined : people.at(-1)!.position;
+    if (!('picks' in source)) return { people, next };
+    const picks = (person: RecipientRecord) => {
+      mark();
+      return isPicked(source.picks, person);
+    };
+    return { people: await filterInSlices(people, picks), next };
+  }
+
+  #readPage(
+    organizationId: number,
+    projectId: number,
+    source: Exclude<Source, { names: string[] }>,
+    page: PageRequest,
+  ): Promise<RecipientRecord[]> {
+    const { pool } = this.#deps;
+    const isList = 'list' in source;
+    const key = [organizationId, isList ? `${projectId} ${source.key}` : '', page.after, page.limit].join('/');
+    let reading = this.#pages.get(key);
+    if (!reading) {
+      reading = isList
+        ? listMembersAsRecipients(pool, organizationId, projectId, fold(source.list), page)
+        : listUsersAsRecipients(pool, organizationId, page);
+      reading = reading.then(people => markSuppressed(this.#deps, people));
+      this.#pages.set(key, reading);
+    }
+    return reading;
+  }
+
+  #findNamed(organizationId: number, names: string[]): Promise<NamedPeople> {
+    return new Promise((resolve, reject) => {
+      this.#named.push({ organizationId, names, resolve, reject });
+      // Requests of the same turn of the event loop are answered together.
+      if (this.#named.length === 1) setImmediate(() => this.#answerNamed());
+    });
+  }
+
+  async #answerNamed(): Promise<void> {
+    const requests = this.#named;
+    this.#named = [];
+    try {
+      const requested = new Map<string, NamedRecipient>();
+      for (const { organizationId, names } of requests) {
+        for (const email of names) {
+          const username = fold(email);
+          requested.set(keyOf(organizationId, username), { organizationId, username, email });
+        }
+      }
+      const found = await this.#find(requested);
+      const missing = [...requested].filter(([name, { email }]) => !found.has(name) && isEmail(email));
+      if (!this.#usage) for (const [name, one] of missing) found.set(name, unknownRecipient(one));
+      const overLimit = this.#usage && missing.length > 0 ? await this.#create(this.#usage, missing, found) : undefined;
+      await markSuppressed(this.#deps, [...found.values()]);
+      for (const { organizationId, names, resolve } of requests) {
+        const keys = names.map(name => keyOf(organizationId, fold(name)));
+        const people = new Set(keys.map(key => found.get(key)));
+        people.delete(undefined);
+        resolve({
+          people: [...people] as RecipientRecord[],
+          isOverLimit: overLimit !== undefined && keys.some(key => overLimit.has(key)),
+        });
+      }
+    } catch (error) {
+      for (const { reject } of requests) reject(error);
+    }
+  }
+
+  async #find(requested: Map<string, NamedRecipient>): Promise<Map<string, RecipientRecord>> {
+    const people = await findRecipientsByNameAcrossTenants(this.#deps.pool, [...requested.values()]);
+    return new Map(people.map(person => [keyOf(person.organization_id, person.username), person]));
+  }
+
+  /** Creates users and adds them to `found`. Returns the keys of those over the organization's user limit. */
+  async #create(
+    usage: UserQuota,
+    missing: [string, NamedRecipient][],
+    found: Map<string, RecipientRecord>,
+  ): Promise<Set<string>> {
+    const overLimit = new Set<string>();
+    for (const [organizationId, some] of Map.groupBy(missing, ([, one]) => one.organizationId)) {
+      await this.#deps.db.transaction().execute(async trx => {
+        const room = await usage.reserveUsers(trx, organizationId, some.length, Date.now());
+        for (const [name] of some.slice(room)) overLimit.add(name);
+        const people = some.slice(0, room).map(([, { username, email }]) => ({ username, email }));
+        if (people.length === 0) return;
+        await createMissingUsers(trx, organizationId, people);
+        await addMissingEmails(
+          trx,
+          organizationId,
+          people.map(({ username }) => username),
+        );
+      });
+    }
+    for (const [name, person] of await this.#find(new Map(missing))) found.set(name, person);
+    return overLimit;
+  }
+}
+
+/** A recipient named by a trigger. */
+interface NamedRecipient {
+  organizationId: number;
+  username: string;
+  email: string;
+}
+
+function keyOf(organizationId: number, username: string): string {
+  return `${organizationId}/${username}`;
+}
+
+/** Returns whether the expression selects the user. One that fails, such as `length()` of a missing field, does not. */
+export function isPicked(picks: (user: unknown) => boolean, person: RecipientRecord): boolean {
+  try {
+    return picks(describeUser(person));
+  } catch {
+    return false;
+  }
+}
+
+export type UserFacts = Pick<
+  RecipientRecord,
+  'username' | 'email' | 'first_name' | 'last_name' | 'locked' | 'locale' | 'timezone' | 'custom_fields'
+>;
+
+/** Returns the user as expressions and templates see it. */
+export function describeUser(user: UserFacts) {
+  const { username, email, first_name, last_name, locked, locale, timezone, custom_fields } = user;
+  return { username, email, first_name, last_name, locked, locale, timezone, custom_fields };
+}
+
+/** Returns a recipient that is not a user yet. */
+export function unknownRecipient({
+  organizationId = 0,
+  username,
+  email,
+}: Partial<NamedRecipient> & { username: string; email: string }): RecipientRecord {
+  return {
+    organization_id: organizationId,
+    position: 0,
+    user_id: 0,
+    username,
+    email,
+    first_name: '',
+    last_name: '',
+    locked: false,
+    locale: null,
+    custom_fields: {},
+    memberships: null,
+    version: 0,
+    choices: null,
+    link_generation: 0,
+    timezone: null,
+    quiet_hours: null,
+    addresses: [{ name: 'email', value: email, disabled: false }],
+  };
+}

@@ -1,0 +1,119 @@
+/** Evaluates the `unless` condition of a step for each recipient when the step is due, on what was sent so far. */
+import type pg from 'pg';
+import type { Reason } from '../core/decision/decide.ts';
+import type { JsonObject } from '../core/json.ts';
+import type { TriggerOptions } from '../core/trigger.ts';
+import { priorityOf } from '../core/trigger.ts';
+import type { NewStep } from '../db/ledger/new-steps.ts';
+import { findStepProgress, listStepDeliveries, type StepDelivery } from '../db/ledger/notified.ts';
+import { slices } from '../lib/slices.ts';
+import type { RecipientDecision } from './decide.ts';
+import type { PlannedNotification, PlannedStep } from './plans.ts';
+import { describeUser } from './recipients.ts';
+
+/** The maximum number of deliveries passed to an expression; a recipient has one for each run and channel. */
+const maxDeliveries = 200;
+
+interface Escalation {
+  organizationId: number;
+  occurrenceId: string;
+  notificationId: number;
+  context: JsonObject;
+}
+
+/** Returns the first run of each notification with steps. `give_up_after` counts from when the occurrence was due. */
+export function firstRuns(
+  stepped: readonly PlannedNotification[],
+  occurrence: { due_at: Date },
+  options: TriggerOptions,
+  now: number,
+): NewStep[] {
+  return stepped.map(({ id, priority, steps }) => {
+    const { number, step, afterMs } = steps!.runs[0]!;
+    return {
+      notification_id: id,
+      number,
+      step,
+      priority: priorityOf(options, priority, false),
+      due_at: new Date(now + afterMs),
+      began_at: occurrence.due_at,
+    };
+  });
+}
+
+/** Returns why a step with its own recipients is skipped entirely: an earlier recipient has got or read the message. */
+export async function refuseStep(
+  pool: pg.Pool,
+  { notification, unless }: PlannedStep,
+  { organizationId, occurrenceId, notificationId }: Escalation,
+): Promise<Reason | undefined> {
+  if (!notification.hasOwnRecipients || (unless !== 'sent' && unless !== 'read')) return undefined;
+  const any = await findStepProgress(pool, organizationId, occurrenceId, notificationId);
+  return any[unless] ? `unless.${unless}` : undefined;
+}
+
+/** Sets the reason of the decisions that the condition skips; the others are left unchanged. */
+export async function applyUnless(
+  pool: pg.Pool,
+  step: PlannedStep,
+  escalation: Escalation,
+  decisions: RecipientDecision[],
+  mark: () => void,
+): Promise<void> {
+  const { unless, isSkipped, notification } = step;
+  const isEvaluated = isSkipped !== undefined || unless === 'sent' || unless === 'read';
+  if (!isEvaluated || (notification.hasOwnRecipients && !isSkipped)) return;
+  const open = decisions.filter(({ reason, dueAt }) => !reason || dueAt);
+  if (open.length === 0) return;
+  const { organizationId, occurrenceId, notificationId, context } = escalation;
+  const users = [...new Set(open.map(({ person }) => person.user_id))];
+  const notified = Map.groupBy(
+    await listStepDeliveries(pool, organizationId, occurrenceId, notificationId, users),
+    row => row.user_id,
+  );
+  const any = notification.hasOwnRecipients
+    ? await findStepProgress(pool, organizationId, occurrenceId, notificationId)
+    : undefined;
+  const reasons = new Map<number, Reason | undefined>();
+  const pause = slices();
+  for (const decision of open) {
+    const paused = pause();
+    if (paused) await paused;
+    const { user_id } = decision.person;
+    if (!reasons.has(user_id)) {
+      const own = notified.get(user_id) ?? [];
+      const facts = any ?? { sent: own.some(isSent), read: own.some(one => one.read_at !== null) };
+      mark();
+      const scope = { context, user: describeUser(decision.person), ...facts, deliveries: own };
+      reasons.set(user_id, evaluateUnless(step, scope));
+    }
+    const reason = reasons.get(user_id);
+    if (reason) Object.assign(decision, { reason, detail: undefined, dueAt: undefined });
+  }
+}
+
+const isSent = ({ status }: StepDelivery) => status === 'sent';
+
+interface UnlessScope {
+  context: JsonObject;
+  user: ReturnType<typeof describeUser>;
+  sent: boolean;
+  read: boolean;
+  deliveries: StepDelivery[];
+}
+
+function evaluateUnless({ unless, isSkipped }: PlannedStep, scope: UnlessScope): Reason | undefined {
+  if (unless === 'sent' || unless === 'read') return scope[unless] ? `unless.${unless}` : undefined;
+  const deliveries = scope.deliveries.slice(0, maxDeliveries).map(({ step, status, sent_at, read_at }) => ({
+    step,
+    status,
+    sent_at: sent_at?.toISOString() ?? null,
+    read: read_at !== null,
+  }));
+  try {
+    return isSkipped!({ ...scope, deliveries }) ? 'unless.expression' : undefined;
+  } catch {
+    // A condition that cannot be evaluated skips no one: an unnecessary alarm is better than a missing one.
+    return undefined;
+  }
+}

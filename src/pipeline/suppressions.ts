@@ -1,0 +1,51 @@
+/** Finds out which addresses of recipients are on the suppression list of their organization. */
+import type pg from 'pg';
+import { type Suppression, targetsOf } from '../core/suppressions.ts';
+import { findSuppressionsAcrossTenants } from '../db/audience/suppressions.ts';
+import type { Plans } from './plans.ts';
+
+interface SuppressiblePerson {
+  organization_id: number;
+  addresses: { name: string; value: string; suppression?: Suppression }[];
+}
+
+/**
+ * Sets `suppression` on the addresses of these recipients that are on the list, with one lookup for all of them; none if
+ * their organizations have never had an entry. Returns the recipients.
+ */
+export async function markSuppressed<Person extends SuppressiblePerson>(
+  { pool, plans }: { pool: pg.Pool; plans: Pick<Plans, 'suppresses'> },
+  people: Person[],
+): Promise<Person[]> {
+  const suppressing = new Set<number>();
+  for (const id of new Set(people.map(person => person.organization_id))) {
+    if (await plans.suppresses(id)) suppressing.add(id);
+  }
+  if (suppressing.size === 0) return people;
+  const addresses = people
+    .filter(person => suppressing.has(person.organization_id))
+    .flatMap(({ organization_id: organizationId, addresses }) =>
+      addresses.map(address => ({
+        address,
+        wanted: targetsOf(address).map(target => ({ organizationId, ...target })),
+      })),
+    );
+  // Many recipients have the same domain.
+  const wanted = new Map(addresses.flatMap(one => one.wanted.map(target => [keyOf(target), target])));
+  const found = await findSuppressionsAcrossTenants(pool, [...wanted.values()]);
+  const byKey = new Map(
+    found.map(({ organization_id: organizationId, channel_type: channelType, ...suppression }) => [
+      keyOf({ organizationId, channelType, target: suppression.target }),
+      suppression,
+    ]),
+  );
+  for (const { address, wanted } of addresses) {
+    const suppression = wanted.map(target => byKey.get(keyOf(target))).find(Boolean);
+    if (suppression) address.suppression = suppression;
+  }
+  return people;
+}
+
+function keyOf(wanted: { organizationId: number; channelType: string; target: string }): string {
+  return `${wanted.organizationId}/${wanted.channelType}/${wanted.target}`;
+}
