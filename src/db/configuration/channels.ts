@@ -1,0 +1,207 @@
+import { sql } from 'kysely';
+import type { ChannelFields } from '../../core/configuration/state.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { PageRequest } from '../connection/page.ts';
+import type { Db } from '../connection/pool.ts';
+import type { NamedRow, PathIds } from './organizations.ts';
+
+export interface Channel extends NamedRow {
+  type: string;
+  enabled: boolean;
+  project_id: number | null;
+}
+
+/** Returns the channels of a project, or the organization's own without one. */
+export async function listChannels(db: Db, organizationId: number, projectId: number | null, page: PageRequest) {
+  return db
+    .selectFrom('channels')
+    .select(['id', 'slug', 'name', 'type', 'enabled', 'project_id'])
+    .where('organization_id', '=', organizationId)
+    .where('project_id', projectId === null ? 'is' : '=', projectId)
+    .where('id', '>', page.after)
+    .orderBy('id')
+    .limit(page.limit)
+    .execute();
+}
+
+/** Returns the channels of the organization and of all its projects. */
+export async function listAllChannels(db: Db, organizationId: number) {
+  return db
+    .selectFrom('channels')
+    .select(['id', 'slug', 'name', 'type', 'enabled', 'project_id'])
+    .where('organization_id', '=', organizationId)
+    .orderBy('id')
+    .execute();
+}
+
+export interface ChannelSettings extends ChannelFields {
+  /** Without secrets. */
+  providers: JsonObject[];
+  /** Encrypted. */
+  secrets: Buffer | null;
+}
+
+/** Returns channels with their providers and encrypted secrets. */
+export async function listChannelSettings(db: Db, organizationId: number, within?: PathIds) {
+  const rows = await db
+    .selectFrom('channels')
+    .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
+    .select(['on_unknown', 'rate_per_second', 'concurrency'])
+    .where('organization_id', '=', organizationId)
+    .$if(within !== undefined, query =>
+      query.where(where => where.or([where('project_id', 'is', null), where('project_id', '=', within?.project ?? 0)])),
+    )
+    .orderBy('id')
+    .execute();
+  return rows.map(row => ({
+    ...row,
+    on_unknown: row.on_unknown as ChannelSettings['on_unknown'],
+    providers: row.providers as JsonObject[],
+  }));
+}
+
+export async function createChannel(
+  db: Db,
+  organizationId: number,
+  projectId: number | null,
+  { providers, ...fields }: ChannelSettings,
+): Promise<number> {
+  const row = await db
+    .insertInto('channels')
+    .values({
+      organization_id: organizationId,
+      project_id: projectId,
+      ...fields,
+      providers: JSON.stringify(providers),
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow();
+  return row.id;
+}
+
+/** Updates a channel. Without `providers`, its providers and secrets are kept. */
+export async function updateChannel(
+  db: Db,
+  organizationId: number,
+  id: number,
+  {
+    providers,
+    ...fields
+  }: Omit<ChannelSettings, 'slug' | 'providers' | 'secrets'> & Partial<Pick<ChannelSettings, 'providers' | 'secrets'>>,
+): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ ...fields, ...(providers && { providers: JSON.stringify(providers) }), updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}
+
+export async function deleteChannel(db: Db, organizationId: number, id: number): Promise<void> {
+  await db.deleteFrom('channels').where('organization_id', '=', organizationId).where('id', '=', id).execute();
+}
+
+export async function findChannelId(db: Db, organizationId: number, projectId: number | null, slug: string) {
+  const row = await db
+    .selectFrom('channels')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('project_id', projectId === null ? 'is' : '=', projectId)
+    .where('slug', '=', slug)
+    .executeTakeFirst();
+  return row?.id;
+}
+
+export interface ChannelDetails extends ChannelSettings {
+  id: number;
+  project_id: number | null;
+  /** Slug. */
+  project: string | null;
+  paused_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+const detailsOf = (organizationId: number) => sql`
+  select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
+    c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at
+  from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+  where c.organization_id = ${organizationId}`;
+
+export async function findChannelDetails(db: Db, organizationId: number, id: number) {
+  const { rows } = await sql<ChannelDetails>`${detailsOf(organizationId)} and c.id = ${id}`.execute(db);
+  return rows[0];
+}
+
+/** Returns a page of the channels of the organization and of its projects. */
+export async function listChannelDetails(db: Db, organizationId: number, page: PageRequest): Promise<ChannelDetails[]> {
+  const { rows } = await sql<ChannelDetails>`
+    ${detailsOf(organizationId)} and c.id > ${page.after} order by c.id limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+interface ChannelOutcomes {
+  sent: number;
+  failed: number;
+  unknown: number;
+}
+
+/** Returns outcomes by channel from the hourly counts. Channels without any are absent. */
+export async function countChannelOutcomes(db: Db, organizationId: number, ids: number[], since: Date) {
+  const { rows } = await sql<ChannelOutcomes & { channel_id: number }>`
+    select channel_id, coalesce(sum(count) filter (where status = 'sent'), 0)::bigint as sent,
+      coalesce(sum(count) filter (where status = 'failed'), 0)::bigint as failed,
+      coalesce(sum(count) filter (where status = 'unknown'), 0)::bigint as unknown
+    from delivery_stats
+    where organization_id = ${organizationId} and hour > ${since} and channel_id = any(${ids}::bigint[])
+    group by channel_id`.execute(db);
+  return new Map(rows.map(({ channel_id, ...outcomes }) => [channel_id, outcomes]));
+}
+
+interface SealedChannel {
+  organization_id: number;
+  organization: string;
+  id: number;
+  project_id: number | null;
+  project: string | null;
+  slug: string;
+  secrets: Buffer;
+}
+
+/** Returns the channels of all organizations that have secrets, ordered by id. */
+export async function listSealedChannelsAcrossTenants(db: Db, page: PageRequest): Promise<SealedChannel[]> {
+  const { rows } = await sql<SealedChannel>`
+    select c.organization_id, o.slug as organization, c.id, c.project_id, p.slug as project, c.slug, c.secrets
+    from channels c
+    join organizations o on o.id = c.organization_id
+    left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+    where c.secrets is not null and c.id > ${page.after} order by c.id limit ${page.limit}`.execute(db);
+  return rows;
+}
+
+/** Replaces the secrets. Returns false if they were changed, or the channel was deleted, since they were read. */
+export async function replaceSecrets(
+  db: Db,
+  organizationId: number,
+  id: number,
+  { from, to }: { from: Buffer; to: Buffer },
+): Promise<boolean> {
+  const result = await db
+    .updateTable('channels')
+    .set({ secrets: to })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .where('secrets', '=', from)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+/** Pausing drops nothing: held messages have no due time until the pause ends. */
+export async function setChannelPaused(db: Db, organizationId: number, id: number, paused: boolean): Promise<void> {
+  await db
+    .updateTable('channels')
+    .set({ paused_at: paused ? sql`coalesce(paused_at, now())` : null, updated_at: sql`now()` })
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .execute();
+}

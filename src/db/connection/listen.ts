@@ -1,0 +1,85 @@
+/**
+ * A dedicated connection for LISTEN. It reconnects automatically; between `onLost` and `onReady` notifications may be
+ * missed. Heartbeat queries detect half-open connections.
+ */
+import pg from 'pg';
+
+interface ListenOptions {
+  url: string;
+  name: string;
+  channels: readonly string[];
+  onNotify: (channel: string, payload: string) => void;
+  onReady: () => void;
+  onLost: (error: Error) => void;
+}
+
+const heartbeatMs = 5_000;
+const retryMs = 500;
+
+export class Listener {
+  readonly #options: ListenOptions;
+  #client: pg.Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: ListenOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the first connection listens, or rejects if it cannot be opened. */
+  async start(): Promise<void> {
+    const { url, name, channels, onNotify, onReady } = this.#options;
+    const client = new pg.Client({
+      connectionString: url,
+      application_name: name,
+      connectionTimeoutMillis: heartbeatMs,
+      query_timeout: heartbeatMs,
+      keepAlive: true,
+    });
+    client.on('error', error => this.#handleLoss(client, error));
+    client.on('end', () => this.#handleLoss(client, new Error('the connection ended')));
+    client.on('notification', message => onNotify(message.channel, message.payload ?? ''));
+    await client.connect();
+    for (const channel of channels) await client.query(`listen ${pg.escapeIdentifier(channel)}`);
+    if (this.#closed) {
+      await client.end();
+      return;
+    }
+    this.#client = client;
+    onReady();
+    this.#scheduleHeartbeat(client);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end();
+  }
+
+  #scheduleHeartbeat(client: pg.Client): void {
+    this.#timer = setTimeout(() => {
+      client.query('select 1').then(
+        () => this.#client === client && this.#scheduleHeartbeat(client),
+        error => this.#handleLoss(client, error),
+      );
+    }, heartbeatMs);
+    this.#timer.unref();
+  }
+
+  #handleLoss(client: pg.Client, error: Error): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    clearTimeout(this.#timer);
+    client.end().catch(() => {});
+    this.#options.onLost(error);
+    this.#retry();
+  }
+
+  #retry(): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => this.start().catch(() => this.#retry()), retryMs);
+    this.#timer.unref();
+  }
+}

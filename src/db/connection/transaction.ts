@@ -1,0 +1,54 @@
+/** Transactions on a `pg` connection. A connection that failed is closed, which rolls back in any state. */
+import type pg from 'pg';
+
+/**
+ * The transaction commits when the work returns, unless it called `commit` itself: on a pipelined connection, `commit` is
+ * then sent together with the last statements, before their results arrive. If one of those fails, the whole does.
+ */
+type Work<T> = (
+  client: pg.PoolClient,
+  ends: { commit: () => Promise<unknown>; rollback: (result: T) => Promise<T> },
+) => Promise<T>;
+
+export function inPlainTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
+  return transact(pool, 'begin', work);
+}
+
+/**
+ * For statements that change the ledger. It locks deliveries first, in the same order as dropping a month does, which
+ * prevents deadlocks.
+ */
+export function inLedgerTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
+  return transact(pool, 'begin; lock table only deliveries in row exclusive mode', work);
+}
+
+async function transact<T>(pool: pg.Pool, begin: string, work: Work<T>): Promise<T> {
+  const client = await pool.connect();
+  let failure: Error | undefined;
+  let ended = false;
+  const end = (statement: 'commit' | 'rollback') => {
+    ended = true;
+    return client.query(statement);
+  };
+  try {
+    const beginning = client.query(begin);
+    if (!client.pipeline) await beginning;
+    const [, result] = await Promise.all([
+      beginning,
+      work(client, {
+        commit: () => end('commit'),
+        rollback: async value => {
+          await end('rollback');
+          return value;
+        },
+      }),
+    ]);
+    if (!ended) await end('commit');
+    return result;
+  } catch (error) {
+    failure = error as Error;
+    throw error;
+  } finally {
+    client.release(failure);
+  }
+}

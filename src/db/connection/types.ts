@@ -1,0 +1,775 @@
+// Generated from migrations/ by `npm run generate`.
+import type { ColumnType, Generated } from 'kysely';
+import type { Json } from '../../core/json.ts';
+
+type JsonColumn = ColumnType<Json, string, string>;
+type GeneratedJson = ColumnType<Json, string | undefined, string>;
+type NullableJson = ColumnType<Json | null, string | null | undefined, string | null>;
+
+export interface Accounts {
+  id: Generated<number>;
+  email: string;
+  email_verified: Generated<boolean>;
+  name: Generated<string>;
+  password_hash: string | null;
+  admin: Generated<boolean>;
+  oidc_issuer: string | null;
+  oidc_subject: string | null;
+  created_at: Generated<Date>;
+  last_seen_at: Date | null;
+  totp_secret: Buffer | null;
+  totp_added_at: Date | null;
+  totp_last_step: number | null;
+  generation: Generated<number>;
+}
+
+export interface Addresses {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  name: string;
+  value: string;
+  created_at: Generated<Date>;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+}
+
+export interface Applications {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number;
+  slug: string;
+  name: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  paused_at: Date | null;
+}
+
+export interface Audit {
+  organization_id: number;
+  id: Generated<number>;
+  at: Generated<Date>;
+  actor_kind: string;
+  actor_id: string | null;
+  actor_name: string;
+  action: string;
+  noun: string;
+  path: string;
+  before: NullableJson;
+  after: NullableJson;
+  origin: string | null;
+  request_id: string | null;
+}
+
+export interface Categories {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  description: Generated<string>;
+  kind: Generated<string>;
+  default_on: Generated<boolean>;
+  channel_defaults: GeneratedJson;
+  channels: string[] | null;
+  quiet_hours: Generated<string>;
+  locales: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
+export interface ChannelDayStats {
+  organization_id: number;
+  day: Date;
+  channel_id: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
+}
+
+export interface ChannelOutages {
+  organization_id: number;
+  channel_id: number;
+  since: Generated<Date>;
+}
+
+export interface ChannelRates {
+  organization_id: number;
+  channel_id: number;
+  next_at: Generated<Date>;
+  granted: Generated<number>;
+}
+
+export interface Channels {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number | null;
+  slug: string;
+  name: string;
+  type: string;
+  enabled: Generated<boolean>;
+  providers: GeneratedJson;
+  secrets: Buffer | null;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  paused_at: Date | null;
+  on_unknown: Generated<string>;
+  rate_per_second: number | null;
+  concurrency: number | null;
+}
+
+export interface DedupKeys {
+  organization_id: number;
+  event_id: number;
+  key: string;
+  occurrence_id: string;
+  closes_at: Date;
+}
+
+export interface Deliveries {
+  organization_id: number;
+  occurrence_id: string;
+  id: Generated<number>;
+  notification_id: number;
+  version: number;
+  channel_id: number;
+  user_id: number;
+  address: string | null;
+  status: string;
+  reason: string | null;
+  detail: string | null;
+  priority: number;
+  attempts: Generated<number>;
+  provider_index: Generated<number>;
+  provider_attempts: Generated<number>;
+  provider: string | null;
+  provider_message_id: string | null;
+  owner: number | null;
+  due_at: Date;
+  created_at: Generated<Date>;
+  sent_at: Date | null;
+  wording: string | null;
+  user_version: number | null;
+  crashes: Generated<number>;
+  attempt_ms: number | null;
+  failed_attempts: NullableJson;
+  digest_id: string | null;
+  step: Generated<number>;
+}
+
+export interface DeliveryStats {
+  organization_id: number;
+  hour: Date;
+  event_id: number;
+  channel_id: number;
+  status: string;
+  count: number;
+}
+
+export interface Digests {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  notification_id: number;
+  channel_id: number;
+  recipient_id: number;
+  user_id: number;
+  address: string;
+  key: string;
+  items: number;
+  opened_at: Generated<Date>;
+  closes_at: Date;
+  closed_at: Date | null;
+}
+
+export interface DistributionLists {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number;
+  name: string;
+  name_key: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  members: Generated<number>;
+  active_members: Generated<number>;
+}
+
+export interface EventDayStats {
+  organization_id: number;
+  day: Date;
+  event_id: number;
+  triggers: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
+}
+
+export interface Events {
+  organization_id: number;
+  id: Generated<number>;
+  application_id: number;
+  slug: string;
+  name: string;
+  active: Generated<boolean>;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  paused_at: Date | null;
+  category_id: number | null;
+  context_schema: NullableJson;
+}
+
+export interface HourStats {
+  organization_id: number;
+  hour: Date;
+  triggers: number;
+  sent: number;
+  failed: number;
+  suppressed: number;
+  cancelled: number;
+  expired: number;
+  unknown: number;
+}
+
+export interface IdempotencyKeys {
+  organization_id: number;
+  event_id: number;
+  key: string;
+  body_hash: Buffer;
+  occurrence_id: string;
+  created_at: Generated<Date>;
+}
+
+export interface Inbox {
+  organization_id: number;
+  user_id: number;
+  id: number;
+  occurrence_id: string;
+  title: string;
+  body: string;
+  created_at: Generated<Date>;
+  read_at: Date | null;
+  archived_at: Date | null;
+  seen_at: Date | null;
+  acted_at: Date | null;
+  action: string | null;
+  category: string | null;
+  avatar: string | null;
+  actions: NullableJson;
+  sequence: Generated<number>;
+  created_sequence: Generated<number>;
+}
+
+export interface Inboxes {
+  organization_id: number;
+  user_id: number;
+  sequence: Generated<number>;
+  unread: Generated<number>;
+  unseen: Generated<number>;
+}
+
+export interface Instance {
+  xid: number;
+  relation: number;
+  database: number;
+  system: string | null;
+  server_major: number;
+  timeline: number | null;
+  addresses: Generated<string[]>;
+  name: string | null;
+  files_made_at: Date | null;
+  seen_at: Generated<Date>;
+  paused_at: Date | null;
+  paused_reason: string | null;
+}
+
+export interface Invites {
+  organization_id: number;
+  id: Generated<number>;
+  token_hash: Buffer;
+  email: string;
+  role: string;
+  invited_by: string;
+  created_at: Generated<Date>;
+  expires_at: Date;
+  mailed: Generated<boolean>;
+}
+
+export interface Keys {
+  organization_id: number;
+  id: string;
+  name: string;
+  secret_hash: Buffer;
+  project_id: number | null;
+  application_id: number | null;
+  permissions: string[];
+  requests_per_second: number | null;
+  expires_at: Date | null;
+  revoked_at: Date | null;
+  last_used_at: Date | null;
+  created_at: Generated<Date>;
+  allowed_networks: string[] | null;
+}
+
+export interface LatencyDayStats {
+  organization_id: number;
+  day: Date;
+  bucket: number;
+  count: number;
+}
+
+export interface LatencyStats {
+  organization_id: number;
+  hour: Date;
+  bucket: number;
+  count: number;
+}
+
+export interface LayoutVersions {
+  organization_id: number;
+  layout_id: number;
+  version: number;
+  body: string;
+  created_at: Generated<Date>;
+  created_by: string | null;
+}
+
+export interface Layouts {
+  organization_id: number;
+  id: Generated<number>;
+  project_id: number | null;
+  name: string;
+  name_key: string;
+  body: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
+export interface Members {
+  organization_id: number;
+  id: Generated<number>;
+  list_id: number;
+  address_id: number;
+  active: Generated<boolean>;
+  created_at: Generated<Date>;
+}
+
+export interface Memberships {
+  organization_id: number;
+  account_id: number;
+  role: string;
+  created_at: Generated<Date>;
+}
+
+export interface Messages {
+  organization_id: number;
+  notification_id: number;
+  version: number;
+  content: JsonColumn;
+  created_at: Generated<Date>;
+  created_by: string | null;
+}
+
+export interface MissingVariables {
+  organization_id: number;
+  notification_id: number;
+  name: string;
+  count: number;
+  version: number;
+  first_at: Date;
+  last_at: Date;
+}
+
+export interface Notifications {
+  organization_id: number;
+  id: Generated<number>;
+  event_id: number;
+  name: string;
+  active: Generated<boolean>;
+  recipients: JsonColumn;
+  channels: string[];
+  filter: string | null;
+  environs: string[] | null;
+  extra_context: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  priority: number | null;
+  throttle: NullableJson;
+  digest: NullableJson;
+  steps: NullableJson;
+  give_up_after: string | null;
+  notify_resolved: Generated<boolean>;
+}
+
+export interface Occurrences {
+  organization_id: number;
+  id: string;
+  project_id: number;
+  application_id: number;
+  event_id: number;
+  status: Generated<string>;
+  priority: Generated<number>;
+  context: JsonColumn;
+  options: JsonColumn;
+  correlation_id: string | null;
+  key_id: string | null;
+  due_at: Date;
+  expires_at: Date | null;
+  created_at: Date;
+  completed_at: Date | null;
+  owner: number | null;
+  cursor: NullableJson;
+  reason: string | null;
+  cancelled_at: Date | null;
+  deliveries: Generated<number>;
+  sent: Generated<number>;
+  failed: Generated<number>;
+  suppressed: Generated<number>;
+  cancelled: Generated<number>;
+  expired: Generated<number>;
+  unknown: Generated<number>;
+  crashes: Generated<number>;
+  escalating: Generated<number>;
+  awaits_acknowledgement: Generated<boolean>;
+  triggers: Generated<number>;
+  dedup_key: string | null;
+  acknowledged_at: Date | null;
+  acknowledged_by: string | null;
+  resolved_at: Date | null;
+  resolved_by: string | null;
+  traceparent: string | null;
+  outcome: Generated<string | null>;
+}
+
+export interface Organizations {
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  retention_days: Generated<number>;
+  two_factor_required: Generated<boolean>;
+  triggers_per_second: Generated<number | null>;
+  deliveries_per_trigger: Generated<number | null>;
+  users_limit: Generated<number | null>;
+  stored_messages_limit: Generated<number | null>;
+  max_key_lifetime_days: number | null;
+  brand_color: string | null;
+  logo_url: string | null;
+  timezone: string | null;
+  quiet_hours: NullableJson;
+  most_per_day: number | null;
+  max_per_day: number | null;
+  suppresses: Generated<boolean>;
+}
+
+export interface Passkeys {
+  id: Generated<number>;
+  account_id: number;
+  credential_id: Buffer;
+  public_key: Buffer;
+  counter: number;
+  transports: string[];
+  name: string;
+  created_at: Generated<Date>;
+  last_used_at: Date | null;
+}
+
+export interface PasswordResets {
+  token_hash: Buffer;
+  account_id: number;
+  expires_at: Date;
+}
+
+export interface PreferenceHistory {
+  organization_id: number;
+  id: Generated<number>;
+  user_id: number;
+  scope: string;
+  channel_type: string;
+  enabled: boolean | null;
+  source: string;
+  changed_by: string;
+  changed_at: Generated<Date>;
+}
+
+export interface Preferences {
+  organization_id: number;
+  user_id: number;
+  scope: string;
+  channel_type: Generated<string>;
+  enabled: boolean;
+  source: string;
+  changed_at: Generated<Date>;
+}
+
+export interface Projects {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
+export interface RecoveryCodes {
+  account_id: number;
+  code_hash: Buffer;
+}
+
+export interface Registrations {
+  organization_id: number;
+  application_id: number;
+  user_id: number;
+  active: Generated<boolean>;
+  custom_fields: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+}
+
+export interface RenderSnapshots {
+  organization_id: number;
+  id: string;
+  content: JsonColumn;
+  used_at: Generated<Date>;
+}
+
+export interface Sessions {
+  token_hash: Buffer;
+  account_id: number;
+  created_at: Generated<Date>;
+  last_used_at: Generated<Date>;
+  expires_at: Date;
+  user_agent: string | null;
+  origin: string | null;
+  id: Generated<number>;
+  method: Generated<string>;
+  confirmed_at: Generated<Date>;
+}
+
+export interface SignInAttempts {
+  email_hash: Buffer;
+  attempts: number;
+  since: Generated<Date>;
+  locked_until: Date | null;
+}
+
+export interface SignInLimits {
+  email_hash: Buffer;
+  scope: string;
+  attempts: number;
+  since: Generated<Date>;
+  locked_until: Date | null;
+}
+
+export interface Steps {
+  organization_id: number;
+  occurrence_id: string;
+  notification_id: number;
+  number: number;
+  step: number;
+  status: Generated<string>;
+  reason: string | null;
+  priority: number;
+  due_at: Date;
+  began_at: Date;
+  owner: number | null;
+  cursor: NullableJson;
+  told: Generated<number>;
+  suppressed: Generated<number>;
+  crashes: Generated<number>;
+  ended_at: Date | null;
+}
+
+export interface SummedStats {
+  organization_id: number;
+  until: Date;
+}
+
+export interface Suppressions {
+  organization_id: number;
+  id: Generated<number>;
+  channel_type: string;
+  target: string;
+  reason: string;
+  source: string;
+  detail: string | null;
+  since: Generated<Date>;
+  expires_at: Date | null;
+  feedback_id: string | null;
+}
+
+export interface ThrottleUses {
+  organization_id: number;
+  notification_id: number;
+  user_id: number;
+  key: string;
+  times: Generated<Date[]>;
+  expires_at: Date;
+}
+
+export interface TriggerStats {
+  organization_id: number;
+  hour: Date;
+  event_id: number;
+  part: number;
+  count: number;
+}
+
+export interface UsedChallenges {
+  challenge_hash: Buffer;
+  expires_at: Date;
+}
+
+export interface UserHistory {
+  organization_id: number;
+  user_id: number;
+  version: number;
+  username: string;
+  email: string;
+  first_name: string;
+  last_name: string;
+  locked: boolean;
+  locale: string | null;
+  custom_fields: JsonColumn;
+  replaced_at: Generated<Date>;
+  timezone: string | null;
+  memberships: NullableJson;
+}
+
+export interface Users {
+  organization_id: number;
+  id: Generated<number>;
+  username: string;
+  email: string;
+  first_name: Generated<string>;
+  last_name: Generated<string>;
+  locked: Generated<boolean>;
+  custom_fields: GeneratedJson;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  locale: string | null;
+  version: Generated<number>;
+  first_key: Generated<string>;
+  last_key: Generated<string>;
+  choices: NullableJson;
+  link_generation: Generated<number>;
+  timezone: string | null;
+  quiet_hours: NullableJson;
+  memberships: NullableJson;
+  chosen: NullableJson;
+}
+
+export interface WebhookMessages {
+  organization_id: number;
+  webhook_id: number;
+  id: Generated<number>;
+  key: Generated<string>;
+  type: string;
+  data: JsonColumn;
+  status: Generated<string>;
+  attempts: Generated<number>;
+  due_at: Generated<Date>;
+  claimed_at: Date | null;
+  created_at: Generated<Date>;
+  sent_at: Date | null;
+  log: GeneratedJson;
+}
+
+export interface WebhookStates {
+  organization_id: number;
+  webhook_id: number;
+  tokens: Generated<number>;
+  tokens_at: Generated<Date>;
+  last_success_at: Date | null;
+  last_failure_at: Date | null;
+  last_failure: string | null;
+  failing_since: Date | null;
+}
+
+export interface Webhooks {
+  organization_id: number;
+  id: Generated<number>;
+  slug: string;
+  name: string;
+  url: string;
+  types: string[];
+  enabled: Generated<boolean>;
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+  secrets: Buffer;
+  previous_until: Date | null;
+  active: Generated<boolean>;
+  created_at: Generated<Date>;
+  updated_at: Generated<Date>;
+  instance_wide: Generated<boolean>;
+}
+
+export interface WorkerRounds {
+  worker_id: number;
+  finished_at: Date;
+}
+
+export interface Tables {
+  accounts: Accounts;
+  addresses: Addresses;
+  applications: Applications;
+  audit: Audit;
+  categories: Categories;
+  channel_day_stats: ChannelDayStats;
+  channel_outages: ChannelOutages;
+  channel_rates: ChannelRates;
+  channels: Channels;
+  dedup_keys: DedupKeys;
+  deliveries: Deliveries;
+  delivery_stats: DeliveryStats;
+  digests: Digests;
+  distribution_lists: DistributionLists;
+  event_day_stats: EventDayStats;
+  events: Events;
+  hour_stats: HourStats;
+  idempotency_keys: IdempotencyKeys;
+  inbox: Inbox;
+  inboxes: Inboxes;
+  instance: Instance;
+  invites: Invites;
+  keys: Keys;
+  latency_day_stats: LatencyDayStats;
+  latency_stats: LatencyStats;
+  layout_versions: LayoutVersions;
+  layouts: Layouts;
+  members: Members;
+  memberships: Memberships;
+  messages: Messages;
+  missing_variables: MissingVariables;
+  notifications: Notifications;
+  occurrences: Occurrences;
+  organizations: Organizations;
+  passkeys: Passkeys;
+  password_resets: PasswordResets;
+  preference_history: PreferenceHistory;
+  preferences: Preferences;
+  projects: Projects;
+  recovery_codes: RecoveryCodes;
+  registrations: Registrations;
+  render_snapshots: RenderSnapshots;
+  sessions: Sessions;
+  sign_in_attempts: SignInAttempts;
+  sign_in_limits: SignInLimits;
+  steps: Steps;
+  summed_stats: SummedStats;
+  suppressions: Suppressions;
+  throttle_uses: ThrottleUses;
+  trigger_stats: TriggerStats;
+  used_challenges: UsedChallenges;
+  user_history: UserHistory;
+  users: Users;
+  webhook_messages: WebhookMessages;
+  webhook_states: WebhookStates;
+  webhooks: Webhooks;
+  worker_rounds: WorkerRounds;
+}

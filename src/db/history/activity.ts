@@ -1,0 +1,104 @@
+/**
+ * All deliveries of an organization, newest occurrences first. An index serves the unfiltered list, failed deliveries,
+ * open deliveries and those of one user. Other filters scan a bounded number of rows per request and return where the
+ * next request continues, so no single request gets slower with a longer history.
+ */
+import { type RawBuilder, sql } from 'kysely';
+import { lowestUuidAt } from '../../core/ids.ts';
+import type { DeliveryStatus } from '../../core/statuses.ts';
+import { openStatuses } from '../../core/statuses.ts';
+import type { Db } from '../connection/pool.ts';
+import {
+  listDeliveriesWhere,
+  listUserDeliveriesWhere,
+  openInQueue,
+  type PageBefore,
+  type PastDelivery,
+} from './delivery-history.ts';
+import type { DeliveryKey } from './replays.ts';
+
+interface ActivityFilter {
+  userId?: number;
+  status?: DeliveryStatus;
+  /** Matches any of these channels; an empty array matches nothing. */
+  channelIds?: number[];
+  since?: Date;
+  until?: Date;
+}
+
+interface Activity {
+  rows: PastDelivery[];
+  /** Where the next scan continues, even if it may find nothing; undefined when the last row is the cursor. */
+  next: DeliveryKey | undefined;
+}
+
+/** Rows per request; a scan of this size takes about 30 ms. */
+const maxScanned = 20_000;
+const failedStatuses = new Set<string>(['failed', 'unknown']);
+const openStatusSet = new Set<string>(openStatuses);
+
+export async function listActivity(
+  db: Db,
+  organizationId: number,
+  filter: ActivityFilter,
+  page: PageBefore,
+): Promise<Activity> {
+  const { userId, status, channelIds, since, until } = filter;
+  const span = sql`
+    ${since ? sql`and d.occurrence_id >= ${lowestUuidAt(since.getTime())}::uuid` : sql``}
+    ${until ? sql`and d.occurrence_id < ${lowestUuidAt(until.getTime())}::uuid` : sql``}`;
+  const channel = channelIds ? sql`and d.channel_id = any(${channelIds}::bigint[])` : sql``;
+  const state = status ? sql`and d.status = ${status}` : sql``;
+  const complete = (rows: PastDelivery[]): Activity => ({ rows, next: undefined });
+  if (userId !== undefined) {
+    return complete(await listUserDeliveriesWhere(db, organizationId, userId, page, sql`${span} ${channel} ${state}`));
+  }
+  if (status && openStatusSet.has(status)) {
+    const condition = sql`${openInQueue(organizationId)} ${state} ${span} ${channel}`;
+    return complete(await listDeliveriesWhere(db, organizationId, condition, page));
+  }
+  if (!status && !channelIds) return complete(await listDeliveriesWhere(db, organizationId, sql`true ${span}`, page));
+  const indexed = status && failedStatuses.has(status) ? sql`and d.status in ('failed', 'unknown')` : sql``;
+  return scan(db, organizationId, { within: sql`${indexed} ${span}`, filter: sql`true ${channel} ${state}` }, page);
+}
+
+/** Scans a bounded number of rows by the primary key, or by the partial index that `within` names, and filters them. */
+async function scan(
+  db: Db,
+  organizationId: number,
+  { within, filter }: { within: RawBuilder<unknown>; filter: RawBuilder<unknown> },
+  { before, limit }: PageBefore,
+): Promise<Activity> {
+  const earlier = before
+    ? sql`and (d.occurrence_id, d.id) < (${before.occurrence}::uuid, ${before.id}::bigint)`
+    : sql``;
+  const { rows: scans } = await sql<ScanResult>`
+    with looked as materialized (
+      select d.occurrence_id as occurrence, d.id, d.status, d.channel_id from deliveries d
+      where d.organization_id = ${organizationId} ${earlier} ${within}
+      order by d.occurrence_id desc, d.id desc limit ${maxScanned}
+    )
+    select count(*)::int as looked,
+      (select json_build_object('occurrence', occurrence, 'id', id) from looked order by occurrence, id limit 1) as last,
+      (select coalesce(json_agg(json_build_object('occurrence', occurrence, 'id', id)), '[]') from (
+        select occurrence, id from looked d where ${filter} order by occurrence desc, id desc limit ${limit}
+      ) found) as found
+    from looked`.execute(db);
+  const { looked, last, found } = scans[0]!;
+  const keys = sql`select * from unnest(
+    ${found.map(one => one.occurrence)}::uuid[], ${found.map(one => one.id)}::bigint[])`;
+  const wholePage = { before: undefined, limit };
+  const rows =
+    found.length > 0
+      ? await listDeliveriesWhere(db, organizationId, sql`(d.occurrence_id, d.id) in (${keys})`, wholePage)
+      : [];
+  const isComplete = looked < maxScanned || found.length >= limit;
+  return { rows, next: isComplete ? undefined : last! };
+}
+
+interface ScanResult {
+  looked: number;
+  /** The oldest scanned delivery. */
+  last: DeliveryKey | null;
+  found: DeliveryKey[];
+}

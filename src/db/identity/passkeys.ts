@@ -1,0 +1,81 @@
+import { sql } from 'kysely';
+import type { Db } from '../connection/pool.ts';
+
+export interface Passkey {
+  id: number;
+  account_id: number;
+  credential_id: Buffer;
+  public_key: Buffer;
+  counter: number;
+  transports: string[];
+  name: string;
+  created_at: Date;
+  last_used_at: Date | null;
+}
+
+const columns = [
+  'id',
+  'account_id',
+  'credential_id',
+  'public_key',
+  'counter',
+  'transports',
+  'name',
+  'created_at',
+  'last_used_at',
+] as const;
+
+export async function listPasskeysAcrossTenants(db: Db, accountId: number) {
+  return db.selectFrom('passkeys').select(columns).where('account_id', '=', accountId).orderBy('id').execute();
+}
+
+/** The account is not known before the passkey is found. */
+export async function findPasskeyAcrossTenants(db: Db, credentialId: Buffer) {
+  return db.selectFrom('passkeys').select(columns).where('credential_id', '=', credentialId).executeTakeFirst();
+}
+
+type NewPasskey = Pick<Passkey, 'account_id' | 'credential_id' | 'public_key' | 'counter' | 'transports' | 'name'>;
+
+/** Returns undefined when the passkey is already registered. */
+export async function createPasskeyAcrossTenants(db: Db, passkey: NewPasskey) {
+  return db
+    .insertInto('passkeys')
+    .values(passkey)
+    .onConflict(conflict => conflict.column('credential_id').doNothing())
+    .returning(columns)
+    .executeTakeFirst();
+}
+
+/**
+ * Returns false when the passkey was removed since it was read, or when its stored counter is higher: then the
+ * authenticator may have been cloned.
+ */
+export async function touchPasskeyAcrossTenants(db: Db, id: number, counter: number): Promise<boolean> {
+  const result = await db
+    .updateTable('passkeys')
+    .set({ counter, last_used_at: sql`now()` })
+    .where('id', '=', id)
+    .where('counter', '<=', counter)
+    .executeTakeFirst();
+  return result.numUpdatedRows === 1n;
+}
+
+/** Returns undefined when the account has no such passkey. */
+export async function renamePasskeyAcrossTenants(db: Db, accountId: number, id: number, name: string) {
+  return db
+    .updateTable('passkeys')
+    .set({ name })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returning(columns)
+    .executeTakeFirst();
+}
+
+export async function deletePasskeyAcrossTenants(db: Db, accountId: number, id: number) {
+  return db
+    .deleteFrom('passkeys')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returning('name')
+    .executeTakeFirst();
+}

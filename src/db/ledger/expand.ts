@@ -1,0 +1,302 @@
+/**
+ * Expands occurrences into deliveries. A page of decisions is always committed together with its cursor, so that a
+ * crash resumes where it stopped:
+ *
+ * - First pages, of many occurrences at once, are locked, decided and stored in one transaction. That is all that
+ *   nearly every occurrence needs.
+ * - Further pages of a fan-out, one occurrence at a time, are claimed by `owner`. A lock would delay the outcomes of
+ *   earlier pages, which are counted in the same row.
+ */
+import type pg from 'pg';
+import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { plainArray } from '../connection/arrays.ts';
+import type { OccurrenceFacts } from '../history/occurrences.ts';
+import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
+import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import {
+  claimedDeliveries,
+  deliveryArrays,
+  pairWithIds,
+  type StoredRow,
+  storeDeliveriesText,
+  storedIdsText,
+} from './new-deliveries.ts';
+import { beginStepsAcrossTenants, type NewStep } from './new-steps.ts';
+import { type ClaimRequest, claimValues, pickRoundRobin } from './round-robin.ts';
+import { outstandingText } from './status-text.ts';
+import { completedColumns, completionEventsText } from './webhook-events.ts';
+
+export interface ClaimedOccurrence extends Omit<OccurrenceFacts, 'cancelled_at'> {
+  project_id: number;
+  application_id: number;
+  priority: number;
+  options: JsonObject;
+  cursor: Cursor | null;
+  /** The number of deliveries so far. */
+  deliveries: number;
+}
+
+/**
+ * Where an expansion continues. It holds ids instead of positions, because notifications may be added or deleted
+ * between pages.
+ */
+export interface Cursor {
+  /** The notification's id. */
+  notification: number;
+  /** The source of recipients. */
+  source: string;
+  /** The last position read from the source. */
+  after: number;
+  /** What determines the rest of its recipients, in case the notification is deleted. */
+  definition?: {
+    name: string;
+    recipients: { list?: string; users?: string; trigger?: boolean };
+    channels: readonly string[];
+    version: number;
+  };
+}
+
+const columns =
+  'organization_id, id, project_id, application_id, event_id, priority, context, options, cursor, deliveries, correlation_id, ' +
+  'due_at, expires_at, created_at, acknowledged_at, resolved_at, traceparent';
+
+/** SQL text: the columns of `ClaimedOccurrence`. */
+export const occurrenceColumns = (alias: string) =>
+  columns
+    .split(', ')
+    .map(column => `${alias}.${column}`)
+    .join(', ');
+
+/** The state of an occurrence after a page of it was decided. */
+export interface ExpansionPage<Planned extends NewDelivery = NewDelivery> {
+  organization_id: number;
+  id: string;
+  event_id: number;
+  /** The priority class of the next page. */
+  priority: number;
+  /** Null: this was the last page. Otherwise the occurrence goes back to the queue, so that others get their turn. */
+  cursor: Cursor | null;
+  /** Why the occurrence has no deliveries, or why it is postponed. */
+  reason: string | null;
+  /** Set if nothing was decided: when to try again. `infinity`: when its pause ends. */
+  retryAt?: Date | 'infinity';
+  /** At most one per notification, channel and address. */
+  deliveries: Planned[];
+  /** The first runs of notifications with steps. */
+  steps?: NewStep[];
+  /** Whether it asks for an acknowledgement. */
+  awaitsAcknowledgement?: boolean;
+  /** A dry run does not count in the statistics. */
+  isDryRun?: boolean;
+}
+
+/** A delivery that this worker claimed by storing it, and the plan it was made from. */
+export interface StoredDelivery<Planned> {
+  delivery: Delivery;
+  planned: Planned;
+}
+
+export interface StoredPages<Planned> {
+  stored: StoredDelivery<Planned>[];
+  /** Outcomes of occurrences that ended with these pages, because there was nothing to send. */
+  ended: OccurrenceOutcome[];
+}
+
+const lockAccepted = {
+  name: 'lock_accepted',
+  text: `with ${pickRoundRobin('accepted', columns)} select * from picked`,
+};
+
+// First pages of any number of occurrences. All rows are new, so the counts are known in advance. The parts of this
+// statement are not joined: that took quadratic time.
+const storeFirst = {
+  name: 'store_first_pages',
+  text: `
+    with ${storeDeliveriesText()}, advanced as (
+      update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
+        priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
+        completed_at = case when p.status = 'completed' then now() end
+      from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
+        $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
+        organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
+      where o.organization_id = p.organization_id and o.id = p.id
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
+    select ${storedIdsText}, array(select outcome from advanced) as outcomes`,
+};
+
+/** Locks due occurrences until the transaction ends. */
+export async function lockAcceptedAcrossTenants(
+  client: pg.PoolClient,
+  request: ClaimRequest,
+): Promise<ClaimedOccurrence[]> {
+  return (await client.query<ClaimedOccurrence>({ ...lockAccepted, values: claimValues(request) })).rows;
+}
+
+/** The position before all notifications. */
+const startCursor: Cursor = { notification: 0, source: '', after: 0 };
+
+/** Marks occurrences to be expanded page by page, which tolerates deliveries that already exist. */
+export async function expandByPagesAcrossTenants(pool: pg.Pool, claimed: ClaimedOccurrence[]): Promise<void> {
+  await pool.query(
+    `update occurrences set status = 'expanding', cursor = $3
+     where organization_id = any($1::bigint[]) and id = any($2::uuid[]) and status = 'accepted'`,
+    [claimed.map(one => one.organization_id), claimed.map(one => one.id), JSON.stringify(startCursor)],
+  );
+}
+
+/**
+ * Stores the first pages of locked occurrences and commits. Fails with a unique violation, storing nothing, if one of
+ * them already has deliveries.
+ */
+export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
+  client: pg.PoolClient,
+  owner: number,
+  pages: ExpansionPage<Planned>[],
+  commit: () => Promise<unknown>,
+): Promise<StoredPages<Planned>> {
+  const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
+  const occurrenceArrays = [
+    plainArray(pages.map(page => page.organization_id)),
+    plainArray(pages.map(page => page.id)),
+    plainArray(
+      pages.map((page, i) => statusAfter(page, page.deliveries.length - suppressed[i]! + (page.steps?.length ?? 0))),
+    ),
+    plainArray(pages.map(page => page.deliveries.length)),
+    plainArray(suppressed),
+    plainArray(pages.map(page => page.priority)),
+    pages.map(page => page.cursor && JSON.stringify(page.cursor)),
+    pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
+    pages.map(page => page.retryAt ?? null),
+  ];
+  const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
+    ...storeFirst,
+    values: [...deliveryArrays(owner, pages), ...occurrenceArrays],
+  });
+  if (pages.some(page => page.steps?.length) || suppressed.some(count => count > 0)) {
+    await storing;
+    await beginStepsAcrossTenants(client, pages);
+    await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+  }
+  const [{ rows }] = await Promise.all([storing, commit()]);
+  const { stored_at, ids, outcomes } = rows[0]!;
+  const paired = pairWithIds(pages, ids);
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
+}
+
+function statusAfter({ cursor, retryAt }: ExpansionPage, outstanding: number): string {
+  if (retryAt) return 'accepted';
+  if (cursor) return 'expanding';
+  return outstanding > 0 ? 'sending' : 'completed';
+}
+
+/** Counts suppressed deliveries by event and channel, except for those of dry runs. */
+export function suppressedCounts(
+  pages: readonly (Pick<ExpansionPage, 'organization_id' | 'event_id' | 'isDryRun'> & {
+    deliveries: readonly NewDelivery[];
+  })[],
+): SuppressedCount[] {
+  const counts = new Map<string, SuppressedCount>();
+  for (const { organization_id, event_id, deliveries, isDryRun } of pages) {
+    if (isDryRun) continue;
+    for (const { status, channel_id } of deliveries) {
+      if (status !== 'suppressed') continue;
+      const name = `${organization_id}/${event_id}/${channel_id}`;
+      const count = counts.get(name) ?? { organization_id, event_id, channel_id, count: 0 };
+      counts.set(name, count);
+      count.count++;
+    }
+  }
+  return [...counts.values()];
+}
+
+// The commit does not wait for the disk: losing a claim in a power cut is harmless, because the page that follows is
+// committed synchronously, after it.
+const claimExpanding = {
+  name: 'claim_expanding',
+  text: `
+    with ${pickRoundRobin('expanding', 'organization_id, id')}, hurry as materialized (
+      select set_config('synchronous_commit', 'off', true)
+    )
+    update occurrences o set owner = $8
+    from picked p, hurry
+    where o.organization_id = p.organization_id and o.id = p.id
+    returning ${occurrenceColumns('o')}`,
+};
+
+/** Claims occurrences with further pages, until the next page is stored. */
+export async function claimExpandingAcrossTenants(pool: pg.Pool, request: ClaimRequest): Promise<ClaimedOccurrence[]> {
+  const { rows } = await pool.query<ClaimedOccurrence>({
+    ...claimExpanding,
+    values: [...claimValues(request), request.owner],
+  });
+  return rows;
+}
+
+const insertPage = {
+  name: 'store_page',
+  text: `
+    with ${storeDeliveriesText(`on conflict (organization_id, (${occurrenceInOnce}), notification_id, channel_id,
+      (${addressInOnce}), step, occurrence_id) do nothing`)}
+    select ${storedIdsText}, array(select id from stored) as inserted`,
+};
+
+const outstanding = `(${outstandingText('o')} + $4 - $5 + o.escalating)`;
+
+// The occurrence is updated last: locking it first delayed the outcomes of earlier pages by 70 ms.
+const advancePage = {
+  name: 'advance_page',
+  text: `
+    with advanced as (
+      update occurrences o set deliveries = o.deliveries + $4::integer, suppressed = o.suppressed + $5::integer,
+        cursor = $7, owner = null, priority = $6,
+        reason = case when $9::timestamptz is not null or o.deliveries + $4 = 0 or $8 like 'limit.%' then $8
+          when o.reason like 'limit.%' then o.reason end, due_at = coalesce($9, o.due_at),
+        status = case when $7::jsonb is not null or $9::timestamptz is not null then 'expanding'
+          when ${outstanding} = 0 then 'completed' else 'sending' end,
+        completed_at = case when $7::jsonb is null and $9::timestamptz is null and ${outstanding} = 0 then now() end
+      where o.organization_id = $1 and o.id = $2 and o.status = 'expanding' and o.owner = $3
+      returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
+    ), ${completionEventsText('advanced')}
+    select outcome from advanced`,
+};
+
+/**
+ * Stores deliveries, counts and cursor of a further page. Deliveries that an earlier page has stored are left out.
+ * Returns undefined if the occurrence was cancelled or taken over meanwhile: then the transaction must be rolled back.
+ */
+export async function storePageAcrossTenants<Planned extends NewDelivery>(
+  client: pg.PoolClient,
+  owner: number,
+  page: ExpansionPage<Planned>,
+): Promise<StoredPages<Planned> | undefined> {
+  const { organization_id, id, priority, reason, retryAt } = page;
+  const { rows } = await client.query<{ stored_at: Date; ids: string[]; inserted: string[] }>({
+    ...insertPage,
+    values: deliveryArrays(owner, [page]),
+  });
+  await beginStepsAcrossTenants(client, [page]);
+  const { stored_at, ids, inserted } = rows[0]!;
+  const [paired] = pairWithIds([page], ids, inserted) as [StoredRow<Planned>[]];
+  const deliveries = paired.map(({ planned }) => planned);
+  const advanced = await client.query<{ outcome: OccurrenceOutcome | null }>({
+    ...advancePage,
+    values: [
+      organization_id,
+      id,
+      owner,
+      deliveries.length,
+      deliveries.filter(one => one.status === 'suppressed').length,
+      priority,
+      page.cursor && JSON.stringify(page.cursor),
+      reason,
+      retryAt ?? null,
+    ],
+  });
+  const [after] = advanced.rows;
+  if (!after) return undefined;
+  await addSuppressedAcrossTenants(client, suppressedCounts([{ ...page, deliveries }]));
+  return { stored: claimedDeliveries(page, paired, stored_at), ended: after.outcome ? [after.outcome] : [] };
+}

@@ -1,0 +1,45 @@
+/** Current outages of channels. The start and the end of each outage are reported once, however many workers detect them. */
+import type pg from 'pg';
+import { channelEventsText } from '../ledger/webhook-events.ts';
+
+const begin = {
+  name: 'begin_outage',
+  text: `
+    with begun as (
+      insert into channel_outages (organization_id, channel_id)
+      select $1::bigint, c.id from channels c
+      where c.organization_id = $1 and c.id = $2 and exists (
+        select from webhooks w where w.organization_id = $1 and w.active
+          and w.types && '{channel.unhealthy,channel.recovered}'::text[])
+      on conflict do nothing returning organization_id, channel_id
+    ), ${channelEventsText('begun', 'channel.unhealthy', `'provider', $3::text`)}
+    select channel_id from begun`,
+};
+
+/** Records an outage and queues `channel.unhealthy`, but only in an organization with a webhook for channel health. */
+export async function beginOutage(pool: pg.Pool, organizationId: number, channelId: number, provider: string) {
+  await pool.query({ ...begin, values: [organizationId, channelId, provider] });
+}
+
+const end = {
+  name: 'end_outage',
+  text: `
+    with ended as (
+      delete from channel_outages where organization_id = $1 and channel_id = $2
+      returning organization_id, channel_id, since
+    ), ${channelEventsText('ended', 'channel.recovered', `'since', c.since`)}
+    select channel_id from ended`,
+};
+
+/** Ends an outage and queues `channel.recovered`; does nothing if the channel has no outage. */
+export async function endOutage(pool: pg.Pool, organizationId: number, channelId: number): Promise<void> {
+  await pool.query({ ...end, values: [organizationId, channelId] });
+}
+
+const list = { name: 'list_outages', text: 'select organization_id, channel_id from channel_outages' };
+
+/** The list stays short: an outage ends as soon as a message gets through. */
+export async function listOutagesAcrossTenants(pool: pg.Pool) {
+  const { rows } = await pool.query(list);
+  return rows;
+}
