@@ -1,42 +1,45 @@
-/** Tells webhooks of channels whose provider rests, and of those that a message got through to again. */
+/**
+ * Records outages for operational webhooks: an outage begins when a provider's circuit opens, and ends with the next
+ * message that is sent.
+ */
 import type pg from 'pg';
-import { beginOutage, endOutage, listOutagesAcrossTenants } from '../db/channel-outages.ts';
-import type { PlannedChannel } from '../services/plans.ts';
+import { beginOutage, endOutage, listOutagesAcrossTenants } from '../db/operations/channel-outages.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Log } from './log.ts';
 
 export class ChannelOutages {
   readonly #pool: pg.Pool;
   readonly #log: Log;
-  /** Channels that were told to be unhealthy, by any worker: `organization/channel`. */
-  #known = new Set<string>();
+  /** Channels with an outage on record, by any worker: `organization/channel`. */
+  #outages = new Set<string>();
 
   constructor(pool: pg.Pool, log: Log) {
     this.#pool = pool;
     this.#log = log;
   }
 
-  /** What other workers have found out, or left behind. */
+  /** Reads the outages that other workers have recorded. */
   async refresh(): Promise<void> {
     const outages = await listOutagesAcrossTenants(this.#pool);
-    this.#known = new Set(outages.map(({ organization_id, channel_id }) => `${organization_id}/${channel_id}`));
+    this.#outages = new Set(outages.map(({ organization_id, channel_id }) => `${organization_id}/${channel_id}`));
   }
 
-  began(channel: PlannedChannel, provider: string): void {
-    this.#known.add(nameOf(channel));
-    this.#note(beginOutage(this.#pool, channel.organizationId, channel.id, provider));
+  circuitOpened(channel: PlannedChannel, provider: string): void {
+    this.#outages.add(channelKey(channel));
+    this.#logFailure(beginOutage(this.#pool, channel.organizationId, channel.id, provider));
   }
 
-  /** A message got through; nearly always there was no outage. */
-  gotThrough(channel: PlannedChannel): void {
-    if (this.#known.size === 0 || !this.#known.delete(nameOf(channel))) return;
-    this.#note(endOutage(this.#pool, channel.organizationId, channel.id));
+  /** Ends the channel's outage, if there is one. */
+  messageSent(channel: PlannedChannel): void {
+    if (this.#outages.size === 0 || !this.#outages.delete(channelKey(channel))) return;
+    this.#logFailure(endOutage(this.#pool, channel.organizationId, channel.id));
   }
 
-  #note(work: Promise<void>): void {
-    work.catch(error => this.#log.warn({ err: error }, 'could not tell webhooks of the health of a channel'));
+  #logFailure(work: Promise<void>): void {
+    work.catch(error => this.#log.warn({ err: error }, 'could not record the health of a channel'));
   }
 }
 
-function nameOf({ organizationId, id }: PlannedChannel): string {
+function channelKey({ organizationId, id }: PlannedChannel): string {
   return `${organizationId}/${id}`;
 }

@@ -1,16 +1,20 @@
-/** What the engine's parts share. */
+/** The services and state that the engine's modules share. */
 
 import type pg from 'pg';
-import type { Db } from '../db/pool.ts';
-import type { Queue } from '../db/turns.ts';
+import type { Db } from '../db/connection/pool.ts';
+import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Queue } from '../db/ledger/round-robin.ts';
+import type { Announcements } from '../lib/announcements.ts';
+import type { Batcher } from '../lib/batcher.ts';
 import type { Traces } from '../lib/traces.ts';
-import type { DigestCloser } from '../services/digests.ts';
-import type { InboxWriter } from '../services/inbox.ts';
-import type { InstanceGuard } from '../services/instance.ts';
-import type { MissingVariables } from '../services/missing-variables.ts';
-import type { Plans } from '../services/plans.ts';
-import type { RenderSnapshots } from '../services/render-snapshots.ts';
-import type { UsageMeter } from '../services/usage-meter.ts';
+import type { MissingVariables } from '../pipeline/missing-variables.ts';
+import type { Plans } from '../pipeline/plans.ts';
+import type { RenderSnapshots } from '../pipeline/render-snapshots.ts';
+import type { InboxWriter } from '../services/audience/inbox.ts';
+import type { UsageMeter } from '../services/configuration/usage-meter.ts';
+import type { DigestCloser } from '../services/history/digests.ts';
+import type { InstanceGuard } from '../services/operations/instance.ts';
+import type { DeliveryState } from './delivery-states.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
@@ -22,12 +26,16 @@ export interface Engine {
   db: Db;
   pool: pg.Pool;
   instance: InstanceGuard;
-  /** For claims alone, one at a time: see `byIndexAlone`. */
+  /** One connection, for claims only: see `indexScansOnly`. */
   claims: pg.Pool;
-  /** For the few statements that every message costs a part of; by index alone too. */
+  /** For the few statements that run for every message, also with `indexScansOnly`. */
   hot: pg.Pool;
   plans: Plans;
   senders: Senders;
+  /** Changes that can stop a message which is about to be sent, by organization. */
+  stops: Announcements;
+  /** Reads the state again after such a change. */
+  states: Batcher<Delivery, DeliveryState>;
   outcomes: Outcomes;
   inbox: InboxWriter;
   digests: DigestCloser;
@@ -38,8 +46,10 @@ export interface Engine {
   marker: WorkMarker;
   meters: Meters;
   log: Log;
-  /** Undefined where nothing is traced. */
+  /** Whether the process is stopping: claimed deliveries that have not reached their provider are given back. */
+  isStopping: boolean;
+  /** Undefined when tracing is off. */
   traces: Traces | undefined;
-  /** For each queue and class of priority, the organization that had the last turn. */
-  turns: Record<Queue, number[]>;
+  /** The organization that was served last, for each queue and priority class. */
+  lastServed: Record<Queue, number[]>;
 }

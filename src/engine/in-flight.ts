@@ -1,29 +1,37 @@
 /**
- * What a worker has in flight, and how much more it takes on: bounds memory, and what a crash can leave unknown. No class
- * takes the room of another, and no organization more than half of what the others leave of one: receivers that hang
- * keep their own tenants waiting and nobody else, however many tenants they are. What waits for a limit of its channel
- * does not count: see limits.ts.
+ * Tracks the deliveries a worker has in flight, and how many more it may take on. This bounds memory and the number of
+ * deliveries whose outcome a crash leaves unknown. Priority classes do not share capacity, and an organization gets at
+ * most half of what the others leave free in a class. Even when nothing is left, an organization without deliveries in
+ * flight gets a few: receivers that hang delay only their own tenants, however many there are. Deliveries that wait for a limit of their channel do not count: see limits.ts.
  *
- * The faster messages go, the more may be in flight, so that a crash leaves no more than half a second's work.
+ * The faster messages are sent, the more may be in flight, so that a crash leaves at most half a second of work.
  */
 import { priorities } from '../core/trigger.ts';
-import type { Delivery } from '../db/deliveries.ts';
-import type { Shares } from '../db/turns.ts';
+import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { Shares } from '../db/ledger/round-robin.ts';
 
-/** For each class (urgent, normal, bulk), however slow it is. */
-const least = [400, 1_000, 1_000];
-const most = [400, 4_000, 4_000];
-const workMs = 500;
-/** Recipients of a fan-out that are decided together. With 1,000 instead of 500 where it is fast, it is faster by a sixth. */
-const page = { least: 500, most: 1_000 };
 /**
- * How long a page of a fan-out waits for room, so that it need not go through the queue; and which part of it is worth
- * being decided by itself. Where whole pages were waited for, time was up first, and most of 20,000 mails went through the
- * queue: that cost a third more of PostgreSQL's time and a quarter more of the worker's.
+ * Deliveries that may be in flight in each priority class (urgent, normal, bulk): at least, and at high rates at most.
  */
-const timeoutMs = 400;
-const enough = 0.5;
-const worthClaiming = 64;
+const minInFlight = [400, 1_000, 1_000];
+const maxInFlight = [400, 4_000, 4_000];
+const windowMs = 500;
+/** Recipients of a fan-out that are decided together. At high rates, 1,000 instead of 500 is a sixth faster. */
+const pageSizes = { min: 500, max: 1_000 };
+/**
+ * How long a page of a fan-out waits for capacity before its deliveries go through the queue, and the part of a page
+ * that must fit for it to be decided. Waiting for a full page timed out too often: the queue costs a third more of
+ * PostgreSQL's time per message.
+ */
+const capacityTimeoutMs = 400;
+const minPageShare = 0.5;
+const minClaim = 64;
+/**
+ * What an organization without deliveries in flight gets at least, and how many times the limit may be exceeded by that. The
+ * latter bounds memory, and is more than enough: receivers that hang are given up after ten failures.
+ */
+const newcomerShare = 16;
+const maxOverdraft = 4;
 const bulk = priorities.indexOf('bulk');
 
 interface Counts {
@@ -35,11 +43,11 @@ export class InFlight {
   readonly #waiting: ReadonlySet<number>;
   readonly #deliveries = new Map<number, Delivery>();
   readonly #counts: Counts[] = priorities.map(() => ({ total: 0, byOrganization: new Map() }));
-  /** For each class, when there was last enough room for a page. */
-  readonly #roomyAt = priorities.map(() => 0);
-  readonly #paces = priorities.map(() => new Pace());
+  /** When each priority class last had enough capacity for a page. */
+  readonly #hadCapacityAt = priorities.map(() => 0);
+  readonly #rates = priorities.map(() => new RateMeter());
 
-  /** `waiting`: ids of those that wait for a limit of their channel. */
+  /** `waiting` holds the ids of deliveries that wait for a limit of their channel. */
   constructor(waiting: ReadonlySet<number>) {
     this.#waiting = waiting;
   }
@@ -48,7 +56,7 @@ export class InFlight {
     return this.#deliveries.size;
   }
 
-  /** By class. */
+  /** Returns the number in flight for each priority class. */
   counts(): number[] {
     return this.#counts.map(({ total }) => total);
   }
@@ -66,62 +74,82 @@ export class InFlight {
   delete(delivery: Delivery): void {
     if (!this.#deliveries.delete(delivery.id)) return;
     count(this.#counts[delivery.priority]!, delivery.organization_id, -1);
-    this.#paces[delivery.priority]!.count(Date.now());
+    this.#rates[delivery.priority]!.count(Date.now());
   }
 
-  /** For how many more of a class. */
-  room(priority: number): number {
-    return this.#most(priority) - this.#active(priority).total;
+  /** Returns how many more deliveries of a priority class may be claimed. */
+  capacity(priority: number): number {
+    return Math.max(this.#free(priority), this.#newcomerShare(priority));
   }
 
-  /** For how many more of a class and an organization: half of what the others leave, in all. */
-  roomFor(priority: number, organization: number): number {
+  /** Returns how many more deliveries of an organization fit: at most half of what the others leave. */
+  capacityFor(priority: number, organization: number): number {
     const own = this.#active(priority).byOrganization.get(organization) ?? 0;
-    return Math.ceil((this.room(priority) - own) / 2);
-  }
-
-  /** The same for a claim. Whoever has some in flight and room for a few more waits until it is worth a claim. */
-  shares(priority: number): Shares {
-    const free = this.room(priority);
-    const worth = Math.min(worthClaiming, this.#most(priority) / 8);
-    const own = [...this.#active(priority).byOrganization].map(([organization, count]): [number, number] => {
-      const share = Math.ceil((free - count) / 2);
-      return [organization, share < worth ? 0 : share];
-    });
-    return { usual: Math.ceil(free / 2), byOrganization: new Map(own) };
-  }
-
-  /** How many recipients of a class to decide together: what an organization has room for. */
-  page(priority: number): number {
-    return Math.min(page.most, Math.max(page.least, Math.floor(this.#most(priority) / 2)));
-  }
-
-  /** The same for a further page of an organization: no more than goes out at once, unless that is hardly any. */
-  pageFor(priority: number, organization: number): number {
-    return Math.min(this.page(priority), Math.max(worthClaiming, this.roomFor(priority, organization)));
+    return own === 0 ? this.#defaultShare(priority) : Math.ceil((this.#free(priority) - own) / 2);
   }
 
   /**
-   * Whether it is worth waiting a moment before the next page of a fan-out, because there will be room: what must go
-   * through the queue is written, and read, twice as often.
+   * Returns the shares for a claim. An organization with deliveries in flight gets none until a claim for it is worth
+   * its cost.
    */
-  shouldWaitForRoom(priority: number, now: number): boolean {
+  shares(priority: number): Shares {
+    const free = this.#free(priority);
+    const minShare = Math.min(minClaim, this.#limit(priority) / 8);
+    const own = [...this.#active(priority).byOrganization].map(([organization, count]): [number, number] => {
+      const share = Math.ceil((free - count) / 2);
+      return [organization, share < minShare ? 0 : share];
+    });
+    return { defaultShare: this.#defaultShare(priority), byOrganization: new Map(own) };
+  }
+
+  /** Returns how many recipients to decide together: as many as one organization has capacity for. */
+  pageSize(priority: number): number {
+    return Math.min(pageSizes.max, Math.max(pageSizes.min, Math.floor(this.#limit(priority) / 2)));
+  }
+
+  /**
+   * Returns the same for a further page of an organization: what can be sent right away, but never less than
+   * `minClaim`.
+   */
+  pageSizeFor(priority: number, organization: number): number {
+    return Math.min(this.pageSize(priority), Math.max(minClaim, this.capacityFor(priority, organization)));
+  }
+
+  /**
+   * Returns whether the next page of a fan-out should wait for capacity, and records when there last was some.
+   * Deliveries that go through the queue are written and read twice as often.
+   */
+  updateCapacityWait(priority: number, now: number): boolean {
     if (priority !== bulk) return false;
     const { total, byOrganization } = this.#active(priority);
-    const share = this.#most(priority) / 2;
-    if (total === 0 || Math.max(...byOrganization.values()) + enough * this.page(priority) <= share) {
-      this.#roomyAt[priority] = now;
+    const share = this.#limit(priority) / 2;
+    if (total === 0 || Math.max(...byOrganization.values()) + minPageShare * this.pageSize(priority) <= share) {
+      this.#hadCapacityAt[priority] = now;
       return false;
     }
-    return now - this.#roomyAt[priority]! < timeoutMs;
+    return now - this.#hadCapacityAt[priority]! < capacityTimeoutMs;
   }
 
-  #most(priority: number): number {
-    const work = (this.#paces[priority]!.perSecond(Date.now()) * workMs) / 1_000;
-    return Math.round(Math.min(most[priority]!, Math.max(least[priority]!, 2 * work)));
+  #free(priority: number): number {
+    return this.#limit(priority) - this.#active(priority).total;
   }
 
-  /** Without those that wait for a limit of their channel. */
+  /** Returns the share of an organization without deliveries in flight. */
+  #defaultShare(priority: number): number {
+    return Math.max(Math.ceil(this.#free(priority) / 2), this.#newcomerShare(priority));
+  }
+
+  #newcomerShare(priority: number): number {
+    const left = maxOverdraft * this.#limit(priority) - this.#active(priority).total;
+    return Math.max(0, Math.min(newcomerShare, left));
+  }
+
+  #limit(priority: number): number {
+    const work = (this.#rates[priority]!.perSecond(Date.now()) * windowMs) / 1_000;
+    return Math.round(Math.min(maxInFlight[priority]!, Math.max(minInFlight[priority]!, 2 * work)));
+  }
+
+  /** Returns the counts without deliveries that wait for a limit of their channel. */
   #active(priority: number): Counts {
     const all = this.#counts[priority]!;
     if (this.#waiting.size === 0) return all;
@@ -141,26 +169,26 @@ function count(counts: Counts, organization: number, change: number): void {
   else counts.byOrganization.delete(organization);
 }
 
-/** How many a second, by the last whole stretch and the present one. */
-class Pace {
-  #from = 0;
-  #now = 0;
-  #before = 0;
+/** Measures a rate over the previous and the current window, whichever is higher. */
+class RateMeter {
+  #windowStart = 0;
+  #current = 0;
+  #previous = 0;
 
   count(now: number): void {
-    this.#turn(now);
-    this.#now++;
+    this.#roll(now);
+    this.#current++;
   }
 
   perSecond(now: number): number {
-    this.#turn(now);
-    return (Math.max(this.#before, this.#now) * 1_000) / workMs;
+    this.#roll(now);
+    return (Math.max(this.#previous, this.#current) * 1_000) / windowMs;
   }
 
-  #turn(now: number): void {
-    if (now - this.#from < workMs) return;
-    this.#before = now - this.#from < 2 * workMs ? this.#now : 0;
-    this.#from = now;
-    this.#now = 0;
+  #roll(now: number): void {
+    if (now - this.#windowStart < windowMs) return;
+    this.#previous = now - this.#windowStart < 2 * windowMs ? this.#current : 0;
+    this.#windowStart = now;
+    this.#current = 0;
   }
 }

@@ -1,189 +1,193 @@
 /**
- * What a channel may do at the most, over all workers: so many messages a second, and so many under way at once. A few
- * wait here for their turn, so that the channel is never idle. The others go back into the queue, and that attempt does
- * not count; the worker remembers them and fetches them as soon as there is room. Channels without limits never come here.
+ * Enforces the limits of channels over all workers: messages per second, and messages in flight. A few deliveries wait
+ * here, so that the channel is never idle. The others go back to the queue without costing an attempt; this worker
+ * remembers them and claims them as soon as there is capacity. Channels without limits are not handled here.
  *
- * In the queue they form a line for each channel and class, due when the channel should come to them: put back for
- * "soon", a large fan-out would be claimed and put back over and over. A line reaches so far and no farther, so that a
- * limit that is raised is felt within that time. Every worker has lines of its own; what comes due too early goes back.
+ * Requeued deliveries get increasing due times per channel and priority class, at the rate of the channel: if all were
+ * due "soon", a large fan-out would be claimed and requeued over and over. Due times are at most `maxDeferralMs` ahead,
+ * so that a raised limit takes effect within that time. Each worker assigns due times on its own; a delivery that is
+ * due too early is requeued again.
  */
 import type pg from 'pg';
-import type { Delivery } from '../db/deliveries.ts';
-import type { Slots } from '../db/limits.ts';
-import type { PlannedChannel } from '../services/plans.ts';
-import { ChannelPace } from './pace.ts';
+import type { Slots } from '../db/ledger/channel-limits.ts';
+import type { Delivery } from '../db/ledger/deliveries.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
+import { ChannelRateLimiter } from './channel-rate.ts';
 import { ChannelSlots } from './slots.ts';
 
-/** A message that may be sent, and must say when it is done; or when to try again. */
-export type Pass = { leave(): void } | { dueAt: Date; why: string };
+/** Either permission to send, to be released afterwards, or when to try again and why. */
+type Admission = { release(): void } | { dueAt: Date; detail: string };
 
-/** One that was put back, as it stands in the queue unless somebody has touched it since. */
-export interface PutBack {
+/** A requeued delivery. Another due time means that it was changed since. */
+interface RequeuedDelivery {
   organization_id: number;
   occurrence_id: string;
   id: number;
   due_at: Date;
 }
 
-/** How far a line reaches, for urgent, normal and bulk. */
-const reachMs = [1_000, 60_000, 600_000];
-/** So many of a channel are remembered; the others come by their due time. */
-const mostRemembered = 2_000;
-/** What waits here counts for no class and no organization, so there is a bound of its own. */
-const mostWaitingOfOrganization = 500;
+/** The maximum time a delivery is deferred, for urgent, normal and bulk. */
+const maxDeferralMs = [1_000, 60_000, 600_000];
+/** Requeued deliveries remembered per channel; others are claimed when they are due. */
+const maxRequeued = 2_000;
+/** Waiting deliveries do not count as in flight, so they have their own bound. */
+const maxWaitingPerOrganization = 500;
 
-interface Lane {
+interface ChannelLimiter {
   channel: PlannedChannel;
   slots: ChannelSlots;
-  pace: ChannelPace;
-  /** For each class, the time of the last in the line. */
-  lines: number[];
-  /** For each class, who was put back, in that order. */
-  back: PutBack[][];
-  remembered: number;
+  pace: ChannelRateLimiter;
+  /** The latest due time assigned, for each priority class. */
+  lastDueAt: number[];
+  /** Requeued deliveries of each priority class, in order of their due times. */
+  requeued: RequeuedDelivery[][];
+  requeuedCount: number;
 }
 
 export class Limits {
-  /** Of deliveries that wait here for their turn. */
+  /** Ids of deliveries that wait here for a limit. */
   readonly waiting = new Set<number>();
-  /** Called when somebody who was put back may come. */
-  onRoom: () => void = () => {};
+  /** Called when a requeued delivery may be sent. */
+  onCapacity: () => void = () => {};
   readonly #pool: pg.Pool;
   readonly #slots: Slots;
-  readonly #lanes = new Map<string, Lane>();
-  readonly #ofOrganizations = new Map<number, number>();
+  readonly #limiters = new Map<string, ChannelLimiter>();
+  readonly #waitingByOrganization = new Map<number, number>();
 
   constructor({ pool }: { pool: pg.Pool }, slots: Slots) {
     this.#pool = pool;
     this.#slots = slots;
   }
 
-  async enter(channel: PlannedChannel, delivery: Delivery): Promise<Pass> {
-    const lane = this.#lane(channel);
+  async acquire(channel: PlannedChannel, delivery: Delivery): Promise<Admission> {
+    const limiter = this.#limiter(channel);
     const { organization_id: organization, priority } = delivery;
-    const waiting = this.#ofOrganizations.get(organization) ?? 0;
-    if (waiting >= mostWaitingOfOrganization) return this.#refuse(lane, priority);
-    this.#ofOrganizations.set(organization, waiting + 1);
+    const waiting = this.#waitingByOrganization.get(organization) ?? 0;
+    if (waiting >= maxWaitingPerOrganization) return this.#defer(limiter, priority);
+    this.#waitingByOrganization.set(organization, waiting + 1);
     this.waiting.add(delivery.id);
     try {
-      return await this.#wait(lane, priority);
+      return await this.#acquireBoth(limiter, priority);
     } finally {
       this.waiting.delete(delivery.id);
-      const others = this.#ofOrganizations.get(organization)! - 1;
-      if (others > 0) this.#ofOrganizations.set(organization, others);
-      else this.#ofOrganizations.delete(organization);
+      const others = this.#waitingByOrganization.get(organization)! - 1;
+      if (others > 0) this.#waitingByOrganization.set(organization, others);
+      else this.#waitingByOrganization.delete(organization);
     }
   }
 
-  /** It stands in the queue again: it will be fetched from there when there is room. */
-  remember(channel: PlannedChannel, { organization_id, occurrence_id, id, priority }: Delivery, due_at: Date): void {
-    const lane = this.#lane(channel);
-    if (lane.remembered >= mostRemembered) return;
-    lane.back[priority]!.push({ organization_id, occurrence_id, id, due_at });
-    lane.remembered++;
-    if (roomOf(lane, Date.now()) > 0) this.onRoom();
+  /** Remembers a delivery that is back in the queue, to be claimed when there is capacity. */
+  addRequeued(channel: PlannedChannel, { organization_id, occurrence_id, id, priority }: Delivery, due_at: Date): void {
+    const limiter = this.#limiter(channel);
+    if (limiter.requeuedCount >= maxRequeued) return;
+    limiter.requeued[priority]!.push({ organization_id, occurrence_id, id, due_at });
+    limiter.requeuedCount++;
+    if (capacityOf(limiter, Date.now()) > 0) this.onCapacity();
   }
 
-  /** Those for whom there is room now, the most urgent first; they are not remembered any longer. */
-  recall(now: number): PutBack[] {
-    const recalled: PutBack[] = [];
-    for (const lane of this.#lanes.values()) {
-      let room = lane.remembered > 0 ? roomOf(lane, now) : 0;
-      for (const back of lane.back) {
-        if (room <= 0) break;
-        const some = back.splice(0, room);
-        recalled.push(...some);
-        lane.remembered -= some.length;
-        room -= some.length;
+  /** Removes and returns the requeued deliveries that there is capacity for, most urgent first. */
+  takeRequeued(now: number): RequeuedDelivery[] {
+    const taken: RequeuedDelivery[] = [];
+    for (const limiter of this.#limiters.values()) {
+      let capacity = limiter.requeuedCount > 0 ? capacityOf(limiter, now) : 0;
+      for (const requeued of limiter.requeued) {
+        if (capacity <= 0) break;
+        const batch = requeued.splice(0, capacity);
+        taken.push(...batch);
+        limiter.requeuedCount -= batch.length;
+        capacity -= batch.length;
       }
     }
-    return recalled;
+    return taken;
   }
 
-  /** When `recall` may find somebody without `onRoom` being called before. */
-  roomAt(now: number): number {
+  /** Returns when `takeRequeued` may find deliveries without a call of `onCapacity`. */
+  capacityAt(now: number): number {
     let at = Number.POSITIVE_INFINITY;
-    for (const lane of this.#lanes.values()) if (lane.remembered > 0) at = Math.min(at, roomAtOf(lane, now));
+    for (const limiter of this.#limiters.values())
+      if (limiter.requeuedCount > 0) at = Math.min(at, capacityAtOf(limiter, now));
     return at;
   }
 
-  /** The connection is gone and every slot with it. */
-  lost(): void {
-    for (const { slots } of this.#lanes.values()) slots.lost();
+  /** Drops all slots: they are gone with their connection. */
+  connectionLost(): void {
+    for (const { slots } of this.#limiters.values()) slots.connectionLost();
   }
 
-  #lane(channel: PlannedChannel): Lane {
-    const name = `${channel.organizationId}/${channel.id}`;
-    let lane = this.#lanes.get(name);
-    if (!lane) {
+  #limiter(channel: PlannedChannel): ChannelLimiter {
+    const key = `${channel.organizationId}/${channel.id}`;
+    let limiter = this.#limiters.get(key);
+    if (!limiter) {
       const slots = new ChannelSlots(this.#slots, channel);
-      const pace = new ChannelPace(this.#pool, channel);
-      lane = { channel, slots, pace, lines: [], back: reachMs.map(() => []), remembered: 0 };
-      this.#lanes.set(name, lane);
+      const pace = new ChannelRateLimiter(this.#pool, channel);
+      limiter = { channel, slots, pace, lastDueAt: [], requeued: maxDeferralMs.map(() => []), requeuedCount: 0 };
+      this.#limiters.set(key, limiter);
     }
-    lane.channel = channel;
-    lane.slots.channel = channel;
-    lane.pace.channel = channel;
-    return lane;
+    limiter.channel = channel;
+    limiter.slots.channel = channel;
+    limiter.pace.channel = channel;
+    return limiter;
   }
 
-  async #wait(lane: Lane, priority: number): Promise<Pass> {
-    const { slots, pace } = lane;
-    const { concurrency, ratePerSecond } = lane.channel;
-    const slot = concurrency === null ? undefined : await slots.take(priority);
-    if (concurrency !== null && !slot) return this.#refuse(lane, priority);
-    const leave = (tookMs?: number) => {
-      if (slot) slots.leave(slot, tookMs);
-      if (lane.remembered > 0 && roomOf(lane, Date.now()) > 0) this.onRoom();
+  async #acquireBoth(limiter: ChannelLimiter, priority: number): Promise<Admission> {
+    const { slots, pace } = limiter;
+    const { concurrency, ratePerSecond } = limiter.channel;
+    const slot = concurrency === null ? undefined : await slots.acquire(priority);
+    if (concurrency !== null && !slot) return this.#defer(limiter, priority);
+    const release = (tookMs?: number) => {
+      if (slot) slots.release(slot, tookMs);
+      if (limiter.requeuedCount > 0 && capacityOf(limiter, Date.now()) > 0) this.onCapacity();
     };
     try {
-      if (ratePerSecond !== null && !(await pace.take(priority))) {
-        leave();
-        return this.#refuse(lane, priority);
+      if (ratePerSecond !== null && !(await pace.acquire(priority))) {
+        release();
+        return this.#defer(limiter, priority);
       }
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
     const began = Date.now();
-    return { leave: () => leave(Math.max(1, Date.now() - began)) };
+    return { release: () => release(Math.max(1, Date.now() - began)) };
   }
 
-  #refuse(lane: Lane, priority: number): Pass {
-    const { concurrency, ratePerSecond } = lane.channel;
-    const paces = [
-      ...(concurrency === null ? [] : [{ perSecond: lane.slots.perSecond, why: `${concurrency} at a time` }]),
-      ...(ratePerSecond === null ? [] : [{ perSecond: ratePerSecond, why: `${ratePerSecond} a second` }]),
+  #defer(limiter: ChannelLimiter, priority: number): Admission {
+    const { concurrency, ratePerSecond } = limiter.channel;
+    const limits = [
+      ...(concurrency === null
+        ? []
+        : [{ perSecond: limiter.slots.perSecond, detail: `${concurrency} messages at a time` }]),
+      ...(ratePerSecond === null ? [] : [{ perSecond: ratePerSecond, detail: `${ratePerSecond} messages per second` }]),
     ];
-    const { perSecond, why } = paces.toSorted((a, b) => a.perSecond - b.perSecond)[0]!;
-    return { dueAt: lineUp(lane, priority, perSecond), why: `the channel sends ${why}` };
+    const { perSecond, detail } = limits.toSorted((a, b) => a.perSecond - b.perSecond)[0]!;
+    return { dueAt: nextDueAt(limiter, priority, perSecond), detail: `the channel is limited to ${detail}` };
   }
 }
 
-function roomOf({ channel, slots, pace }: Lane, now: number): number {
+function capacityOf({ channel, slots, pace }: ChannelLimiter, now: number): number {
   const { concurrency, ratePerSecond } = channel;
   return Math.min(
-    concurrency === null ? Number.POSITIVE_INFINITY : slots.room(now),
-    ratePerSecond === null ? Number.POSITIVE_INFINITY : pace.room(now),
-    mostRemembered,
+    concurrency === null ? Number.POSITIVE_INFINITY : slots.capacity(now),
+    ratePerSecond === null ? Number.POSITIVE_INFINITY : pace.capacity(now),
+    maxRequeued,
   );
 }
 
-/** The time that those of its limits name which leave no room now; never, where a message that leaves will tell. */
-function roomAtOf({ channel, slots, pace }: Lane, now: number): number {
+/** Returns when the exhausted limits have capacity again; infinity: only when a message in flight is done. */
+function capacityAtOf({ channel, slots, pace }: ChannelLimiter, now: number): number {
   const { concurrency, ratePerSecond } = channel;
   return Math.max(
-    concurrency === null || slots.room(now) > 0 ? 0 : slots.roomAt,
-    ratePerSecond === null || pace.room(now) > 0 ? 0 : pace.roomAt,
+    concurrency === null || slots.capacity(now) > 0 ? 0 : slots.capacityAt,
+    ratePerSecond === null || pace.capacity(now) > 0 ? 0 : pace.capacityAt,
   );
 }
 
-/** The next place in the line; those who would stand beyond its end come again when about half of it is gone. */
-function lineUp(lane: Lane, priority: number, perSecond: number): Date {
+/** Assigns the next due time. Deliveries beyond the maximum are spread over its second half. */
+function nextDueAt(limiter: ChannelLimiter, priority: number, perSecond: number): Date {
   const now = Date.now();
-  const reach = reachMs[priority] ?? reachMs.at(-1)!;
-  const at = Math.max(lane.lines[priority] ?? 0, now) + 1_000 / perSecond;
-  if (at - now > reach) return new Date(now + reach * (0.5 + Math.random() / 2));
-  lane.lines[priority] = at;
+  const maxMs = maxDeferralMs[priority] ?? maxDeferralMs.at(-1)!;
+  const at = Math.max(limiter.lastDueAt[priority] ?? 0, now) + 1_000 / perSecond;
+  if (at - now > maxMs) return new Date(now + maxMs * (0.5 + Math.random() / 2));
+  limiter.lastDueAt[priority] = at;
   return new Date(at);
 }

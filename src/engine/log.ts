@@ -1,4 +1,4 @@
 import type { Logger } from 'pino';
 
-/** What the engine's parts write to. */
+/** The logger that the engine's modules use. */
 export type Log = Pick<Logger, 'info' | 'warn' | 'error'>;

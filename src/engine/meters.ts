@@ -1,20 +1,20 @@
 /**
- * What the engine counts about itself, for Prometheus. It lives in the engine's thread and is asked when somebody reads
- * /metrics: see supervisor.ts. A message costs a handful of additions; gauges are read only when asked for. Labels come
- * from the code and from channel types and provider names, never from a tenant.
+ * The engine's metrics for Prometheus. They live in the engine's thread and are collected when /metrics is scraped: see
+ * supervisor.ts. A message costs a handful of additions; gauges are computed on a scrape. Label values come from the
+ * code, channel types and provider names, never from a tenant.
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type pg from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { waitingStatuses } from '../core/statuses.ts';
 import { priorities } from '../core/trigger.ts';
-import type { Delivery, Settlement } from '../db/deliveries.ts';
-import type { OccurrenceFacts } from '../db/occurrences.ts';
+import type { OccurrenceFacts } from '../db/history/occurrences.ts';
+import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome } from '../providers/sending.ts';
-import type { PlannedChannel } from '../services/plans.ts';
-import { Distribution, type MetricValues, Tally } from './tallies.ts';
+import { Counter, Histogram, type MetricValues } from './fast-metrics.ts';
 
-/** `open`: nothing is sent to it; `half_open`: its rest is over, and one message tries. */
+/** `open`: nothing is sent; `half_open`: one message tests the provider. */
 export type CircuitState = 'closed' | 'open' | 'half_open';
 export interface Circuit {
   type: string;
@@ -22,8 +22,8 @@ export interface Circuit {
   state: CircuitState;
 }
 
-/** What is read only when somebody looks. */
-export interface Gauges {
+/** Values that are read on a scrape. */
+interface Gauges {
   inFlight: () => number[];
   circuits: (now: number) => Circuit[];
   pools: Record<string, pg.Pool>;
@@ -32,58 +32,61 @@ export interface Gauges {
 const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600];
 const sizes = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000];
 const unsettled = new Set<string>(waitingStatuses);
-/** How often the timer that measures wakes the thread. */
+/** The interval of the timer that measures the delay of the event loop. */
 const loopResolutionMs = 200;
 
 export class Meters {
   readonly #registry = new Registry();
   readonly #loopDelay = monitorEventLoopDelay({ resolution: loopResolutionMs });
   #hasWorked = true;
-  /** Of the channels that messages went to, by id. */
+  /** Channel types by channel id, of channels that were used. */
   readonly #types = new Map<number, string>();
-  readonly #outcomes = new Tally('belfry_deliveries_total', 'Deliveries by their outcome.', [
-    'status',
-    'type',
-    'provider',
-  ]);
-  readonly #ended = new Tally('belfry_occurrences_total', 'Occurrences that have ended, by outcome.', ['outcome']);
-  readonly #attempts = new Tally('belfry_attempts_total', 'Calls of providers by what came of them.', [
+  readonly #outcomes = new Counter('belfry_deliveries_total', 'Deliveries by outcome.', ['status', 'type', 'provider']);
+  readonly #ended = new Counter('belfry_occurrences_total', 'Ended occurrences by outcome.', ['outcome']);
+  readonly #attempts = new Counter('belfry_attempts_total', 'Provider calls by result.', [
     'type',
     'provider',
     'result',
   ]);
-  readonly #retries = new Tally('belfry_retries_total', 'Deliveries that were put off to be tried again.', [
+  readonly #retries = new Counter('belfry_retries_total', 'Deliveries that were scheduled for a retry.', [
     'type',
     'provider',
   ]);
-  readonly #firstAttempt = new Distribution(
+  readonly #firstAttempt = new Histogram(
     'belfry_time_to_first_attempt_seconds',
     'Time from when a trigger was due to the end of the first attempt.',
     'class',
     seconds,
   );
-  readonly #outcomeTime = new Distribution(
+  readonly #outcomeTime = new Histogram(
     'belfry_time_to_outcome_seconds',
     'Time from when a trigger was due to the outcome of a delivery.',
     'class',
     seconds,
   );
-  readonly #batches = new Distribution('belfry_batch_size', 'Rows that were handled together.', 'operation', sizes);
-  readonly #told = new Tally('belfry_webhook_messages_total', 'Attempts to tell webhooks, by what came of them.', [
-    'outcome',
-  ]);
-  readonly #pages = new Tally('belfry_expanded_pages_total', 'Pages of recipients that were decided.', ['class']);
-  readonly #expanded = new Tally('belfry_expanded_deliveries_total', 'Deliveries that were decided.', ['class']);
+  readonly #batches = new Histogram('belfry_batch_size', 'Rows handled in one batch.', 'operation', sizes);
+  readonly #webhookMessages = new Counter(
+    'belfry_webhook_messages_total',
+    'Attempts to send webhook messages, by outcome.',
+    ['outcome'],
+  );
+  readonly #pages = new Counter('belfry_expanded_pages_total', 'Pages of recipients decided.', ['class']);
+  readonly #expanded = new Counter('belfry_expanded_deliveries_total', 'Deliveries decided.', ['class']);
 
   constructor({ inFlight, circuits, pools }: Gauges) {
-    this.#gauge('belfry_in_flight', 'Deliveries that this worker is sending.', ['class'], gauge => {
+    this.#gauge('belfry_in_flight', 'Deliveries in flight in this worker.', ['class'], gauge => {
       for (const [i, count] of inFlight().entries()) gauge.set({ class: priorities[i]! }, count);
     });
-    this.#gauge('belfry_circuit_breakers', 'Providers of channels by state.', ['type', 'provider', 'state'], gauge => {
-      gauge.reset();
-      for (const { type, provider, state } of circuits(Date.now())) gauge.inc({ type, provider, state });
-    });
-    const connections = 'Connections of the engine, and callers waiting for one.';
+    this.#gauge(
+      'belfry_circuit_breakers',
+      'Circuit breakers of providers, by state.',
+      ['type', 'provider', 'state'],
+      gauge => {
+        gauge.reset();
+        for (const { type, provider, state } of circuits(Date.now())) gauge.inc({ type, provider, state });
+      },
+    );
+    const connections = "The engine's database connections, and callers waiting for one.";
     this.#gauge('belfry_engine_database_connections', connections, ['pool', 'state'], gauge => {
       for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
         gauge.set({ pool, state: 'busy' }, totalCount - idleCount);
@@ -92,25 +95,30 @@ export class Meters {
       }
     });
     const delay = this.#loopDelay;
-    let before = performance.eventLoopUtilization();
-    const late = "How late the engine's event loop was since this was last read, while it had work.";
-    this.#gauge('belfry_engine_loop_delay_seconds', late, ['quantile'], gauge => {
-      // It reports the whole interval of its timer.
-      const over = (ns: number) => Math.max(0, ns / 1e9 - loopResolutionMs / 1e3);
-      gauge.set({ quantile: '0.5' }, over(delay.percentile(50)));
-      gauge.set({ quantile: '0.99' }, over(delay.percentile(99)));
-      gauge.set({ quantile: '1' }, over(delay.max));
+    let previous = performance.eventLoopUtilization();
+    const help = "Delay of the engine's event loop since the last scrape, while there was work.";
+    this.#gauge('belfry_engine_loop_delay_seconds', help, ['quantile'], gauge => {
+      // The histogram records the whole interval between two ticks of the timer.
+      const lateness = (ns: number) => Math.max(0, ns / 1e9 - loopResolutionMs / 1e3);
+      gauge.set({ quantile: '0.5' }, lateness(delay.percentile(50)));
+      gauge.set({ quantile: '0.99' }, lateness(delay.percentile(99)));
+      gauge.set({ quantile: '1' }, lateness(delay.max));
       delay.reset();
     });
-    this.#gauge('belfry_engine_loop_utilization', 'Share of time the engine was busy since last read.', [], gauge => {
-      const now = performance.eventLoopUtilization();
-      gauge.set(performance.eventLoopUtilization(now, before).utilization);
-      before = now;
-    });
+    this.#gauge(
+      'belfry_engine_loop_utilization',
+      'Share of time the engine was busy since the last scrape.',
+      [],
+      gauge => {
+        const now = performance.eventLoopUtilization();
+        gauge.set(performance.eventLoopUtilization(now, previous).utilization);
+        previous = now;
+      },
+    );
   }
 
   async read(): Promise<MetricValues> {
-    const counted = [
+    const metrics = [
       this.#outcomes,
       this.#ended,
       this.#attempts,
@@ -118,28 +126,31 @@ export class Meters {
       this.#firstAttempt,
       this.#outcomeTime,
       this.#batches,
-      this.#told,
+      this.#webhookMessages,
       this.#pages,
       this.#expanded,
     ];
-    return [...(await this.#registry.getMetricsAsJSON()), ...counted.map(one => one.toMetric())];
+    return [...(await this.#registry.getMetricsAsJSON()), ...metrics.map(one => one.toMetric())];
   }
 
-  /** Now and then. What measures the event loop takes a seventh of what an idle service does: without work, it rests. */
+  /**
+   * Called every second. The timer that measures the event loop costs a seventh of an idle service's CPU time, so it is
+   * off while there is no work.
+   */
   tick(): void {
     if (this.#hasWorked) this.#loopDelay.enable();
     else this.#loopDelay.disable();
     this.#hasWorked = false;
   }
 
-  /** A webhook took a message, will be tried again, or was given up. */
-  told(outcome: 'sent' | 'retried' | 'failed'): void {
+  /** Counts an attempt to send a webhook message: accepted, to be retried, or given up. */
+  webhookAttempted(outcome: 'sent' | 'retried' | 'failed'): void {
     this.#hasWorked = true;
-    this.#told.add(1, outcome);
+    this.#webhookMessages.add(1, outcome);
   }
 
-  /** A message is about to go by it. */
-  seen({ id, type }: PlannedChannel): void {
+  /** Remembers the type of a channel that is about to be used. */
+  rememberType({ id, type }: PlannedChannel): void {
     if (!this.#types.has(id)) this.#types.set(id, type);
   }
 
@@ -172,7 +183,7 @@ export class Meters {
     }
   }
 
-  /** Occurrences that have come to their end. */
+  /** Counts occurrences that ended. */
   ended(outcomes: readonly string[]): void {
     for (const outcome of outcomes) this.#ended.add(1, outcome);
   }

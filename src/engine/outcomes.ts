@@ -1,10 +1,7 @@
-/**
- * Outcomes are written in batches as they come, at the latest after 40 ms: while one batch is being written, and for a
- * moment after it, the next one gathers.
- */
+/** Writes outcomes in batches: while one batch is being written, and for up to 40 ms after it, the next one fills. */
 import type pg from 'pg';
-import { type Settlement, settleDeliveriesAcrossTenants } from '../db/deliveries.ts';
-import { settleDigestsAcrossTenants } from '../db/digest-outcomes.ts';
+import { type Settlement, settleDeliveriesAcrossTenants } from '../db/ledger/deliveries.ts';
+import { settleDigestsAcrossTenants } from '../db/ledger/digest-outcomes.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Log } from './log.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
@@ -15,13 +12,13 @@ export class Outcomes {
   constructor(
     pool: pg.Pool,
     log: Log,
-    /** How many were written together, and the outcomes of occurrences that ended with them. */
+    /** Called with the size of each batch and the outcomes of occurrences that ended with it. */
     onBatch: (size: number, ended: readonly string[]) => void = () => {},
   ) {
     this.#batcher = new Batcher(
       async settlements => {
         const ended = await retryWhileUnavailable(log, 'writing outcomes', async () => {
-          const { alone = [], digests = [] } = Object.groupBy(settlements, toWay);
+          const { alone = [], digests = [] } = Object.groupBy(settlements, groupOf);
           const settled = await settleDeliveriesAcrossTenants(pool, alone);
           return [...settled.ended, ...(await settleDigestsAcrossTenants(pool, digests))];
         });
@@ -29,19 +26,20 @@ export class Outcomes {
         return settlements.map(() => undefined);
       },
       {
-        mostPerBatch: 1_000,
-        mostWaiting: Number.POSITIVE_INFINITY,
+        maxPerBatch: 1_000,
+        maxWaiting: Number.POSITIVE_INFINITY,
         full: () => new Error('never'),
-        isItemsFault: () => false,
-        // Written as they come, ten at a time, outcomes took a quarter of what a mail costs.
-        gather: { ms: 40, enough: 250 },
+        isItemError: () => false,
+        // Batches of about ten took a quarter of the cost of an email.
+        linger: { ms: 40, enough: 250 },
       },
     );
   }
 
-  /** Resolves when it is on record; where that fails, recovery settles what was left. */
+  /** Resolves when the outcome is stored. If storing fails, recovery settles the delivery. */
   async settle(settlement: Settlement): Promise<void> {
-    // Whoever waits for more than its outcome, such as a line that it goes back into, does not wait for others.
+    // Outcomes other than `sent` have something waiting for them, such as requeuing, so they do not wait for the batch
+    // to fill.
     await this.#batcher.add(settlement, settlement.status !== 'sent');
   }
 
@@ -50,7 +48,7 @@ export class Outcomes {
   }
 }
 
-/** An attempt that failed, and a wait for a limit, change nothing for the items of a digest. */
-function toWay({ digest_id, status, reason }: Settlement): 'alone' | 'digests' {
+/** A failed attempt, or a wait for a limit, changes nothing for the items of a digest. */
+function groupOf({ digest_id, status, reason }: Settlement): 'alone' | 'digests' {
   return digest_id === null || status === 'retrying' || (status === 'pending' && reason === null) ? 'alone' : 'digests';
 }

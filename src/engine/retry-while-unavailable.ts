@@ -1,13 +1,13 @@
-/** A database that restarts is waited for: what the worker knows at that moment is known here and nowhere else. */
+/** Waits for a database that restarts: what the worker is about to write exists nowhere else. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnavailable, sqlState } from '../db/pool.ts';
+import { isUnavailable, sqlState } from '../db/connection/pool.ts';
 import type { Log } from './log.ts';
 
 const giveUpAfterMs = 60_000;
 const pauseMs = 200;
 const deadlock = '40P01';
 
-/** Repeats work that is harmless to repeat while the database is away; `what` is for the log. */
+/** Repeats idempotent work while the database is unavailable. `what` names the work in the log. */
 export async function retryWhileUnavailable<T>(log: Log, what: string, work: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + giveUpAfterMs;
   for (;;) {

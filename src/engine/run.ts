@@ -1,30 +1,35 @@
-/** The engine in its thread: opens its own connections, works, and stops when it is told to. */
+/**
+ * The entry point of the engine's thread: opens its own connections, runs the worker and the webhook dispatcher, and
+ * stops on request.
+ */
 import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
-import { Slots } from '../db/limits.ts';
-import { Listener } from '../db/listen.ts';
-import { byIndexAlone, type Database, openDatabase, type PoolOptions } from '../db/pool.ts';
+import { Listener } from '../db/connection/listen.ts';
+import { type Database, indexScansOnly, openDatabase, type PoolOptions } from '../db/connection/pool.ts';
+import { Slots } from '../db/ledger/channel-limits.ts';
+import { alignedDelayMs } from '../lib/aligned-delay.ts';
+import { AnnouncedCache } from '../lib/announced-cache.ts';
+import { Announcements } from '../lib/announcements.ts';
 import { createCipher } from '../lib/cipher.ts';
 import { describeError } from '../lib/describe-error.ts';
-import { endWhateverLingers } from '../lib/end-whatever-lingers.ts';
+import { forceExitSoon } from '../lib/force-exit.ts';
 import { openKeyring } from '../lib/keyring.ts';
 import { openTraces } from '../lib/open-traces.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
-import { untilNext } from '../lib/until-next.ts';
+import { createAcknowledgeLinks, createLinks } from '../pipeline/message-links.ts';
+import { MissingVariables } from '../pipeline/missing-variables.ts';
+import { Plans } from '../pipeline/plans.ts';
+import { RenderSnapshots } from '../pipeline/render-snapshots.ts';
+import { Rendering } from '../pipeline/rendering.ts';
 import { providers } from '../providers/index.ts';
-import { createDigestCloser } from '../services/digests.ts';
-import { createInboxWriter } from '../services/inbox.ts';
-import { InstanceGuard } from '../services/instance.ts';
-import { createAcknowledgeLinks, createLinks } from '../services/message-links.ts';
-import { MissingVariables } from '../services/missing-variables.ts';
-import { Plans } from '../services/plans.ts';
-import { RenderSnapshots } from '../services/render-snapshots.ts';
-import { Rendering } from '../services/rendering.ts';
-import { TenantCache } from '../services/tenant-cache.ts';
-import { UsageMeter } from '../services/usage-meter.ts';
+import { createInboxWriter } from '../services/audience/inbox.ts';
+import { UsageMeter } from '../services/configuration/usage-meter.ts';
+import { createDigestCloser } from '../services/history/digests.ts';
+import { InstanceGuard } from '../services/operations/instance.ts';
 import { ChannelOutages } from './channel-outages.ts';
+import { createStateReader } from './delivery-states.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
 import { Meters } from './meters.ts';
@@ -37,20 +42,20 @@ import { Worker } from './worker.ts';
 
 const tickEveryMs = 1_000;
 /**
- * Where both want the processor, triggers are accepted first: while it sends at full speed, a third more of them are, and no
- * fewer messages are sent. Threads that are started from here yield as well.
+ * Lowers the engine's CPU priority below the API's: at full sending speed, a third more triggers are accepted and no
+ * fewer messages are sent. Threads started from here inherit the priority.
  */
-const yieldBy = 5;
-const lowestPriority = 19;
-let toldMissing = 0;
+const niceIncrement = 5;
+const maxNice = 19;
+let reportedMissing = 0;
 
 const { settings, marker: memory } = workerData as ThreadData;
-if (settings.isBesideApi) yieldToApi();
+if (settings.sharesProcessWithApi) yieldToApi();
 const port = parentPort!;
-const tell = (report: ThreadReport) => port.postMessage(report);
+const report = (message: ThreadReport) => port.postMessage(message);
 const logAt = (level: 'info' | 'warn' | 'error') => (fields: { err?: unknown }, message: string) => {
   const { err, ...others } = fields;
-  tell({ kind: 'log', level, message, fields: err === undefined ? others : { ...others, err: describeError(err) } });
+  report({ kind: 'log', level, message, fields: err === undefined ? others : { ...others, err: describeError(err) } });
 };
 const log = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') } as Log;
 
@@ -60,16 +65,16 @@ const open = (connections: number, more: Pick<PoolOptions, 'settings' | 'pipelin
     name: 'belfry worker',
     connections,
     ...more,
-    onError: error => log.warn({ err: error }, "one of the engine's database connections broke"),
+    onError: error => log.warn({ err: error }, 'the engine lost a database connection'),
   });
 const plain = open(10);
-// A claim goes to the server and back three times instead of five: a message by itself arrives after 9.1 ms instead of 9.6
-// where it is on the same machine, and where it is not, sooner by twice the way.
-const claims = open(1, { settings: byIndexAlone, pipelined: true });
-const hot = open(4, { settings: byIndexAlone });
+// Pipelining saves two of five round trips per claim.
+const claims = open(1, { settings: indexScansOnly, pipelined: true });
+const hot = open(4, { settings: indexScansOnly });
 
 const { db, pool } = plain;
-const tenantCache = new TenantCache(db);
+const cache = new AnnouncedCache();
+const stops = new Announcements();
 const outbound = createOutbound({ allow: [...settings.outboundAllow] });
 const outages = new ChannelOutages(pool, log);
 const senders = new Senders({ outbound }, outages);
@@ -84,8 +89,8 @@ const outcomes = new Outcomes(hot.pool, log, (size, ended) => {
 });
 const missingVariables = new MissingVariables();
 const slots = new Slots(settings.url, error => {
-  log.warn({ err: error }, 'lost the connection that keeps within the limits of channels; opening another');
-  limits.lost();
+  log.warn({ err: error }, 'lost the connection that holds channel slots; opening another');
+  limits.connectionLost();
 });
 const limits = new Limits({ pool }, slots);
 const marker = new WorkMarker(memory);
@@ -96,7 +101,8 @@ const signer = createSigner(keyring);
 const linksFor = createLinks(signer, settings.baseUrl);
 const instance = new InstanceGuard(db, settings.surroundings, log);
 const traces = await openTraces(settings.traces, log);
-const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.baseUrl);
+const acknowledgeUrlFor = createAcknowledgeLinks(signer, settings.linkUrl);
+const plans = new Plans({ db, cache, cipher, providers, rendering, linksFor, acknowledgeUrlFor });
 const worker: Worker = new Worker(
   {
     db,
@@ -104,8 +110,10 @@ const worker: Worker = new Worker(
     instance,
     claims: claims.pool,
     hot: hot.pool,
-    plans: new Plans({ db, tenantCache, cipher, providers, rendering, linksFor, acknowledgeUrlFor }),
+    plans,
     senders,
+    stops,
+    states: createStateReader({ pool: hot.pool, plans }),
     outcomes,
     inbox: createInboxWriter(pool),
     digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
@@ -117,20 +125,21 @@ const worker: Worker = new Worker(
     meters,
     log,
     traces,
-    turns: { accepted: [], expanding: [], steps: [], deliveries: [] },
+    isStopping: false,
+    lastServed: { accepted: [], expanding: [], steps: [], deliveries: [] },
   },
   settings.url,
   Object.values(providers)
     .filter(provider => provider.dedupes)
     .map(provider => provider.name),
 );
-/** Often enough for whoever asks whether this worker works, which is judged by the minute: each time wakes the other thread. */
-const tellRoundsEveryMs = 5_000;
-let toldRoundAt = 0;
+/** Reporting a round wakes the main thread; health checks only need a resolution of a minute. */
+const reportRoundsEveryMs = 5_000;
+let reportedRoundAt = 0;
 worker.onRound = id => {
-  if (Date.now() - toldRoundAt < tellRoundsEveryMs) return;
-  toldRoundAt = Date.now();
-  tell({ kind: 'round', worker: id });
+  if (Date.now() - reportedRoundAt < reportRoundsEveryMs) return;
+  reportedRoundAt = Date.now();
+  report({ kind: 'round', worker: id });
 };
 const webhooks = new WebhookDispatcher({
   db,
@@ -146,59 +155,70 @@ const webhooks = new WebhookDispatcher({
 const listener = new Listener({
   url: settings.url,
   name: 'belfry worker',
-  channels: ['belfry_changed', 'belfry_work'],
+  channels: ['belfry_changed', 'belfry_stop', 'belfry_work'],
   onNotify: (channel, payload) => {
     if (channel === 'belfry_work') worker.wake(payload);
+    else if (channel === 'belfry_stop') handleStop(payload);
     else {
-      tenantCache.announced(payload);
-      webhooks.changed();
+      stops.handleAnnouncement(payload);
+      cache.handleAnnouncement(payload);
+      webhooks.configurationChanged();
     }
   },
   onReady: () => {
-    tenantCache.connected();
-    webhooks.changed();
+    cache.markConnected();
+    stops.markConnected();
+    webhooks.configurationChanged();
   },
   onLost: error => {
-    tenantCache.disconnected();
-    log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
+    cache.markDisconnected();
+    stops.markDisconnected();
+    log.warn({ err: error }, 'lost the connection that listens for changes; polling the database until it is back');
   },
 });
 
+/** An organization, and the occurrence if one has ended: its messages that wait for a provider are settled at once. */
+function handleStop(payload: string): void {
+  const [organization = '', occurrenceId] = payload.split(' ');
+  stops.handleAnnouncement(organization);
+  if (occurrenceId) senders.interrupt(occurrenceId);
+}
+
 function yieldToApi(): void {
-  // Elsewhere a priority is that of the whole process.
+  // On other systems, the priority applies to the whole process.
   if (process.platform !== 'linux') return;
   try {
-    setPriority(Math.min(lowestPriority, getPriority() + yieldBy));
+    setPriority(Math.min(maxNice, getPriority() + niceIncrement));
   } catch {
-    // A sandbox that forbids it: then both are equal.
+    // A sandbox may forbid it. Then both threads have the same priority.
   }
 }
 
-async function noteMissing(): Promise<void> {
+async function reportMissingVariables(): Promise<void> {
   try {
     const { total } = missingVariables;
-    if (total === toldMissing) return;
+    if (total === reportedMissing) return;
     await missingVariables.flush(db, log, Date.now());
-    tell({ kind: 'missing-variables', total });
-    toldMissing = total;
+    report({ kind: 'missing-variables', total });
+    reportedMissing = total;
   } catch (error) {
-    log.warn({ err: error }, 'noting missing variables failed; it will be tried again');
+    log.warn({ err: error }, 'recording missing variables failed; trying again');
   }
 }
 
-let ticking = setTimeout(tick, untilNext(tickEveryMs));
+let ticking = setTimeout(tick, alignedDelayMs(tickEveryMs));
 function tick(): void {
   marker.beat();
   meters.tick();
-  void noteMissing();
-  ticking = setTimeout(tick, untilNext(tickEveryMs));
+  void reportMissingVariables();
+  ticking = setTimeout(tick, alignedDelayMs(tickEveryMs));
 }
 
 async function stop(): Promise<void> {
-  // The beat goes on: what is in flight may take its time.
+  // The heartbeat continues, because deliveries in flight may take long.
   await Promise.all([worker.stop(), webhooks.stop()]);
   clearTimeout(ticking);
-  await noteMissing();
+  await reportMissingVariables();
   await listener.close();
   await senders.close();
   await slots.close();
@@ -206,16 +226,16 @@ async function stop(): Promise<void> {
   await rendering.close();
   await Promise.all([plain.close(), claims.close(), hot.close(), traces?.close()]);
   port.close();
-  endWhateverLingers();
+  forceExitSoon();
 }
 
 port.on('message', (request: ThreadRequest) => {
   if (request === 'stop') void stop();
-  else void meters.read().then(metrics => tell({ kind: 'metrics', metrics }));
+  else void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
 });
 
 await listener.start();
 await worker.start();
 webhooks.start();
-tell({ kind: 'started' });
+report({ kind: 'started' });
 releaseMemoryWhenSettled();

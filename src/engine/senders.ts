@@ -1,84 +1,94 @@
 /**
- * Opened providers, one for each entry of a channel, kept while its settings stay the same. A provider that keeps failing
- * is rested: after so many failures in a row nothing is sent to it until it has had its pause, then one message tries.
+ * Open provider clients, one per entry of a channel, kept while its settings stay the same. Each has a circuit breaker:
+ * after a number of consecutive failures the circuit opens and nothing is sent for a while, then one message tests the
+ * provider.
  */
 import { canonicalJson } from '../core/json.ts';
+import type { Delivery } from '../db/ledger/deliveries.ts';
 import { PrioritySemaphore } from '../lib/priority-semaphore.ts';
+import type { PlannedChannel, PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing, Sender, Tools } from '../providers/sending.ts';
-import type { PlannedChannel, PlannedProvider } from '../services/plans.ts';
 import type { Circuit } from './meters.ts';
 
-const failuresBeforeRest = 10;
-const restMs = 30_000;
-const trialMs = 1_000;
+const failuresToOpen = 10;
+const openMs = 30_000;
+const halfOpenWaitMs = 1_000;
 
-interface Open {
+interface OpenSender {
   type: string;
   provider: string;
   fingerprint: string;
   sender: Sender;
-  line: PrioritySemaphore | undefined;
-  underWay: number;
+  semaphore: PrioritySemaphore | undefined;
+  inFlight: number;
   failures: number;
-  restingUntil: number;
+  circuitOpenUntil: number;
 }
 
-/** Who wants to know how channels fare. */
-export interface Health {
-  /** A provider of it rests now. */
-  began(channel: PlannedChannel, provider: string): void;
-  gotThrough(channel: PlannedChannel): void;
+/** Receives the outages of channels. */
+interface OutageListener {
+  /** The circuit of one of the channel's providers has opened. */
+  circuitOpened(channel: PlannedChannel, provider: string): void;
+  messageSent(channel: PlannedChannel): void;
 }
 
 export class Senders {
   readonly #tools: Tools;
-  readonly #health: Health;
-  readonly #open = new Map<string, Open>();
+  readonly #outages: OutageListener;
+  readonly #open = new Map<string, OpenSender>();
 
-  constructor(tools: Tools, health: Health = unheard) {
+  constructor(tools: Tools, outages: OutageListener = noListener) {
     this.#tools = tools;
-    this.#health = health;
+    this.#outages = outages;
   }
 
-  /** Until when this provider rests; 0 when it does not. */
-  restingUntil(channel: PlannedChannel, index: number, now: number): number {
-    const open = this.#open.get(nameOf(channel, index));
-    if (!open || open.restingUntil === 0) return 0;
-    if (open.restingUntil > now) return open.restingUntil;
-    // The rest is over, and one message tries: the others wait for how it fares.
-    return open.underWay > 0 ? now + trialMs : 0;
+  /** Returns until when the provider's circuit is open; 0 when it is closed. */
+  circuitOpenUntil(channel: PlannedChannel, index: number, now: number): number {
+    const open = this.#open.get(senderKey(channel, index));
+    if (!open || open.circuitOpenUntil === 0) return 0;
+    if (open.circuitOpenUntil > now) return open.circuitOpenUntil;
+    // The circuit is half-open: one message tests the provider, and the others wait for its outcome.
+    return open.inFlight > 0 ? now + halfOpenWaitMs : 0;
   }
 
   /**
-   * Resolves when it can take one more, to what must be called when that is done; the more urgent go first. Written
-   * before it was their turn, 250 mails of a fan-out waited as garbage to be: each cost 1.5 times as much.
+   * Resolves with a release function once the provider can take one more message, most urgent first; undefined if the wait
+   * was interrupted. Messages are rendered after this: 250 rendered emails waiting in memory cost 1.5 times as much each.
    */
-  async enter(channel: PlannedChannel, index: number, priority: number): Promise<() => void> {
-    const { line } = this.#sender(channel, index);
-    if (!line) return nothing;
-    await line.enter(priority);
-    return () => line.leave();
+  async acquire(
+    channel: PlannedChannel,
+    { provider_index, priority, occurrence_id }: Delivery,
+  ): Promise<(() => void) | undefined> {
+    const { semaphore } = this.#sender(channel, provider_index);
+    if (!semaphore) return nothing;
+    const isAdmitted = (await semaphore.enter(priority, occurrence_id)) ?? true;
+    return isAdmitted ? () => semaphore.leave() : undefined;
+  }
+
+  /** Ends the waits in `acquire` for an occurrence, or all of them. */
+  interrupt(occurrenceId?: string): void {
+    for (const { semaphore } of this.#open.values()) semaphore?.interrupt(occurrenceId);
   }
 
   async send(channel: PlannedChannel, index: number, outgoing: Outgoing): Promise<Outcome> {
     const open = this.#sender(channel, index);
-    open.underWay++;
+    open.inFlight++;
     try {
       const outcome = await open.sender.send(outgoing);
-      this.#judge(open, outcome, channel);
+      this.#recordOutcome(open, outcome, channel);
       return outcome;
     } catch (error) {
-      // A mistake in the provider's code must not take the worker along.
+      // A bug in the provider's code must not end the worker.
       return { ok: false, retry: true, unknown: true, reason: `the provider failed: ${(error as Error).message}` };
     } finally {
-      open.underWay--;
+      open.inFlight--;
     }
   }
 
-  /** Of every provider that something was sent to. */
+  /** Returns the circuit of every open provider. */
   circuits(now: number): Circuit[] {
-    return [...this.#open.values()].map(({ type, provider, restingUntil }) => {
-      const state = restingUntil === 0 ? 'closed' : restingUntil > now ? 'open' : 'half_open';
+    return [...this.#open.values()].map(({ type, provider, circuitOpenUntil }) => {
+      const state = circuitOpenUntil === 0 ? 'closed' : circuitOpenUntil > now ? 'open' : 'half_open';
       return { type, provider, state };
     });
   }
@@ -89,42 +99,51 @@ export class Senders {
     await Promise.all(senders.map(({ sender }) => sender.close()));
   }
 
-  #sender(channel: PlannedChannel, index: number): Open {
-    const name = nameOf(channel, index);
+  #sender(channel: PlannedChannel, index: number): OpenSender {
+    const name = senderKey(channel, index);
     const planned = channel.providers[index]!;
     const fingerprint = fingerprintOf(planned);
-    const known = this.#open.get(name);
-    if (known?.fingerprint === fingerprint) return known;
-    known?.sender.close().catch(() => {});
+    const existing = this.#open.get(name);
+    if (existing?.fingerprint === fingerprint) return existing;
+    existing?.sender.close().catch(() => {});
     const sender = planned.provider.open(planned.settings as never, this.#tools);
-    const line = sender.atOnce === undefined ? undefined : new PrioritySemaphore(sender.atOnce);
+    const semaphore = sender.maxConcurrent === undefined ? undefined : new PrioritySemaphore(sender.maxConcurrent);
     const names = { type: channel.type, provider: planned.provider.name };
-    const opened: Open = { ...names, fingerprint, sender, line, underWay: 0, failures: 0, restingUntil: 0 };
+    const opened: OpenSender = {
+      ...names,
+      fingerprint,
+      sender,
+      semaphore,
+      inFlight: 0,
+      failures: 0,
+      circuitOpenUntil: 0,
+    };
     this.#open.set(name, opened);
     return opened;
   }
 
-  /** Only what says something about the provider counts, not what is wrong with one message. */
-  #judge(open: Open, outcome: Outcome, channel: PlannedChannel): void {
-    if (outcome.ok) this.#health.gotThrough(channel);
+  /** Counts only failures of the provider, not of a single message. */
+  #recordOutcome(open: OpenSender, outcome: Outcome, channel: PlannedChannel): void {
+    if (!outcome.ok && outcome.withdrawn) return;
+    if (outcome.ok) this.#outages.messageSent(channel);
     if (outcome.ok || !outcome.retry) {
       open.failures = 0;
-      open.restingUntil = 0;
+      open.circuitOpenUntil = 0;
       return;
     }
     open.failures++;
-    if (open.failures < failuresBeforeRest) return;
-    if (open.restingUntil === 0) this.#health.began(channel, open.provider);
-    open.restingUntil = Date.now() + Math.max(restMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
-    // The first after the rest decides alone whether it rests again.
-    open.failures = failuresBeforeRest - 1;
+    if (open.failures < failuresToOpen) return;
+    if (open.circuitOpenUntil === 0) this.#outages.circuitOpened(channel, open.provider);
+    open.circuitOpenUntil = Date.now() + Math.max(openMs, (outcome.retryAfterSeconds ?? 0) * 1_000);
+    // The test message alone decides whether the circuit opens again.
+    open.failures = failuresToOpen - 1;
   }
 }
 
 const nothing = () => {};
-const unheard: Health = { began: nothing, gotThrough: nothing };
+const noListener: OutageListener = { circuitOpened: nothing, messageSent: nothing };
 
-function nameOf(channel: PlannedChannel, index: number): string {
+function senderKey(channel: PlannedChannel, index: number): string {
   return `${channel.organizationId}/${channel.id}/${index}`;
 }
 

@@ -1,39 +1,42 @@
 /**
- * How many messages of one channel are under way at once, over all workers. Slots are held by this worker while somebody
- * here waits for one, and handed on without asking the database again; the more urgent go first.
+ * Limits how many messages of a channel are in flight, over all workers. This worker holds slots while messages wait
+ * for them, and hands them on without asking the database, most urgent first.
  */
-import type { Slots } from '../db/limits.ts';
-import type { PlannedChannel } from '../services/plans.ts';
+import type { Slots } from '../db/ledger/channel-limits.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
 
-/** An object, so that one lost with its connection is not taken for another of the same number. */
-export interface Slot {
+/** An object, so that a slot that was lost with its connection is not confused with a new one of the same number. */
+interface Slot {
   number: number;
 }
 
 interface Waiter {
   priority: number;
-  enter: (slot: Slot | undefined) => void;
-  fail: (error: unknown) => void;
+  resolve: (slot: Slot | undefined) => void;
+  reject: (error: unknown) => void;
 }
 
-/** What a send is taken to last before one has been seen: rather too short, or slots would be idle. */
-const firstGuessMs = 20;
-/** The same where other workers hold all slots, and none will be seen here. */
-const elsewhereMs = 200;
-/** So much work waits here, so that none is idle while more is fetched: that takes 5 to 20 ms. */
-const roomMs = 200;
-const mostWaiting = 100;
-/** How long after none could be had it is worth asking again. */
-const askAgainMs = 250;
+/**
+ * The assumed duration of a send before any was measured. Too short is better than too long, which would leave slots
+ * idle.
+ */
+const initialSendMs = 20;
+/** The same when other workers hold all slots, so that nothing is measured here. */
+const initialSendElsewhereMs = 200;
+/** How much work waits here, so that no slot is idle while more is claimed, which takes 5 to 20 ms. */
+const waitingWorkMs = 200;
+const maxWaiting = 100;
+/** How long to wait before asking for slots again when none was free. */
+const retryMs = 250;
 
 export class ChannelSlots {
   readonly #slots: Slots;
   #channel: PlannedChannel;
   #held = new Set<Slot>();
   readonly #waiting: Waiter[] = [];
-  #asking = false;
+  #isAcquiring = false;
   #averageMs: number | undefined;
-  #askAgainAt = 0;
+  #retryAt = 0;
 
   constructor(slots: Slots, channel: PlannedChannel) {
     this.#slots = slots;
@@ -45,97 +48,97 @@ export class ChannelSlots {
   }
 
   get perSecond(): number {
-    const usual = this.#held.size > 0 ? firstGuessMs : elsewhereMs;
-    return (this.#concurrency * 1_000) / (this.#averageMs ?? usual);
+    const guessMs = this.#held.size > 0 ? initialSendMs : initialSendElsewhereMs;
+    return (this.#concurrency * 1_000) / (this.#averageMs ?? guessMs);
   }
 
-  /** How many more would have a slot soon; 0 while more than half of those who may wait are there. */
-  room(now: number): number {
-    if (this.#held.size === 0 && now < this.#askAgainAt) return 0;
-    const most = this.#mostWaiting;
-    return this.#waiting.length > most / 2 ? 0 : most - this.#waiting.length;
+  /** Returns how many more messages would get a slot soon; 0 while the queue is more than half full. */
+  capacity(now: number): number {
+    if (this.#held.size === 0 && now < this.#retryAt) return 0;
+    const max = this.#maxWaiting;
+    return this.#waiting.length > max / 2 ? 0 : max - this.#waiting.length;
   }
 
-  /** When to look again for room that nobody here would tell of. */
-  get roomAt(): number {
-    return this.#held.size === 0 ? this.#askAgainAt : Number.POSITIVE_INFINITY;
+  /** When to check for capacity that no message here will announce. */
+  get capacityAt(): number {
+    return this.#held.size === 0 ? this.#retryAt : Number.POSITIVE_INFINITY;
   }
 
-  /** Undefined when there is none, and as many wait for one as would have it soon. */
-  take(priority: number): Promise<Slot | undefined> {
-    const before = this.#waiting.findLastIndex(other => other.priority <= priority) + 1;
-    if (before >= this.#mostWaiting) return Promise.resolve(undefined);
-    return new Promise((enter, fail) => {
-      this.#waiting.splice(before, 0, { priority, enter, fail });
-      this.#ask();
+  /** Resolves with a slot, or with undefined when too many messages already wait for one. */
+  acquire(priority: number): Promise<Slot | undefined> {
+    const position = this.#waiting.findLastIndex(other => other.priority <= priority) + 1;
+    if (position >= this.#maxWaiting) return Promise.resolve(undefined);
+    return new Promise((resolve, reject) => {
+      this.#waiting.splice(position, 0, { priority, resolve, reject });
+      this.#acquireMore();
     });
   }
 
-  /** After a send that lasted so long, or that came to nothing. */
-  leave(slot: Slot, tookMs?: number): void {
+  /** Returns a slot. `tookMs` is how long the send took; undefined: nothing was sent. */
+  release(slot: Slot, tookMs?: number): void {
     if (tookMs !== undefined) this.#averageMs = this.#averageMs ? this.#averageMs * 0.9 + tookMs * 0.1 : tookMs;
-    if (this.#held.has(slot)) this.#pass(slot);
-    else if (this.#waiting.length > 0) this.#ask();
+    if (this.#held.has(slot)) this.#handOver(slot);
+    else if (this.#waiting.length > 0) this.#acquireMore();
   }
 
-  /** The connection is gone and every slot with it; what is being sent is sent, and asks again next time. */
-  lost(): void {
+  /** Drops all slots: they are gone with their connection. Sends in flight finish without one. */
+  connectionLost(): void {
     this.#held = new Set();
-    if (this.#waiting.length > 0) this.#ask();
+    if (this.#waiting.length > 0) this.#acquireMore();
   }
 
   get #concurrency(): number {
     return this.#channel.concurrency ?? 0;
   }
 
-  get #mostWaiting(): number {
-    const worth = this.#concurrency * Math.max(1, roomMs / (this.#averageMs ?? firstGuessMs));
-    return Math.max(this.#concurrency, Math.min(worth, mostWaiting));
+  get #maxWaiting(): number {
+    const useful = this.#concurrency * Math.max(1, waitingWorkMs / (this.#averageMs ?? initialSendMs));
+    return Math.max(this.#concurrency, Math.min(useful, maxWaiting));
   }
 
-  async #ask(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
-    // Whoever comes in the same breath is asked for together.
+  async #acquireMore(): Promise<void> {
+    if (this.#isAcquiring) return;
+    this.#isAcquiring = true;
+    // Requests of the same tick share one query.
     await new Promise(setImmediate);
     try {
       for (;;) {
-        const wanted = Math.min(this.#waiting.length, this.#concurrency - this.#held.size);
-        if (wanted <= 0) break;
+        const missing = Math.min(this.#waiting.length, this.#concurrency - this.#held.size);
+        if (missing <= 0) break;
         const numbers = [...this.#held].map(slot => slot.number);
-        const taken = await this.#slots.take(this.#name, this.#concurrency, numbers, wanted);
+        const taken = await this.#slots.take(this.#key, this.#concurrency, numbers, missing);
         for (const number of taken) {
           const slot = { number };
           this.#held.add(slot);
-          this.#pass(slot);
+          this.#handOver(slot);
         }
-        if (taken.length < wanted) break;
+        if (taken.length < missing) break;
       }
-      // With all of them in other workers, nobody here would ever say that one is free.
+      // Other workers hold all slots, so no release here would wake the waiting messages.
       if (this.#held.size === 0) {
-        this.#askAgainAt = Date.now() + askAgainMs;
-        for (const { enter } of this.#waiting.splice(0)) enter(undefined);
+        this.#retryAt = Date.now() + retryMs;
+        for (const { resolve } of this.#waiting.splice(0)) resolve(undefined);
       }
     } catch (error) {
-      for (const { fail } of this.#waiting.splice(0)) fail(error);
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
     } finally {
-      this.#asking = false;
+      this.#isAcquiring = false;
     }
   }
 
-  /** To the next who waits, or back to everybody. */
-  #pass(slot: Slot): void {
+  /** Gives the slot to the next waiting message, or frees it for all workers. */
+  #handOver(slot: Slot): void {
     const next = slot.number <= this.#concurrency ? this.#waiting.shift() : undefined;
     if (next) {
-      next.enter(slot);
+      next.resolve(slot);
       return;
     }
     this.#held.delete(slot);
-    this.#slots.free(this.#name, slot.number).catch(() => {});
-    if (this.#waiting.length > 0) this.#ask();
+    this.#slots.free(this.#key, slot.number).catch(() => {});
+    if (this.#waiting.length > 0) this.#acquireMore();
   }
 
-  get #name(): string {
+  get #key(): string {
     return `${this.#channel.organizationId}/${this.#channel.id}`;
   }
 }

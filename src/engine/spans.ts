@@ -1,17 +1,16 @@
 /**
- * The engine's work in traces. Whatever it does for an occurrence is below the span that accepted it, whichever process does it
- * and however much later, as that is all it is told:
+ * The engine's spans. All of them are children of the span that accepted the occurrence, whichever process does the work and
+ * however much later, because the occurrence's trace parent is all that is stored:
  *
  *     accept                       the API, once stored
  *     ├── expand                   each page of recipients that is decided and stored
- *     ├── step                     the same of a run of a step
+ *     ├── step                     the same for a run of a step
  *     └── deliver                  each attempt
  *         ├── render
  *         ├── send                 the call of the provider
- *         └── settle               until the outcome is on record
+ *         └── settle               until the outcome is stored
  *
- * Batches stay as they are: each sampled one of a batch has a span of its own. Where nothing is traced there is no span, and
- * nothing is asked of one.
+ * Batches have no spans, only the sampled items in them. Without tracing, spans are undefined and cost nothing.
  */
 import {
   channelAttributes,
@@ -19,38 +18,42 @@ import {
   occurrenceAttributes,
   outcomeAttributes,
 } from '../core/span-attributes.ts';
-import type { Delivery, NewDelivery, Settlement } from '../db/deliveries.ts';
-import type { OccurrenceFacts } from '../db/occurrences.ts';
+import type { OccurrenceFacts } from '../db/history/occurrences.ts';
+import type { Delivery, NewDelivery, Settlement } from '../db/ledger/deliveries.ts';
 import type { Span } from '../lib/traces.ts';
 import { traceIdOf } from '../lib/traces.ts';
+import type { EventPlan, PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome } from '../providers/sending.ts';
-import type { EventPlan, PlannedChannel } from '../services/plans.ts';
 import type { Engine } from './engine.ts';
 
-type Traced = { id: string; traceparent: string | null };
+type TracedOccurrence = { id: string; traceparent: string | null };
 
-/** Of a digest: more would only be noise, and collectors cut them off. */
-const mostLinks = 64;
+/** Links of a digest's span. Collectors drop more than this. */
+const maxLinks = 64;
 
-export function startPage(engine: Engine, name: 'expand' | 'step', occurrence: Traced | undefined): Span | undefined {
+export function startPage(
+  engine: Engine,
+  name: 'expand' | 'step',
+  occurrence: TracedOccurrence | undefined,
+): Span | undefined {
   const span = occurrence && engine.traces?.resume(name, occurrence.traceparent);
   span?.set(occurrenceAttributes(occurrence!.id));
   return span;
 }
 
-export function tellEvent(span: Span | undefined, plan: EventPlan): void {
+export function setEventAttributes(span: Span | undefined, plan: EventPlan): void {
   span?.set(eventAttributes(plan, plan.slug));
 }
 
-/** Once they are stored: what a failure has undone was never done. */
+/** Called after the pages are stored, so that a rolled-back page has no span. */
 export function endPages(pages: { span?: Span | undefined; deliveries: NewDelivery[]; reason: string | null }[]): void {
   for (const { span, deliveries, reason } of pages) {
     if (!span) continue;
     const suppressed = deliveries.filter(one => one.status === 'suppressed').length;
     const counts = { 'belfry.deliveries': deliveries.length, 'belfry.suppressed': suppressed };
-    // As with the occurrence: it counts where nothing came of it, or not everything.
-    const told = deliveries.length === 0 || reason?.startsWith('limit.') ? reason : null;
-    span.set({ ...counts, 'belfry.reason': told ?? undefined });
+    // The same rule as for the occurrence: a reason is kept only if nothing, or not everything, was sent.
+    const shown = deliveries.length === 0 || reason?.startsWith('limit.') ? reason : null;
+    span.set({ ...counts, 'belfry.reason': shown ?? undefined });
     span.end();
   }
 }
@@ -71,16 +74,16 @@ export function startDelivery(
   return span;
 }
 
-export function tellChannel(span: Span | undefined, channel: PlannedChannel): void {
+export function setChannelAttributes(span: Span | undefined, channel: PlannedChannel): void {
   span?.set(channelAttributes(channel));
 }
 
-/** A message that stands for several occurrences is in the trace of one, and points to the others. */
-export function linkGathered(span: Span | undefined, own: string | null, gathered: readonly string[]): void {
+/** Links a digest's span to the traces of its other items: it is part of only one trace. */
+export function linkDigestItems(span: Span | undefined, own: string | null, traceparents: readonly string[]): void {
   if (!span) return;
-  const others = new Map(gathered.map(one => [traceIdOf(one), one]));
+  const others = new Map(traceparents.map(one => [traceIdOf(one), one]));
   if (own) others.delete(traceIdOf(own));
-  span.link([...others.values()].slice(0, mostLinks));
+  span.link([...others.values()].slice(0, maxLinks));
 }
 
 export function endCall(span: Span | undefined, provider: string, outcome: Outcome): void {
@@ -93,7 +96,7 @@ export function endCall(span: Span | undefined, provider: string, outcome: Outco
   }
 }
 
-/** An attempt that came to nothing failed, also where another follows. */
+/** A failed attempt ends its span with an error, even if a retry follows. */
 export function endDelivery(span: Span | undefined, { status, reason, tried, provider }: Settlement): void {
   if (!span) return;
   span.set({ ...outcomeAttributes(status, reason), 'belfry.provider': provider ?? undefined });
@@ -101,7 +104,7 @@ export function endDelivery(span: Span | undefined, { status, reason, tried, pro
   span.end(hasFailed ? (reason ?? status) : undefined);
 }
 
-/** For a line of the log. */
-export function traceIn(occurrence: { traceparent: string | null } | undefined): { trace_id?: string } {
+/** Returns the fields for log lines. */
+export function traceFields(occurrence: { traceparent: string | null } | undefined): { trace_id?: string } {
   return occurrence?.traceparent ? { trace_id: traceIdOf(occurrence.traceparent) } : {};
 }

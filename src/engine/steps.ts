@@ -1,140 +1,153 @@
 /**
- * Runs of steps that are due become deliveries, a page of recipients at a time, as occurrences do: see db/steps.ts for the
- * states of a run. Whatever ends an escalation is looked at here before anything is decided, and once more, under a lock, when
- * it is stored.
+ * Turns due runs of steps into deliveries, a page of recipients at a time, as for occurrences: see db/ledger/steps.ts
+ * for the states of a run. Whether the escalation has ended is checked before anything is decided, and again under a
+ * lock when the page is stored.
  */
-import { decide, isLeftOutByTrigger, type Reason } from '../core/decide.ts';
-import { roomForDeliveries } from '../core/limits.ts';
+import { decide, type Reason } from '../core/decision/decide.ts';
 import { priorityOf, type TriggerOptions } from '../core/trigger.ts';
-import type { StoredDelivery } from '../db/expansion.ts';
-import { findRecipientsAcrossTenants } from '../db/recipients.ts';
+import { findRecipientsAcrossTenants } from '../db/audience/recipients.ts';
+import { inLedgerTransaction } from '../db/connection/transaction.ts';
+import type { StoredDelivery } from '../db/ledger/expand.ts';
+import { listNotifiedRecipients } from '../db/ledger/notified.ts';
+import { claimProgress } from '../db/ledger/round-robin.ts';
 import {
   type ClaimedStep,
   claimStepsAcrossTenants,
+  lockRunsAcrossTenants,
+  releaseRunsAcrossTenants,
   resolutionRun,
   type StepOccurrence,
   type StepPage,
   storeStepPagesAcrossTenants,
-} from '../db/steps.ts';
-import { listSentTo } from '../db/told.ts';
-import { nextTurn } from '../db/turns.ts';
+} from '../db/ledger/steps.ts';
 import type { Span } from '../lib/traces.ts';
-import { circumstancesOf, type Decided, decidePage } from '../services/deciding.ts';
-import type { EventPlan, PlannedNotification } from '../services/plans.ts';
-import { RecipientReader } from '../services/recipients.ts';
-import { leaveOut, refuseStep } from '../services/steps.ts';
-import { groupThrottled, type Throttled, throttle } from '../services/throttling.ts';
+import { circumstancesOf, decidePage } from '../pipeline/decide.ts';
+import type { EventPlan, PlannedNotification } from '../pipeline/plans.ts';
+import { RecipientReader } from '../pipeline/recipients.ts';
+import { applyUnless, refuseStep } from '../pipeline/steps.ts';
+import { markSuppressed } from '../pipeline/suppressions.ts';
+import { groupThrottledMessages, type ThrottledMessage, throttle } from '../pipeline/throttle.ts';
 import type { Engine } from './engine.ts';
 import {
+  type Capacity,
+  decideSafely,
   deferOverflow,
-  type Expanded,
-  type Given,
-  limitOf,
-  type Room,
-  readersOf,
-  toExpanded,
-  toGiven,
-  whyNobody,
-} from './expand.ts';
-import { endPages, startPage, tellEvent, traceIn } from './spans.ts';
+  type ExpansionResult,
+  type PlannedDelivery,
+  planDelivery,
+  planPage,
+  readConnections,
+  reasonForNoDeliveries,
+  retryPageMs,
+  toExpansionResult,
+} from './page.ts';
+import { endPages, setEventAttributes, startPage } from './spans.ts';
 
-/** Claimed together: each may have a whole page of recipients. */
-const stepsAtOnce = 50;
-/** What cannot be decided now, or is paused, is looked at again so much later. */
-const laterMs = 30_000;
+/** Runs per claim: few, because each may have a full page of recipients. */
+const maxClaimedSteps = 50;
 
-interface Page extends StepPage<Given> {
-  throttled: Throttled[];
+interface RunPage extends StepPage<PlannedDelivery> {
+  throttled: ThrottledMessage[];
   span?: Span | undefined;
 }
 
-/** Runs of one class that are due; undefined when there were none. */
+/** Executes due runs of one priority class; undefined when there were none. */
 export async function runSteps(
   engine: Engine,
   owner: number,
   priority: number,
-  room: Room,
-): Promise<Expanded | undefined> {
-  const after = engine.turns.steps[priority] ?? 0;
-  const turn = { priority, after, most: stepsAtOnce, owner, shares: room.shares(priority) };
-  const claimed = await claimStepsAcrossTenants(engine.claims, turn);
-  engine.turns.steps[priority] = nextTurn(turn, claimed).after;
-  if (claimed.length === 0) return after === 0 ? undefined : toExpanded([], [], false);
-  const pages = await decideMany(engine, claimed, room.page(priority));
-  deferOverflow(pages, room);
-  const { stored, kept } = await store(engine, owner, pages);
+  capacity: Capacity,
+): Promise<ExpansionResult | undefined> {
+  const after = engine.lastServed.steps[priority] ?? 0;
+  const request = { priority, after, max: maxClaimedSteps, owner, shares: capacity.shares(priority) };
+  const readAt = engine.stops.generation;
+  const claimed = await claimStepsAcrossTenants(engine.claims, request);
+  engine.lastServed.steps[priority] = claimProgress(request, claimed).after;
+  if (claimed.length === 0) return after === 0 ? undefined : toExpansionResult([], [], { isDrained: false, readAt });
+  const pages = await decideMany(engine, claimed, capacity.pageSize(priority));
+  deferOverflow(pages, capacity);
+  const { stored, kept } = await storePages(engine, owner, pages);
   endPages(kept);
   engine.meters.batch('expand', kept.length);
   engine.meters.expanded(kept);
-  // Further pages and runs that are due at once are looked for right away; those for later are found when they are due.
-  return { ...toExpanded(kept, stored, false), next: new Set() };
+  // Hints for further pages are not needed: runs that are due now are claimed in the next round, later ones when they
+  // are due.
+  return { ...toExpansionResult(kept, stored, { isDrained: false, readAt }), next: new Set() };
 }
 
-/** As many as have about a page of recipients together; the others are due again at once. */
-async function decideMany(engine: Engine, claimed: ClaimedStep[], limit: number): Promise<Page[]> {
-  const recipients = new RecipientReader(readersOf(engine), engine.usage);
-  const pages: Page[] = [];
+/** Decides runs until they have about a page of recipients together; the others are due again immediately. */
+async function decideMany(engine: Engine, claimed: ClaimedStep[], limit: number): Promise<RunPage[]> {
+  const recipients = new RecipientReader(readConnections(engine), engine.usage);
+  const pages: RunPage[] = [];
   let decided = 0;
   for (const step of claimed) {
-    const page = decided < limit ? await decideSafely(engine, recipients, step, limit) : putOff(step, new Date(), null);
+    const page =
+      decided < limit ? await decideClaimed(engine, recipients, step, limit) : putOff(step, new Date(), null);
     decided += page.deliveries.length;
     pages.push(page);
   }
   return pages;
 }
 
-/** Without those that somebody has ended meanwhile. */
-async function store(engine: Engine, owner: number, pages: Page[]) {
-  let kept = pages;
-  for (;;) {
-    const wanted = kept.flatMap(page => page.throttled);
-    const { stored, lost }: { stored: StoredDelivery<Given>[]; lost: Set<StepPage<Given>> } =
-      await storeStepPagesAcrossTenants<Given>(engine.hot, owner, kept, async client => {
-        await throttle(client, wanted, Date.now());
-        for (const page of kept) settleRun(page);
-      });
-    if (lost.size === 0) return { stored, kept };
-    kept = kept.filter(page => !lost.has(page));
-    if (kept.length === 0) return { stored: [], kept };
-  }
+interface StoreResult {
+  stored: StoredDelivery<PlannedDelivery>[];
+  lost: Set<RunPage>;
 }
 
-/** After its last page: whether it has told anybody, and if not, why. */
-function settleRun(page: Page): void {
+/** Stores the pages, all or none. Pages whose occurrence ended meanwhile are released, and the rest is stored again. */
+async function storePages(engine: Engine, owner: number, pages: RunPage[]) {
+  let kept = pages;
+  while (kept.length > 0) {
+    const throttled = kept.flatMap(page => page.throttled);
+    const { stored, lost } = await inLedgerTransaction<StoreResult>(engine.hot, async (client, { rollback }) => {
+      await throttle(client, throttled, Date.now());
+      for (const page of kept) settleRun(page);
+      const lost = await lockRunsAcrossTenants(client, owner, kept);
+      if (lost.size > 0) return rollback({ stored: [], lost });
+      return { stored: await storeStepPagesAcrossTenants(client, owner, kept), lost };
+    });
+    if (lost.size === 0) return { stored, kept };
+    await releaseRunsAcrossTenants(engine.hot, owner, [...lost]);
+    kept = kept.filter(page => !lost.has(page));
+  }
+  return { stored: [], kept };
+}
+
+/** After the last page, marks a run that notified no one as skipped, with the reason. */
+function settleRun(page: RunPage): void {
   if (page.status !== 'done') return;
-  const told = page.step.told + page.deliveries.filter(one => one.status !== 'suppressed').length;
-  if (told > 0) return;
+  const notified = page.step.told + page.deliveries.filter(one => one.status !== 'suppressed').length;
+  if (notified > 0) return;
   page.status = 'skipped';
   page.reason = page.deliveries[0]?.reason ?? page.reason ?? 'no_recipients';
 }
 
-async function decideSafely(
+function decideClaimed(
   engine: Engine,
   recipients: RecipientReader,
   step: ClaimedStep,
   limit: number,
-): Promise<Page> {
+): Promise<RunPage> {
   const span = startPage(engine, 'step', step.occurrence);
   span?.set({ 'belfry.step': step.number });
-  try {
-    return { ...(await decideRun(engine, recipients, step, limit, span)), span };
-  } catch (error) {
-    const where = { occurrence: step.occurrence_id, ...traceIn(step.occurrence) };
-    engine.log.error({ err: error, ...where }, 'could not run a step; trying again later');
-    span?.end('service.internal');
-    return putOff(step, new Date(Date.now() + laterMs), null);
-  }
+  return decideSafely(
+    engine,
+    step.occurrence,
+    span,
+    () => decideRun(engine, recipients, step, limit, span),
+    until => putOff(step, until, null),
+  );
 }
 
-function pageOf(step: ClaimedStep, change: Partial<Page> & Pick<Page, 'status'>): Page {
+function pageOf(step: ClaimedStep, change: Partial<RunPage> & Pick<RunPage, 'status'>): RunPage {
   const { organization_id, occurrence_id: id, priority, occurrence } = step;
   const event_id = occurrence?.event_id ?? 0;
   const base = { organization_id, id, event_id, priority, step, reason: null, cursor: null, due_at: null, next: null };
   return { ...base, deliveries: [], throttled: [], ...change };
 }
 
-/** As it was, and due again then. */
-function putOff(step: ClaimedStep, due_at: Date, reason: Reason | null): Page {
+/** Leaves the run as it was, due again at `due_at`. */
+function putOff(step: ClaimedStep, due_at: Date, reason: Reason | null): RunPage {
   return pageOf(step, { status: 'waiting', cursor: step.cursor, due_at, reason });
 }
 
@@ -144,7 +157,7 @@ async function decideRun(
   step: ClaimedStep,
   limit: number,
   span: Span | undefined,
-): Promise<Page> {
+): Promise<RunPage> {
   const end = (reason: Reason) => pageOf(step, { status: 'ended', reason });
   const { occurrence, number } = step;
   if (!occurrence) return end('event.missing');
@@ -156,17 +169,17 @@ async function decideRun(
   if (occurrence.expires_at && occurrence.expires_at.getTime() <= now) return end('expired');
   const plan = await engine.plans.findEvent(step.organization_id, occurrence.event_id);
   if (!plan) return end('event.missing');
-  tellEvent(span, plan);
+  setEventAttributes(span, plan);
   const notification = plan.notifications.find(({ id }) => id === step.notification_id);
   if (!notification) return end('notification.missing');
   if (!notification.steps) return end('notification.changed');
   if (step.began_at.getTime() + notification.steps.giveUpMs <= now) return end('gave_up');
-  if (plan.paused) return putOff(step, new Date(now + laterMs), 'event.paused');
-  const known = { plan, notification, occurrence, limit, now };
-  return isResolution ? decideResolution(engine, step, known) : decideStep(engine, recipients, step, known);
+  if (plan.paused) return putOff(step, new Date(now + retryPageMs), 'event.paused');
+  const context = { plan, notification, occurrence, limit, now };
+  return isResolution ? decideResolution(engine, step, context) : decideStep(engine, recipients, step, context);
 }
 
-interface Known {
+interface RunContext {
   plan: EventPlan;
   notification: PlannedNotification;
   occurrence: StepOccurrence;
@@ -178,8 +191,8 @@ async function decideStep(
   engine: Engine,
   recipients: RecipientReader,
   step: ClaimedStep,
-  { plan, notification, occurrence, limit, now }: Known,
-): Promise<Page> {
+  { plan, notification, occurrence, limit, now }: RunContext,
+): Promise<RunPage> {
   const { runs, steps, giveUpMs } = notification.steps!;
   const run = runs[step.number - 1];
   const planned = run && steps[run.step - 1];
@@ -187,7 +200,7 @@ async function decideStep(
   const following = runs[step.number];
   const options = occurrence.options as TriggerOptions;
   const { began_at, notification_id, cursor: from } = step;
-  // What would come after the end gives up at the end.
+  // A run that would be due after the escalation's end is due at its end, and gives up then.
   const due_at = new Date(Math.min(now + (following?.afterMs ?? 0), began_at.getTime() + giveUpMs));
   const priority = priorityOf(options, notification.priority, false);
   const next = following
@@ -211,54 +224,45 @@ async function decideStep(
     mark,
     only: planned.notification,
   });
-  await leaveOut(engine.hot, planned, escalation, decided.decisions, mark);
+  await applyUnless(engine.hot, planned, escalation, decided.decisions, mark);
   engine.marker.clear();
-  const wanted = decided.decisions.filter(({ reason }) => !isLeftOutByTrigger(reason));
-  const room = roomForDeliveries(plan.organization.deliveries_per_trigger, occurrence.deliveries, wanted.length);
-  const isOver = room < wanted.length;
-  const fansOut = from !== null || decided.cursor !== null;
-  const deliveries = wanted.slice(0, room).map(decision => ({
-    ...decision,
-    delivery: give(decision, step, occurrence, priorityOf(options, notification.priority, fansOut)),
-  }));
-  const cursor = isOver ? null : decided.cursor;
+  const { deliveries, cursor, limit: overLimit } = planPage(engine, plan, occurrence, from, decided);
+  for (const { delivery } of deliveries) delivery.step = step.number;
   return pageOf(step, {
     status: cursor ? 'waiting' : 'done',
     cursor,
     due_at: cursor ? new Date(now) : null,
     next: cursor ? null : next,
-    reason: cursor
-      ? null
-      : (limitOf(isOver, decided.isOverUserLimit) ?? (wanted.length > 0 ? null : whyNobody(decided))),
+    reason: cursor ? null : (overLimit ?? (deliveries.length > 0 ? null : reasonForNoDeliveries(decided))),
     deliveries: deliveries.map(({ delivery }) => delivery),
-    throttled: groupThrottled(plan, occurrence.context, deliveries, {
+    throttled: groupThrottledMessages(plan, occurrence.context, deliveries, {
       refuse: ({ delivery }) => Object.assign(delivery, { status: 'suppressed', reason: 'throttled', due_at: null }),
     }),
   });
 }
 
-function give(decision: Decided, step: ClaimedStep, occurrence: StepOccurrence, priority: number): Given {
-  return { ...toGiven(decision), priority, occurrence, step: step.number };
-}
-
-/** Those who were told hear that it is over, where they were told: but for whoever may no longer be told. */
+/**
+ * Notifies the recipients of earlier steps that the occurrence is resolved, on the same channels, unless they may no
+ * longer be notified.
+ */
 async function decideResolution(
   engine: Engine,
   step: ClaimedStep,
-  { plan, notification, occurrence, limit, now }: Known,
-): Promise<Page> {
+  { plan, notification, occurrence, limit, now }: RunContext,
+): Promise<RunPage> {
   const { organization_id: organizationId, occurrence_id, cursor: from } = step;
   const options = occurrence.options as TriggerOptions;
   const page = { after: from?.after ?? 0, limit };
-  const told = await listSentTo(engine.hot, organizationId, occurrence_id, notification.id, page);
-  const users = [...new Set(told.map(one => one.user_id))];
+  const notified = await listNotifiedRecipients(engine.hot, organizationId, occurrence_id, notification.id, page);
+  const users = [...new Set(notified.map(one => one.user_id))];
   const people = await findRecipientsAcrossTenants(
     engine.hot,
     users.map(userId => ({ organizationId, userId })),
   );
+  await markSuppressed(readConnections(engine), people);
   const channels = await engine.plans.listChannels(organizationId);
   const circumstances = circumstancesOf(plan, notification, options, now);
-  const deliveries = told.flatMap(({ user_id, channel_id, address }): Given[] => {
+  const deliveries = notified.flatMap(({ user_id, channel_id, address }): PlannedDelivery[] => {
     const person = people.find(one => one.user_id === user_id);
     const channel = channels.find(one => one.id === channel_id);
     if (!person || !channel) return [];
@@ -274,7 +278,8 @@ async function decideResolution(
       dueAt,
       isUrgent: circumstances.isUrgent,
     };
-    return [give(decision, step, occurrence, priorityOf(options, notification.priority, from !== null))];
+    const priority = priorityOf(options, notification.priority, from !== null);
+    return [{ ...planDelivery(decision, occurrence, priority), step: step.number }];
   });
   const isFull = users.length === limit;
   const cursor = isFull ? { notification: notification.id, source: 'told', after: Math.max(...users) } : null;

@@ -1,50 +1,51 @@
 /**
- * Runs the engine in a thread of its own, so that accepting triggers is never late because of rendering, and a failure of
- * one restarts without the other.
+ * Runs the engine in its own thread, so that rendering never delays accepting triggers, and each can fail without the other.
  *
- * | the thread               | then                                                                                     |
- * | ------------------------ | ---------------------------------------------------------------------------------------- |
- * | ends although not asked  | what it was working on is counted against that, and another thread starts                |
- * | stands still for too long | it is ended, and the same follows                                                        |
- * | cannot start at all      | at the first start, the service does not start; later it is tried again, slower and slower |
+ * | the thread           | then                                                                                    |
+ * | -------------------- | --------------------------------------------------------------------------------------- |
+ * | exits unexpectedly   | the work it was processing counts a crash, and a new thread starts                      |
+ * | blocks for too long  | it is terminated, and the same follows                                                  |
+ * | cannot start         | on the first start, the service does not start; later the start is retried with backoff |
  *
- * The messages that it was sending are recovered as after any other death of a worker: see worker.ts.
+ * The messages that it was sending are recovered as after the death of any worker: see worker.ts.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
-import type { Surroundings } from '../core/instance.ts';
+import type { ConnectionFacts } from '../core/instance.ts';
 import type { KeySource } from '../lib/keyring.ts';
 import type { TraceSettings } from '../lib/trace-settings.ts';
-import type { MetricValues } from './tallies.ts';
-import { type Marked, WorkMarker } from './work-marker.ts';
+import type { MetricValues } from './fast-metrics.ts';
+import { type MarkedWork, WorkMarker } from './work-marker.ts';
 
 export interface ThreadSettings {
   url: string;
   keys: KeySource;
-  /** By which the database is recognised. */
-  surroundings: Surroundings;
+  /** Identifies the database. */
+  surroundings: ConnectionFacts;
   outboundAllow: readonly string[];
-  /** Whether the API is in the same process. */
-  isBesideApi: boolean;
-  /** The public address, for the links in messages. */
+  /** Whether the API runs in the same process. */
+  sharesProcessWithApi: boolean;
+  /** The public URL, for links in messages. */
   baseUrl?: string | undefined;
+  /** The address in acknowledge links. */
+  linkUrl?: string | undefined;
   traces?: TraceSettings | undefined;
 }
 
-/** What the thread is started with. */
+/** The data that the thread starts with. */
 export interface ThreadData {
   settings: ThreadSettings;
   marker: SharedArrayBuffer;
 }
 
-/** What the thread is asked for. */
+/** A request to the thread. */
 export type ThreadRequest = 'stop' | 'metrics';
 
-/** What the thread tells. */
+/** A message from the thread. */
 export type ThreadReport =
   | { kind: 'started' }
   | { kind: 'log'; level: 'info' | 'warn' | 'error'; fields: object; message: string }
-  /** The worker finished a round under this identity. */
+  /** The worker finished a round under this id. */
   | { kind: 'round'; worker: number }
   | { kind: 'missing-variables'; total: number }
   | { kind: 'metrics'; metrics: MetricValues };
@@ -58,22 +59,22 @@ interface SupervisorLog {
 export interface SupervisorOptions {
   /** The file that the thread runs. */
   entry: URL;
-  /** A thread that does not turn for so long is ended. */
+  /** A thread whose event loop is blocked for this long is terminated. */
   stalledMs: number;
-  /** Of its memory. Beyond it the thread ends, and nothing else with it. */
+  /** The thread's heap limit. Exceeding it ends only the thread. */
   heapMb: number;
   settings: ThreadSettings;
   log: SupervisorLog;
-  /** Processing this has ended the thread. */
-  onCrash(marked: Marked): Promise<void>;
+  /** Called when processing this work has ended the thread. */
+  onCrash(marked: MarkedWork): Promise<void>;
   onReport(report: ThreadReport): void;
 }
 
-/** Whoever reads metrics does not wait for longer: an engine that stands still has nothing to tell. */
-const metricsMs = 2_000;
-const restartMs = { first: 500, longest: 30_000 };
-/** A thread that ran for so long starts at once when it ends. */
-const soundAfterMs = 60_000;
+/** How long a scrape waits for the engine's metrics: a blocked engine has none. */
+const metricsTimeoutMs = 2_000;
+const restartMs = { first: 500, max: 30_000 };
+/** A thread that ran for this long is restarted without delay. */
+const stableAfterMs = 60_000;
 
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -86,12 +87,12 @@ export class Supervisor {
     this.#options = options;
   }
 
-  /** Resolves when the engine works. */
+  /** Resolves when the engine is running. */
   async start(): Promise<void> {
     await this.#launch();
   }
 
-  /** Lets it finish what is in flight; ends it where that takes too long. */
+  /** Lets the thread finish the work in flight, and terminates it after the timeout. */
   async stop(withinMs: number): Promise<void> {
     this.#stopping = true;
     const thread = this.#thread;
@@ -103,22 +104,22 @@ export class Supervisor {
     await this.#restarting;
   }
 
-  /** What the engine counts about itself; undefined when it is not there, or does not answer. */
+  /** Returns the engine's metrics; undefined when it is not running or does not answer. */
   async readMetrics(): Promise<MetricValues | undefined> {
     const thread = this.#thread;
     if (!thread) return undefined;
     const timer = new AbortController();
     const { promise, resolve } = Promise.withResolvers<MetricValues | undefined>();
-    const hear = (report: ThreadReport) => {
+    const onMessage = (report: ThreadReport) => {
       if (report.kind === 'metrics') resolve(report.metrics);
     };
-    const gone = () => resolve(undefined);
-    thread.on('message', hear).once('exit', gone);
+    const onExit = () => resolve(undefined);
+    thread.on('message', onMessage).once('exit', onExit);
     thread.postMessage('metrics' satisfies ThreadRequest);
     try {
-      return await Promise.race([promise, sleep(metricsMs, undefined, { ref: false, signal: timer.signal })]);
+      return await Promise.race([promise, sleep(metricsTimeoutMs, undefined, { ref: false, signal: timer.signal })]);
     } finally {
-      thread.off('message', hear).off('exit', gone);
+      thread.off('message', onMessage).off('exit', onExit);
       timer.abort();
     }
   }
@@ -151,7 +152,7 @@ export class Supervisor {
         stopWatching();
         if (this.#thread === thread) this.#thread = undefined;
         if (this.#stopping) return resolve();
-        if (!isStarted) return reject(failure ?? new Error(`the engine's thread ended with ${code}`));
+        if (!isStarted) return reject(failure ?? new Error(`the engine's thread exited with code ${code}`));
         this.#restarting = this.#restart(failure, Date.now() - launchedAt);
       });
     });
@@ -161,7 +162,7 @@ export class Supervisor {
     const { log, onCrash } = this.#options;
     const marked = this.#marker.read();
     log.error({ err: failure, ...marked }, "the engine's thread ended; starting another");
-    let pauseMs = ranMs > soundAfterMs ? 0 : restartMs.first;
+    let pauseMs = ranMs > stableAfterMs ? 0 : restartMs.first;
     while (!this.#stopping) {
       await sleep(pauseMs);
       try {
@@ -169,25 +170,26 @@ export class Supervisor {
         if (!this.#stopping) await this.#launch();
         return;
       } catch (error) {
-        pauseMs = Math.min(restartMs.longest, 2 * pauseMs || restartMs.first);
+        pauseMs = Math.min(restartMs.max, 2 * pauseMs || restartMs.first);
         log.error({ err: error, retryInMs: pauseMs }, "the engine's thread could not be started; trying again");
       }
     }
   }
 
-  /** Ends a thread that has not turned for too long. */
+  /** Terminates the thread when its event loop is blocked for too long. */
   #watch(thread: Thread): () => void {
     const { stalledMs, log } = this.#options;
     let beats = this.#marker.beats;
     let changedAt = Date.now();
     const timer = setInterval(() => {
       const now = Date.now();
-      // This thread may itself have been held up, say by a laptop's sleep: then nothing is known of the other.
+      // This thread may have been suspended as well, for example by a sleeping laptop. Then nothing is known about the
+      // other.
       if (this.#marker.beats !== beats || now - changedAt > 2 * stalledMs) {
         beats = this.#marker.beats;
         changedAt = now;
       } else if (now - changedAt > stalledMs) {
-        log.error({ ...this.#marker.read() }, `the engine's thread has stood still for ${stalledMs} ms: ending it`);
+        log.error({ ...this.#marker.read() }, `the engine's thread was blocked for ${stalledMs} ms; terminating it`);
         void thread.terminate();
       }
     }, stalledMs / 6);

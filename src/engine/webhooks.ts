@@ -1,14 +1,14 @@
 /**
- * Tells webhooks what they subscribe to: finds endpoints with something due, claims what each may get now, and posts it.
- * Deliveries do not wait for it, nor does one endpoint for another: each has its own concurrency and rate, over all
- * workers, and one that fails gets one message at a time. Where nobody has a webhook, the database is not asked.
+ * Sends operational webhooks: finds endpoints with due messages, claims what each may receive now, and posts it.
+ * Deliveries do not wait for webhooks, nor endpoints for each other: each has its own concurrency and rate over all
+ * workers, and a failing one gets one message at a time. The database is not polled while there are no active webhooks.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
-import { commandLine } from '../core/actor.ts';
+import { commandLine } from '../core/identity/actor.ts';
 import type { JsonObject } from '../core/json.ts';
 import { messageIdOf, webhookLimits, webhookRetrySeconds } from '../core/webhooks.ts';
-import type { Db } from '../db/pool.ts';
+import type { Db } from '../db/connection/pool.ts';
 import {
   type ClaimedMessage,
   claimWebhookMessages,
@@ -17,30 +17,30 @@ import {
   listDueWebhooksAcrossTenants,
   settleWebhookMessagesAcrossTenants,
   type WebhookOutcome,
-} from '../db/webhook-queue.ts';
+} from '../db/ledger/webhook-queue.ts';
 import { Batcher } from '../lib/batcher.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Outcome } from '../providers/sending.ts';
 import { postSigned, type Signer, signerOf } from '../providers/webhook/signed-post.ts';
-import { openWebhookSecrets } from '../services/webhook-secrets.ts';
-import { disableWebhook } from '../services/webhooks.ts';
+import { openWebhookSecrets } from '../services/configuration/webhook-secrets.ts';
+import { disableWebhook } from '../services/configuration/webhooks.ts';
 import type { ChannelOutages } from './channel-outages.ts';
 import type { Log } from './log.ts';
 import type { Meters } from './meters.ts';
 
-/** How often it looks where somebody has a webhook. */
-const lookEveryMs = 1_000;
-/** How often it asks whether anybody has one, beside being told of every change. */
-const askEveryMs = 60_000;
-/** How often it asks which channels others have found to be unhealthy. */
+/** How often to look for due messages while there are active webhooks. */
+const pollEveryMs = 1_000;
+/** How often to check for active webhooks, in addition to notifications of changes. */
+const checkActiveEveryMs = 60_000;
+/** How often to read the outages recorded by other workers. */
 const refreshEveryMs = 10_000;
-/** Messages under way from this process. */
-const mostInFlight = 200;
-/** What Belfry does by itself. */
+/** The maximum number of messages in flight from this process. */
+const maxInFlight = 200;
+/** The actor of automatic changes. */
 const actor = { ...commandLine, name: 'Belfry' };
 
-export interface WebhookTools {
+interface WebhookTools {
   db: Db;
   pool: pg.Pool;
   cipher: Cipher;
@@ -48,9 +48,9 @@ export interface WebhookTools {
   outages: ChannelOutages;
   meters: Meters;
   log: Log;
-  /** Nothing is told meanwhile. */
+  /** While true, nothing is sent. */
   isHeld: () => boolean;
-  /** For the links; undefined: they are paths. */
+  /** The base of links; undefined: links are paths. */
   baseUrl: string | undefined;
 }
 
@@ -65,22 +65,22 @@ export class WebhookDispatcher {
   readonly #outcomes: Batcher<WebhookOutcome, undefined>;
   readonly #stop = new AbortController();
   readonly #inFlight = new Set<Promise<void>>();
-  /** The endpoint that was served last: the next round begins after it. */
-  #last: DueWebhook = { organization_id: 0, webhook_id: 0 };
-  #askAt = 0;
+  /** The endpoint served last: the next round starts after it. */
+  #lastServed: DueWebhook = { organization_id: 0, webhook_id: 0 };
+  #checkActiveAt = 0;
   #refreshAt = 0;
-  #isNeeded = false;
+  #hasActive = false;
   #wake: () => void = () => {};
   #running: Promise<void> | undefined;
 
   constructor(tools: WebhookTools) {
     this.#tools = tools;
     this.#outcomes = new Batcher(outcomes => this.#write(outcomes), {
-      mostPerBatch: 500,
-      mostWaiting: Number.POSITIVE_INFINITY,
+      maxPerBatch: 500,
+      maxWaiting: Number.POSITIVE_INFINITY,
       full: () => new Error('never'),
-      isItemsFault: () => false,
-      gather: { ms: 40, enough: 100 },
+      isItemError: () => false,
+      linger: { ms: 40, enough: 100 },
     });
   }
 
@@ -88,13 +88,13 @@ export class WebhookDispatcher {
     this.#running = this.#run();
   }
 
-  /** Somebody's configuration has changed. */
-  changed(): void {
-    this.#askAt = 0;
+  /** Checks for active webhooks again, because the configuration has changed. */
+  configurationChanged(): void {
+    this.#checkActiveAt = 0;
     this.#wake();
   }
 
-  /** Claims nothing more and waits for what is under way. */
+  /** Stops claiming and waits for messages in flight. */
   async stop(): Promise<void> {
     this.#stop.abort();
     this.#wake();
@@ -108,42 +108,42 @@ export class WebhookDispatcher {
       const woken = new Promise<void>(resolve => {
         this.#wake = resolve;
       });
-      let restMs = lookEveryMs;
+      let pauseMs = pollEveryMs;
       try {
         await this.#round();
-        if (!this.#isNeeded) restMs = askEveryMs;
+        if (!this.#hasActive) pauseMs = checkActiveEveryMs;
       } catch (error) {
-        this.#tools.log.warn({ err: error }, 'looking for webhooks to call failed; trying again');
-        this.#askAt = 0;
+        this.#tools.log.warn({ err: error }, 'polling for due webhook messages failed; trying again');
+        this.#checkActiveAt = 0;
       }
       const timer = new AbortController();
-      await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
+      await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
       timer.abort();
     }
   }
 
   async #round(): Promise<void> {
     const { pool, outages, isHeld } = this.#tools;
-    if (Date.now() >= this.#askAt) {
-      this.#isNeeded = await hasActiveWebhooksAcrossTenants(pool);
-      this.#askAt = Date.now() + askEveryMs;
+    if (Date.now() >= this.#checkActiveAt) {
+      this.#hasActive = await hasActiveWebhooksAcrossTenants(pool);
+      this.#checkActiveAt = Date.now() + checkActiveEveryMs;
     }
-    if (!this.#isNeeded || isHeld()) return;
+    if (!this.#hasActive || isHeld()) return;
     if (Date.now() >= this.#refreshAt) {
       await outages.refresh();
       this.#refreshAt = Date.now() + refreshEveryMs;
     }
-    for (const due of inTurns(await listDueWebhooksAcrossTenants(pool), this.#last)) {
-      const room = mostInFlight - this.#inFlight.size;
-      if (room <= 0 || this.#stop.signal.aborted) return;
-      await this.#claim(due, room);
-      this.#last = due;
+    for (const due of startingAfter(await listDueWebhooksAcrossTenants(pool), this.#lastServed)) {
+      const capacity = maxInFlight - this.#inFlight.size;
+      if (capacity <= 0 || this.#stop.signal.aborted) return;
+      await this.#claim(due, capacity);
+      this.#lastServed = due;
     }
   }
 
-  async #claim({ organization_id, webhook_id }: DueWebhook, room: number): Promise<void> {
+  async #claim({ organization_id, webhook_id }: DueWebhook, capacity: number): Promise<void> {
     const { pool, cipher } = this.#tools;
-    const claimed = await claimWebhookMessages(pool, organization_id, webhook_id, room);
+    const claimed = await claimWebhookMessages(pool, organization_id, webhook_id, capacity);
     if (!claimed || claimed.messages.length === 0) return;
     const { url, organization, has_previous } = claimed;
     let signers: Signer[];
@@ -151,7 +151,7 @@ export class WebhookDispatcher {
       const { secret, previous } = openWebhookSecrets(cipher, organization_id, claimed);
       signers = [secret, ...(has_previous && previous ? [previous] : [])].map(signerOf);
     } catch (error) {
-      // Noted as any failure, so that people see it; it passes when the key is back.
+      // Recorded like any failure, so that it is visible; it is fixed when the encryption key is back.
       for (const message of claimed.messages) {
         this.#track(this.#settle(message, { ok: false, retry: true, reason: (error as Error).message }, Date.now()));
       }
@@ -162,8 +162,8 @@ export class WebhookDispatcher {
 
   #track(work: Promise<void>): void {
     const done = work
-      // The claim ends by itself, and the message is sent again then.
-      .catch(error => this.#tools.log.warn({ err: error }, 'could not note what came of a webhook'))
+      // The claim expires, and then the message is sent again.
+      .catch(error => this.#tools.log.warn({ err: error }, 'could not store the outcome of a webhook message'))
       .finally(() => {
         this.#inFlight.delete(done);
         this.#wake();
@@ -175,9 +175,9 @@ export class WebhookDispatcher {
     const { outbound, baseUrl } = this.#tools;
     const beganAt = Date.now();
     const { type, created_at } = message;
-    // The operator's says whose it is; any other is its organization's own.
-    const told = { organization, ...message.data };
-    const data = { ...told, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${told.organization}`) };
+    // Messages of an operator's webhook name their organization; others belong to the webhook's own.
+    const fields = { organization, ...message.data };
+    const data = { ...fields, ...linksOf(message.data, `${baseUrl ?? ''}/api/o/${fields.organization}`) };
     const body = JSON.stringify({ type, timestamp: created_at.toISOString(), data });
     const outcome = await postSigned(outbound, {
       url,
@@ -186,7 +186,7 @@ export class WebhookDispatcher {
       signers,
       timeoutMs: webhookLimits.timeoutMs,
       id: ({ status }) => String(status),
-      sort: ({ status }) => (status === 410 ? { gone: true } : undefined),
+      classify: ({ status }) => (status === 410 ? { gone: true } : undefined),
     });
     await this.#settle(message, outcome, beganAt);
   }
@@ -197,7 +197,7 @@ export class WebhookDispatcher {
     const asked = outcome.ok ? undefined : outcome.retryAfterSeconds;
     const seconds = outcome.ok ? undefined : webhookRetrySeconds(attempts, Math.random(), asked);
     const status = outcome.ok ? 'sent' : seconds === undefined ? 'failed' : 'waiting';
-    this.#tools.meters.told(outcome.ok ? 'sent' : status === 'failed' ? 'failed' : 'retried');
+    this.#tools.meters.webhookAttempted(outcome.ok ? 'sent' : status === 'failed' ? 'failed' : 'retried');
     await this.#outcomes.add({
       organization_id,
       webhook_id,
@@ -225,15 +225,15 @@ export class WebhookDispatcher {
   }
 }
 
-/** Beginning after the one that was served last. */
-function inTurns(due: DueWebhook[], last: DueWebhook): DueWebhook[] {
+/** Rotates the list to start after the endpoint served last. */
+function startingAfter(due: DueWebhook[], last: DueWebhook): DueWebhook[] {
   const isLater = (one: DueWebhook) =>
     one.organization_id > last.organization_id ||
     (one.organization_id === last.organization_id && one.webhook_id > last.webhook_id);
   return [...due.filter(isLater), ...due.filter(one => !isLater(one))];
 }
 
-/** Where to ask for more, with a key that may. */
+/** Returns API URLs with more details. */
 function linksOf({ occurrence, delivery, channel }: JsonObject, base: string): JsonObject {
   if (typeof occurrence === 'string') {
     const url = `${base}/occurrence/${occurrence}/`;

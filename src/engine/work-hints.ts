@@ -1,62 +1,69 @@
 /**
- * Where there may be work. A claim that finds nothing costs as much as one that finds, and a busy worker asked nine times
- * a round for what only one queue had: so it looks where it was told of work, where it last found some, and about once a
- * second where a look at all queues finds something due.
+ * Remembers which queues may have work. A claim that finds nothing costs as much as one that does, and a busy worker
+ * made nine of them per round when only one queue had work. Therefore it claims where work was announced, where it last
+ * found some, and where a scan of all queues, about once a second, finds something due.
  */
 import { priorities } from '../core/trigger.ts';
-import type { Queue } from '../db/turns.ts';
-import { untilNext } from '../lib/until-next.ts';
+import type { Queue } from '../db/ledger/round-robin.ts';
+import { alignedDelayMs } from '../lib/aligned-delay.ts';
 
-/** Nothing that is due waits much longer than this. */
-const lookEveryMs = 1_000;
-const all: Queue[] = ['accepted', 'expanding', 'steps', 'deliveries'];
+/** The maximum delay of due work that was not announced. */
+const scanEveryMs = 1_000;
+const allQueues: Queue[] = ['accepted', 'expanding', 'steps', 'deliveries'];
 
 export class WorkHints {
   readonly #hints = new Set<string>();
-  readonly #moreUntil = priorities.map(() => 0);
-  #lookAt = 0;
+  readonly #expectedUntil = priorities.map(() => 0);
+  #nextScanAt = 0;
 
   add(queue: Queue, priority: number): void {
     this.#hints.add(`${queue} ${priority}`);
   }
 
   addAll(): void {
-    for (const priority of priorities.keys()) for (const queue of all) this.add(queue, priority);
+    for (const priority of priorities.keys()) for (const queue of allQueues) this.add(queue, priority);
   }
 
-  /** New occurrences of the classes that a notification names; of one that names none, anything. */
-  announced(payload: string): void {
+  /**
+   * Adds hints for the priority classes of new occurrences that a notification names; an empty one may mean any work.
+   */
+  addAnnounced(payload: string): void {
     if (payload === '') this.addAll();
     else
       for (const priority of priorities.keys()) if (payload.includes(String(priority))) this.add('accepted', priority);
   }
 
-  /** Whether to look there. What is announced while somebody looks counts for the next time. */
+  /**
+   * Removes a hint and returns whether it was there. Work announced during the claim that follows adds the hint again.
+   */
   take(queue: Queue, priority: number): boolean {
     return this.#hints.delete(`${queue} ${priority}`);
   }
 
-  /** There is another page of an occurrence, also if it cannot be claimed right now. */
+  /** Adds a hint for the next page of an occurrence, which other transactions may keep from being claimed right now. */
   expectMore(priority: number, now: number): void {
     this.add('expanding', priority);
-    this.#moreUntil[priority] = now + 2 * lookEveryMs;
+    this.#expectedUntil[priority] = now + 2 * scanEveryMs;
   }
 
-  /** After a claim that did not find it: looks for it again, unless another worker has it by now. */
-  remarkIfMore(priority: number, now: number): boolean {
-    if (this.#moreUntil[priority]! < now) return false;
+  /**
+   * After a claim that found nothing, adds the hint for an expected page again, until another worker must have taken
+   * it.
+   */
+  reAddIfExpected(priority: number, now: number): boolean {
+    if (this.#expectedUntil[priority]! < now) return false;
     this.add('expanding', priority);
     return true;
   }
 
-  /** When to look at all queues again. */
-  get lookAt(): number {
-    return this.#lookAt;
+  /** When to scan all queues again. */
+  get nextScanAt(): number {
+    return this.#nextScanAt;
   }
 
-  isLookDue(now: number): boolean {
-    if (now < this.#lookAt) return false;
-    this.#lookAt = now + untilNext(lookEveryMs);
+  startScanIfDue(now: number): boolean {
+    if (now < this.#nextScanAt) return false;
+    this.#nextScanAt = now + alignedDelayMs(scanEveryMs);
     return true;
   }
 }

@@ -1,25 +1,25 @@
 /**
- * What the engine is working on at this very moment, in memory that outlives its thread: when processing one occurrence
- * or delivery ends or stalls the thread, the supervisor reads here which one it was. Set before each stretch of work on
- * what a tenant wrote; such a stretch never awaits anything.
+ * Names the occurrence or delivery that the engine is processing, in memory that outlives its thread: when the thread
+ * ends or blocks, the supervisor reads what caused it. It is set before each synchronous section that works on tenant
+ * input.
  */
-const longestText = 128;
+const maxTextLength = 128;
 
-export interface Marked {
+export interface MarkedWork {
   organizationId: number;
   occurrenceId: string;
-  /** Undefined: the occurrence itself was being expanded. */
+  /** Undefined while the occurrence itself is expanded. */
   deliveryId: number | undefined;
 }
 
 export class WorkMarker {
-  /** To be handed to the other thread. */
+  /** The memory to share with the other thread. */
   readonly memory: SharedArrayBuffer;
   readonly #numbers: Int32Array;
   readonly #text: Uint8Array;
   readonly #encoder = new TextEncoder();
 
-  constructor(memory = new SharedArrayBuffer(8 + longestText)) {
+  constructor(memory = new SharedArrayBuffer(8 + maxTextLength)) {
     this.memory = memory;
     this.#numbers = new Int32Array(memory, 0, 2);
     this.#text = new Uint8Array(memory, 8);
@@ -34,14 +34,14 @@ export class WorkMarker {
     this.#numbers[0] = 0;
   }
 
-  read(): Marked | undefined {
+  read(): MarkedWork | undefined {
     const length = this.#numbers[0]!;
     if (length === 0) return undefined;
     const [organization, occurrenceId = '', delivery] = Buffer.from(this.#text.slice(0, length)).toString().split('/');
     return { organizationId: Number(organization), occurrenceId, deliveryId: delivery ? Number(delivery) : undefined };
   }
 
-  /** That the thread's event loop turns. */
+  /** Signals that the thread's event loop is running. */
   beat(): void {
     Atomics.add(this.#numbers, 1, 1);
   }

@@ -1,10 +1,11 @@
 /**
- * A worker: claims, expands, sends and recovers until it is told to stop. It is woken by NOTIFY and looks by itself now
- * and then. Urgent goes before normal before bulk in every round.
+ * A worker claims, expands, sends and recovers until it is stopped. It is woken by NOTIFY, and also scans for work
+ * about once a second. In every round, urgent work comes before normal, and normal before bulk.
  *
- * It works under a lease, and takes one only on a database that is recognised: on one that was restored or cloned it waits
- * until an operator has resumed sending. The lease is an advisory lock. When the database drops the connection that holds it, the worker takes a new identity
- * and goes on with its work under that one; where it cannot in time, recovery takes the work up.
+ * A worker has a lease, which it takes only on a database that it recognises: on a restored or cloned one it waits
+ * until an operator resumes sending. The lease is an advisory lock. If the database drops the connection that holds it,
+ * the worker takes a new lease and continues its work under that one; if it cannot in time, recovery takes over the
+ * work.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
@@ -12,10 +13,11 @@ import {
   claimTheseAcrossTenants,
   type Delivery,
   listClaimedAcrossTenants,
+  releaseExpiredAcrossTenants,
   releasePausedAcrossTenants,
-} from '../db/deliveries.ts';
-import { releaseStepsAcrossTenants } from '../db/steps.ts';
-import { findDueAcrossTenants, type Queue } from '../db/turns.ts';
+} from '../db/ledger/deliveries.ts';
+import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
+import { releaseStepsAcrossTenants } from '../db/ledger/steps.ts';
 import {
   acquireLease,
   inheritAcrossTenants,
@@ -23,45 +25,49 @@ import {
   releaseOccurrencesAcrossTenants,
   settleUnknownAcrossTenants,
   type WorkerLease,
-} from '../db/workers.ts';
-import { untilNext } from '../lib/until-next.ts';
-import { type ClaimedDelivery, claimSome, deliverAll } from './deliver.ts';
+} from '../db/ledger/workers.ts';
+import { alignedDelayMs } from '../lib/aligned-delay.ts';
+import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
-import { type Expanded, expandAccepted, expandNextPage } from './expand.ts';
+import { expandAccepted, expandNextPage } from './expand.ts';
 import { InFlight } from './in-flight.ts';
+import type { ExpansionResult } from './page.ts';
+import { maxAttempts } from './settlements.ts';
 import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
-const claimAtOnce = 250;
-/** How often it asks whether sending was resumed. */
+const maxClaim = 250;
+/** How often to check whether sending was resumed. */
 const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
-/** How often it looks for what was put aside for a pause that had just ended. */
+/** How often to look for work that was held after its pause had already ended. */
 const releaseEveryMs = 4_000;
-/** How often it looks for claims of its own whose answer was lost, as long as it claims any. */
+/** Reads the occurrence of each held delivery, so less often. */
+const expireEveryMs = 60_000;
+/** How often to look for own claims whose response was lost, while there are claims. */
 const reclaimEveryMs = 5_000;
-/** A worker whose lock is gone is given this long to take up its own work under a new one. */
+/** How long a worker without a lease has to take over its own work under a new one. */
 const graceMs = 5_000;
 
-/** How what waits in each of these queues becomes deliveries. */
+/** How the work in each of these queues is expanded into deliveries. */
 const expansions = { accepted: expandAccepted, expanding: expandNextPage, steps: runSteps } as const;
 
 export class Worker {
-  /** Called after each round that did not fail, with the worker's present identity. */
+  /** Called after each successful round, with the worker's current id. */
   onRound: (workerId: number) => void = () => {};
   readonly #engine: Engine;
   readonly #url: string;
   readonly #dedupe: string[];
   #lease: WorkerLease | undefined;
-  /** Leases that were lost, and whose work is not yet under the present one. */
+  /** Lost leases whose work is not yet under the current one. */
   readonly #former: number[] = [];
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
-  /** Whether something may have been left for lack of room: then whatever is settled wakes the worker. */
-  #isShortOfRoom = false;
+  /** Whether work may have been left for lack of capacity: then every settled delivery wakes the worker. */
+  #isShortOfCapacity = false;
   #reclaimAt = 0;
-  /** Whether it has tried to claim something since it last looked for lost answers. */
+  /** Whether there were claims since the last look for lost responses. */
   #hasClaimed = true;
   #wake: () => void = () => {};
   #running: Promise<unknown> | undefined;
@@ -72,10 +78,10 @@ export class Worker {
     this.#url = url;
     this.#dedupe = dedupe;
     this.#inFlight = new InFlight(engine.limits.waiting);
-    engine.limits.onRoom = () => this.#wake();
+    engine.limits.onCapacity = () => this.#wake();
   }
 
-  /** Messages in flight, by class. */
+  /** Returns the number of deliveries in flight for each priority class. */
   inFlight(): number[] {
     return this.#inFlight.counts();
   }
@@ -85,15 +91,17 @@ export class Worker {
     this.#running = Promise.all([this.#work(), this.#recover()]);
   }
 
-  /** By what the database announced. */
+  /** Handles a notification of new work. */
   wake(payload: string): void {
-    this.#hints.announced(payload);
+    this.#hints.addAnnounced(payload);
     this.#wake();
   }
 
-  /** Claims nothing more and waits for what is under way. */
+  /** Stops claiming, gives back what has not reached a provider, and waits for the rest. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#engine.isStopping = true;
+    this.#engine.senders.interrupt();
     this.#wake();
     await this.#running;
     await this.#engine.outcomes.drain();
@@ -102,7 +110,7 @@ export class Worker {
 
   async #acquireLease(): Promise<void> {
     this.#lease = await acquireLease(this.#url, error => {
-      this.#engine.log.warn({ err: error }, "lost the connection that is this worker's lease; acquiring another");
+      this.#engine.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
       if (this.#lease) this.#former.push(this.#lease.id);
       this.#lease = undefined;
     });
@@ -112,7 +120,7 @@ export class Worker {
 
   async #work(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const woken = this.#wakening();
+      const woken = this.#nextWake();
       try {
         if (!this.#lease) {
           if (!(await this.#engine.instance.check())) {
@@ -121,7 +129,7 @@ export class Worker {
           }
           await this.#acquireLease();
         }
-        if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimUnheard(this.#lease!.id);
+        if (this.#hasClaimed && Date.now() >= this.#reclaimAt) await this.#reclaimLost(this.#lease!.id);
         const { id } = this.#lease!;
         const found = await this.#round(id);
         this.onRound(id);
@@ -129,18 +137,18 @@ export class Worker {
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#reclaimAt = 0;
-        // What it was about to look for is still there.
+        // The work that this round was looking for is still there.
         this.#hints.addAll();
         await sleep(500);
         continue;
       }
       await this.#sleep(woken);
     }
-    while (this.#inFlight.size > 0) await this.#wakening();
+    while (this.#inFlight.size > 0) await this.#nextWake();
   }
 
-  /** Resolves when there is work to look for, or room for it. */
-  #wakening(): Promise<void> {
+  /** Resolves when there is new work or capacity. */
+  #nextWake(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = resolve;
     });
@@ -149,16 +157,16 @@ export class Worker {
   async #sleep(woken: Promise<void>): Promise<void> {
     const timer = new AbortController();
     const now = Date.now();
-    const restMs = Math.max(0, Math.min(this.#hints.lookAt, this.#engine.limits.roomAt(now)) - now);
-    await Promise.race([woken, sleep(restMs, undefined, { signal: timer.signal }).catch(() => {})]);
+    const pauseMs = Math.max(0, Math.min(this.#hints.nextScanAt, this.#engine.limits.capacityAt(now)) - now);
+    await Promise.race([woken, sleep(pauseMs, undefined, { signal: timer.signal }).catch(() => {})]);
     timer.abort();
   }
 
   /**
-   * A claim may be committed and its answer lost with the connection: then this worker owns what it does not know of, and
-   * recovery leaves it alone because this worker lives. Between rounds nothing is being claimed or expanded.
+   * Takes over claims that were committed, but whose response was lost with the connection. Recovery does not touch
+   * them, because this worker is alive. Between rounds, nothing is being claimed or expanded.
    */
-  async #reclaimUnheard(owner: number): Promise<void> {
+  async #reclaimLost(owner: number): Promise<void> {
     const { pool, hot, log } = this.#engine;
     if (this.#former.length > 0) {
       const former = [...this.#former];
@@ -171,24 +179,24 @@ export class Worker {
     this.#reclaimAt = Date.now() + reclaimEveryMs;
     this.#hasClaimed = this.#inFlight.size > 0;
     if (occurrences + deliveries.length === 0) return;
-    log.warn({ occurrences, deliveries: deliveries.length }, 'took up claims whose answer was lost');
+    log.warn({ occurrences, deliveries: deliveries.length }, 'recovered claims whose response was lost');
     this.#sendClaimed(deliveries);
   }
 
-  /** Whether anything was found. Each round begins with the most urgent. */
+  /** Runs one round, most urgent first. Returns whether there was any work. */
   async #round(owner: number): Promise<boolean> {
     const { limits, claims } = this.#engine;
     const now = Date.now();
-    this.#isShortOfRoom = false;
-    if (this.#hints.isLookDue(now)) {
+    this.#isShortOfCapacity = false;
+    if (this.#hints.startScanIfDue(now)) {
       for (const { queue, priority } of await findDueAcrossTenants(claims, [...priorities.keys()])) {
         this.#hints.add(queue, priority);
       }
     }
-    const recalled = limits.recall(now);
-    if (recalled.length > 0) {
+    const requeued = limits.takeRequeued(now);
+    if (requeued.length > 0) {
       this.#hasClaimed = true;
-      this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, recalled));
+      this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, requeued));
     }
     for (const priority of priorities.keys()) {
       const expanded = await this.#expand('accepted', owner, priority);
@@ -201,10 +209,10 @@ export class Worker {
   }
 
   async #expand(queue: keyof typeof expansions, owner: number, priority: number): Promise<boolean> {
-    if (!this.#hasRoom(queue, priority)) return false;
-    if (this.#inFlight.shouldWaitForRoom(priority, Date.now())) {
+    if (!this.#takeHint(queue, priority)) return false;
+    if (this.#inFlight.updateCapacityWait(priority, Date.now())) {
       this.#hints.add(queue, priority);
-      this.#isShortOfRoom = true;
+      this.#isShortOfCapacity = true;
       return false;
     }
     const expanded = await expansions[queue](this.#engine, owner, priority, this.#inFlight);
@@ -212,14 +220,14 @@ export class Worker {
       this.#noteExpanded(queue, priority, expanded);
       return true;
     }
-    // Outcomes of its earlier pages, while they are being written, keep an occurrence from being claimed.
-    if (queue === 'expanding' && this.#hints.remarkIfMore(priority, Date.now())) this.#isShortOfRoom = true;
+    // While outcomes of its earlier pages are being written, an occurrence cannot be claimed.
+    if (queue === 'expanding' && this.#hints.reAddIfExpected(priority, Date.now())) this.#isShortOfCapacity = true;
     return false;
   }
 
-  /** Looks next where there is more; what has come since is announced. */
-  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, steps, isAll }: Expanded): void {
-    if (!isAll) this.#hints.add(queue, priority);
+  /** Adds hints for the work that remains, and sends what was claimed. */
+  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, steps, isDrained }: ExpansionResult): void {
+    if (!isDrained) this.#hints.add(queue, priority);
     for (const one of next) this.#hints.expectMore(one, Date.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);
@@ -227,27 +235,30 @@ export class Worker {
   }
 
   async #claim(owner: number, priority: number): Promise<boolean> {
-    if (!this.#hasRoom('deliveries', priority)) return false;
-    const most = Math.min(this.#inFlight.room(priority), claimAtOnce);
+    if (!this.#takeHint('deliveries', priority)) return false;
+    const max = Math.min(this.#inFlight.capacity(priority), maxClaim);
     const shares = this.#inFlight.shares(priority);
-    const claimed = await claimSome(this.#engine, owner, priority, most, shares);
+    const claimed = await claimDeliveries(this.#engine, owner, priority, max, shares);
     if (!claimed) return false;
     this.#hints.add('deliveries', priority);
     this.#sendClaimed(claimed);
     return true;
   }
 
-  /** Whether to look there, as far as there is room: whoever is left out is looked for again when something is settled. */
-  #hasRoom(queue: Queue, priority: number): boolean {
+  /**
+   * Takes the hint for a queue and returns whether there is capacity to claim. Organizations without capacity are
+   * looked for again when a delivery is settled.
+   */
+  #takeHint(queue: Queue, priority: number): boolean {
     if (!this.#hints.take(queue, priority)) return false;
     this.#hasClaimed = true;
-    const hasRoom = this.#inFlight.room(priority) > 0;
+    const hasCapacity = this.#inFlight.capacity(priority) > 0;
     const { byOrganization } = this.#inFlight.shares(priority);
-    if (!hasRoom || [...byOrganization.values()].some(share => share <= 0)) {
-      this.#isShortOfRoom = true;
+    if (!hasCapacity || [...byOrganization.values()].some(share => share <= 0)) {
+      this.#isShortOfCapacity = true;
       this.#hints.add(queue, priority);
     }
-    return hasRoom;
+    return hasCapacity;
   }
 
   #sendClaimed(deliveries: Delivery[]): void {
@@ -259,13 +270,13 @@ export class Worker {
     for (const { delivery } of ready) this.#inFlight.add(delivery);
     const leave = (delivery: Delivery, isDue: boolean) => {
       this.#inFlight.delete(delivery);
-      // It goes on to the channel's next provider.
+      // It continues with the channel's next provider.
       if (isDue) this.#hints.add('deliveries', delivery.priority);
-      if (isDue || this.#isShortOfRoom || this.#stop.signal.aborted) this.#wake();
+      if (isDue || this.#isShortOfCapacity || this.#stop.signal.aborted) this.#wake();
     };
     deliverAll(this.#engine, ready, leave).catch(error => {
-      // What is not settled belongs to this lease: ending it lets recovery take it up.
-      this.#engine.log.error({ err: error }, 'could not settle what was claimed; acquiring another lease');
+      // Unsettled deliveries belong to this lease: ending it lets recovery take over.
+      this.#engine.log.error({ err: error }, 'could not settle claimed deliveries; acquiring another lease');
       this.#lease?.end();
       this.#lease = undefined;
       for (const { delivery } of ready) leave(delivery, false);
@@ -274,6 +285,7 @@ export class Worker {
 
   async #recover(): Promise<void> {
     let releaseAt = 0;
+    let expireAt = 0;
     while (!this.#stop.signal.aborted) {
       try {
         if (this.#lease) await this.#recoverOnce(Date.now());
@@ -281,16 +293,21 @@ export class Worker {
           await releasePausedAcrossTenants(this.#engine.hot);
           releaseAt = Date.now() + releaseEveryMs;
         }
+        if (this.#lease && Date.now() >= expireAt) {
+          await releaseExpiredAcrossTenants(this.#engine.hot);
+          expireAt = Date.now() + expireEveryMs;
+        }
       } catch (error) {
         this.#engine.log.warn({ err: error }, 'looking for dead workers failed; trying again');
       }
-      await sleep(untilNext(recoverEveryMs), undefined, { signal: this.#stop.signal }).catch(() => {});
+      await sleep(alignedDelayMs(recoverEveryMs), undefined, { signal: this.#stop.signal }).catch(() => {});
     }
   }
 
   async #recoverOnce(now: number): Promise<void> {
     const { pool, hot, log } = this.#engine;
-    const dead = await listDeadWorkersAcrossTenants(hot);
+    // What this worker still sends under a lost lease is its own, and moved to the next lease.
+    const dead = (await listDeadWorkersAcrossTenants(hot)).filter(owner => !this.#former.includes(owner));
     for (const owner of this.#suspects.keys()) if (!dead.includes(owner)) this.#suspects.delete(owner);
     for (const owner of dead) {
       const since = this.#suspects.get(owner) ?? now;
@@ -298,9 +315,9 @@ export class Worker {
       if (now - since < graceMs) continue;
       const occurrences =
         (await releaseOccurrencesAcrossTenants(hot, owner)) + (await releaseStepsAcrossTenants(hot, owner));
-      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe);
+      const { settled: deliveries, ended } = await settleUnknownAcrossTenants(pool, owner, this.#dedupe, maxAttempts);
       this.#engine.meters.ended(ended);
-      log.warn({ worker: owner, occurrences, deliveries }, 'took up the work of a worker that died');
+      log.warn({ worker: owner, occurrences, deliveries }, 'recovered the work of a dead worker');
       this.wake('');
     }
   }

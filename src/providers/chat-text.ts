@@ -1,25 +1,25 @@
 import type { Content } from '../core/render/render.ts';
 
-/** At most so many UTF-16 units, ending in … where something is missing, and never in half a character. */
-export function cut(text: string, most: number): string {
-  if (text.length <= most) return text;
-  const kept = text.slice(0, Math.max(most - 1, 0)).replace(/[\ud800-\udbff]$/, '');
+/** Truncates to a number of UTF-16 units, ending in …, and never splits a surrogate pair. */
+export function truncate(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
+  const kept = text.slice(0, Math.max(maxLength - 1, 0)).replace(/[\ud800-\udbff]$/, '');
   return `${kept.trimEnd()}…`;
 }
 
-/** For Slack's markup and for the HTML that Telegram takes: both know these three characters, and no others. */
+/** For Slack's markup and Telegram's HTML: both require these three escapes, and support no others. */
 export function escapeAngles(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** The title where it says something of its own: a message without one is called by its first line. */
+/** Returns the title unless it is only the first line of the text, which a message without a title gets. */
 export function headingOf({ title, text }: Content): string {
   const [line = ''] = text.split('\n', 1);
   const isFirstLine = title === line.trim() || (title.endsWith('…') && line.trim().startsWith(title.slice(0, -1)));
   return isFirstLine ? '' : title.trim();
 }
 
-/** The parts that there are, a free line between them. */
+/** Joins the parts that are not empty, with a blank line between them. */
 export function paragraphs(...parts: string[]): string {
   return parts.filter(part => part.trim() !== '').join('\n\n');
 }

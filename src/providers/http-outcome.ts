@@ -1,104 +1,104 @@
 /**
- * What an HTTP answer, or the lack of one, means for a message. The rules are those of HTTP; where a provider has its
- * own, it says so with `sort`.
+ * Turns an HTTP response, or the lack of one, into the outcome of an attempt, by the rules of HTTP. A provider with its
+ * own rules passes `classify`.
  */
 import { type Outbound, OutboundError, type OutboundRequest, type OutboundResponse } from '../lib/outbound.ts';
 import type { Outcome } from './sending.ts';
 
 export type Failure = Extract<Outcome, { ok: false }>;
 
-export interface Answer extends OutboundResponse {
-  /** The body where it is JSON, else undefined. */
+export interface ProviderAnswer extends OutboundResponse {
+  /** The body if it is JSON, else undefined. */
   json: unknown;
 }
 
 export interface HttpSend extends Omit<OutboundRequest, 'method'> {
   url: string;
   method?: OutboundRequest['method'];
-  /** Taken out of any reason, in whatever form the provider may echo them. */
+  /** Removed from any reason, in every encoding in which the provider may echo them. */
   secrets?: readonly (string | undefined)[];
-  /** What the provider calls the message it has accepted. */
-  id?: (answer: Answer) => string | undefined;
-  /** The provider's own words for a refusal. */
-  words?: (answer: Answer) => string | undefined;
-  /** What differs from HTTP's rules: `{ ok: true }` and all else as given; undefined where nothing does. */
-  sort?: (answer: Answer) => { ok: true } | Partial<Failure> | undefined;
+  /** Returns the provider's id of an accepted message. */
+  id?: (answer: ProviderAnswer) => string | undefined;
+  /** Returns the provider's error message. */
+  errorText?: (answer: ProviderAnswer) => string | undefined;
+  /** Returns what differs from the rules of HTTP: success, or fields of the failure; undefined if nothing does. */
+  classify?: (answer: ProviderAnswer) => { ok: true } | Partial<Failure> | undefined;
 }
 
-const longestReason = 300;
-const longestWaitSeconds = 24 * 60 * 60;
+const maxReasonLength = 300;
+const maxWaitSeconds = 24 * 60 * 60;
 
 export async function sendHttp(outbound: Outbound, send: HttpSend): Promise<Outcome> {
-  const { url, method = 'POST', secrets = [], id, words, sort, ...request } = send;
-  let answer: Answer;
+  const { url, method = 'POST', secrets = [], id, errorText, classify, ...request } = send;
+  let answer: ProviderAnswer;
   try {
     const response = await outbound.request(url, { ...request, method });
     answer = { ...response, json: readJson(response.text) };
   } catch (error) {
     return fromError(error, secrets);
   }
-  const own = sort?.(answer);
-  // A garbled body changes nothing about a yes.
-  if (own?.ok ?? (answer.status < 300 && !own)) {
+  const classified = classify?.(answer);
+  // An unreadable body does not turn a success into a failure.
+  if (classified?.ok ?? (answer.status < 300 && !classified)) {
     const name = id?.(answer);
     return name ? { ok: true, id: name } : { ok: true };
   }
   const failure = fromStatus(answer, secrets);
-  const said = (own && 'reason' in own && own.reason) || words?.(answer);
-  if (said) failure.reason = toReason(`${answer.status}: ${said}`, secrets);
-  return { ...failure, ...own, ok: false, reason: failure.reason };
+  const detail = (classified && 'reason' in classified && classified.reason) || errorText?.(answer);
+  if (detail) failure.reason = toReason(`${answer.status}: ${detail}`, secrets);
+  return { ...failure, ...classified, ok: false, reason: failure.reason };
 }
 
-/** Of an answer that is no yes. */
+/** Returns the outcome of a response that is not a success. */
 export function fromStatus({ status, headers, text }: OutboundResponse, secrets: HttpSend['secrets'] = []): Failure {
   const retry = status >= 500 || status === 408 || status === 425 || status === 429;
   const wait = retry ? readRetryAfter(headers['retry-after']) : undefined;
-  const words = withoutTags(text);
-  const said = status >= 300 && status < 400 ? 'redirects are not followed' : words;
+  const body = stripTags(text);
+  const detail = status >= 300 && status < 400 ? 'redirects are not followed' : body;
   return {
     ok: false,
     retry,
     ...(wait !== undefined && { retryAfterSeconds: wait }),
-    reason: toReason(said ? `${status}: ${said}` : `${status}`, secrets),
+    reason: toReason(detail ? `${status}: ${detail}` : `${status}`, secrets),
   };
 }
 
-/** What is read of an answer for its words: more would not be shown. */
-const longestAnswer = 16_384;
+/** Characters of a response that are read for its error message; more would not be shown. */
+const maxAnswerLength = 16_384;
 
 /**
- * Of the page that a proxy in between shows, only the words. One walk from sign to sign: a regular expression took the
- * square of the signs, and 64 KiB of `<` four seconds.
+ * Returns the text of an HTML error page, as proxies send them. A single pass: a regular expression was quadratic, and took
+ * four seconds for 64 KiB of `<`.
  */
-function withoutTags(page: string): string {
-  const text = page.slice(0, longestAnswer);
-  let words = '';
+function stripTags(page: string): string {
+  const text = page.slice(0, maxAnswerLength);
+  let stripped = '';
   let at = 0;
   while (at < text.length) {
     const opening = text.indexOf('<', at);
-    if (opening === -1) return `${words} ${text.slice(at)}`.trim();
-    words += ` ${text.slice(at, opening)}`;
+    if (opening === -1) return `${stripped} ${text.slice(at)}`.trim();
+    stripped += ` ${text.slice(at, opening)}`;
     const [, hidden] = /^<(style|script)\b/i.exec(text.slice(opening, opening + 8)) ?? [];
-    const end = hidden ? endOf(text, hidden, opening) : text.indexOf('>', opening);
+    const end = hidden ? findElementEnd(text, hidden, opening) : text.indexOf('>', opening);
     if (end === -1) {
-      // No tag ends here any more: the rest is text.
-      return hidden ? words.trim() : `${words} ${text.slice(opening)}`.trim();
+      // No further tag is closed: the rest is text.
+      return hidden ? stripped.trim() : `${stripped} ${text.slice(opening)}`.trim();
     }
     at = end + 1;
   }
-  return words.trim();
+  return stripped.trim();
 }
 
-/** Where the element ends that shows nothing of what is in it; -1 where it does not. */
-function endOf(text: string, name: string, from: number): number {
+/** Returns the end of an element whose content is not shown, or -1. */
+function findElementEnd(text: string, name: string, from: number): number {
   const closing = new RegExp(`</${name}`, 'gi');
   closing.lastIndex = from;
   const found = closing.exec(text);
   return found ? text.indexOf('>', found.index) : -1;
 }
 
-/** Of a request without an answer; anything that is no OutboundError is a mistake in the program and is thrown on. */
-export function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Failure {
+/** Returns the outcome of a request without a response. Any other error than an OutboundError is a bug and is rethrown. */
+function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Failure {
   if (!(error instanceof OutboundError)) throw error;
   const { kind, sent, message } = error;
   const reason = toReason(message, secrets);
@@ -106,16 +106,16 @@ export function fromError(error: unknown, secrets: HttpSend['secrets'] = []): Fa
   return sent ? { ok: false, retry: true, unknown: true, reason } : { ok: false, retry: true, reason };
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). At most a day: nobody means more, and a message would be forgotten. */
+/** Reads seconds or a date (RFC 9110, 10.2.3), and limits the wait to a day: no provider means more. */
 export function readRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();
-  const isDate = /^[A-Z][a-z]{2,8},? /.test(text); // else Date.parse takes a number for a year
+  const isDate = /^[A-Z][a-z]{2,8},? /.test(text); // otherwise Date.parse reads a number as a year
   const seconds = /^\d+(\.\d+)?$/.test(text) ? Number(text) : isDate ? (Date.parse(text) - now) / 1000 : Number.NaN;
-  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), longestWaitSeconds);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(Math.ceil(seconds), 0), maxWaitSeconds);
 }
 
-/** One short line without secrets. */
+/** Returns one short line without secrets. */
 export function toReason(text: string, secrets: HttpSend['secrets'] = []): string {
   let line = text;
   for (const secret of secrets) {
@@ -124,19 +124,19 @@ export function toReason(text: string, secrets: HttpSend['secrets'] = []): strin
     for (const form of forms) line = line.replaceAll(form, '•••');
   }
   line = line.replace(/[\s\p{Cc}]+/gu, ' ').trim();
-  return line.length > longestReason ? `${line.slice(0, longestReason - 1)}…` : line;
+  return line.length > maxReasonLength ? `${line.slice(0, maxReasonLength - 1)}…` : line;
 }
 
 export function toBase64(text: string): string {
   return Buffer.from(text, 'utf8').toString('base64');
 }
 
-/** The value of the `Authorization` header for a name and a password. */
+/** Returns the `Authorization` header for HTTP Basic authentication. */
 export function basic(user: string, password: string): string {
   return `Basic ${toBase64(`${user}:${password}`)}`;
 }
 
-/** What stands at a path in JSON of unknown form, if it is text or a number. */
+/** Returns the text or number at a path in JSON of unknown shape. */
 export function pick(json: unknown, ...path: (string | number)[]): string | undefined {
   let value = json;
   for (const step of path) value = (value as Record<string | number, unknown> | null | undefined)?.[step];

@@ -1,4 +1,4 @@
-/** Every provider, by the name that `use:` gives. */
+/** All providers by name, as used in `use:`. */
 
 import { discordWebhook } from './discord/discord-webhook.ts';
 import { mailgun } from './email/mailgun.ts';

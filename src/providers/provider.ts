@@ -1,13 +1,13 @@
 /**
- * A provider is what stands behind a channel: a name, the medium it serves, and the settings it needs. Whatever is
- * marked `secret: true` in them is kept encrypted and never shown again. Whatever decides where a secret goes, or who can
- * read it on its way, is marked `destination: true`: when it changes, the secrets have to be given again.
+ * A provider sends the messages of a channel: it has a name, the medium it serves, and the settings it needs. Settings
+ * marked `secret: true` are stored encrypted and never shown again. Settings that decide where a secret goes, or who can
+ * read it in transit, are marked `destination: true`: when one changes, the secrets must be entered again.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from 'typebox';
 import type { Medium, ProviderEntry } from '../core/configuration/document.ts';
 import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
-import type { Reach } from '../core/decide.ts';
+import type { Reach } from '../core/decision/decide.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { Sender, Tools } from './sending.ts';
 
@@ -15,39 +15,39 @@ export interface Provider<Settings extends TObject = TObject> {
   name: string;
   /** The only type of channel that may use it. */
   medium: Medium | 'any';
-  /** What people call it. */
+  /** The display name. */
   title: string;
   summary: string;
   settings: Settings;
   /**
-   * Whether it can tell twins apart by our id, so that sending once more is harmless when an answer was lost. A
-   * Message-ID alone does not count: mail servers accept the same one twice.
+   * Whether it deduplicates messages by our id, so that sending again is harmless after a lost answer. A Message-ID alone
+   * is not enough: mail servers accept the same one twice.
    */
   dedupes: boolean;
-  /** All of a message (also when absent), or nothing that would have to be set into a layout. */
+  /** Which content it needs: everything (the default), or only text, so that no layout is rendered. */
   reads?: 'all' | 'text';
-  /** What is made where the public field is left out, and kept from then on: keys, of which one half is a secret. */
+  /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
-  /** Called once with settings that have the right form; the sender is then used for many messages at a time. */
+  /** Called once with valid settings; the sender is then used for many messages concurrently. */
   open(settings: Static<Settings>, tools: Tools): Sender;
   /**
-   * Where messages go. 'address' (also when absent): to an address of the medium, of each recipient who has one. 'room':
-   * to one place in the settings, one message for all together. 'recipient': one for each, whatever addresses they have.
+   * Where messages go. 'address' (the default): to the medium's address of each recipient who has one. 'room': to one
+   * destination in the settings, one message for all recipients. 'recipient': one for each, whatever addresses they have.
    */
   reach?(settings: Static<Settings>): Reach;
 }
 export type Providers = Readonly<Record<string, Provider>>;
 
-/** The form of a provider's settings, in the order of a form; nothing else may stand beside them. */
+/** Returns the schema of a provider's settings, in the order of the form. Other properties are not allowed. */
 export function settings<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
   for (const [field, schema] of Object.entries(properties)) {
-    const named = schema as { title?: string };
-    named.title ??= titleOf(field);
+    const titled = schema as { title?: string };
+    titled.title ??= titleOf(field);
   }
   return Type.Object(properties, { ...options, additionalProperties: false });
 }
 
-const spelled: Record<string, string> = {
+const specialWords: Record<string, string> = {
   api: 'API',
   ca: 'CA',
   dkim: 'DKIM',
@@ -58,29 +58,29 @@ const spelled: Record<string, string> = {
   url: 'URL',
 };
 
-/** `api_key_sid` is API key SID, unless the setting has a title of its own. */
+/** Turns `api_key_sid` into "API key SID", for settings without their own title. */
 function titleOf(field: string): string {
-  const [first = '', ...rest] = field.split('_').map(word => spelled[word] ?? word);
+  const [first = '', ...rest] = field.split('_').map(word => specialWords[word] ?? word);
   return [first.charAt(0).toUpperCase() + first.slice(1), ...rest].join(' ');
 }
 
-export interface FieldMistake {
+interface FieldMistake {
   field: string;
   message: string;
 }
 
 /**
- * What is wrong with an entry of a file. A secret that is missing may be stored already, see `findMissing`; one that is
- * null is to be removed.
+ * Returns what is wrong with an entry of a file. A missing secret may be stored already, see `findMissing`; null removes
+ * a secret.
  */
 export function checkEntry(providers: Providers, entry: ProviderEntry, medium: string): FieldMistake[] {
   const provider = findProvider(providers, entry.use);
   if (!provider) {
-    const known = Object.keys(providers).join(', ');
-    return [{ field: 'use', message: `there is no provider ${JSON.stringify(entry.use)} (there are ${known})` }];
+    const names = Object.keys(providers).join(', ');
+    return [{ field: 'use', message: `there is no provider ${JSON.stringify(entry.use)} (there are ${names})` }];
   }
   if (provider.medium !== 'any' && medium !== '' && provider.medium !== medium) {
-    const message = `${provider.name} serves channels of type ${provider.medium}, and this one's type is ${medium}`;
+    const message = `${provider.name} serves channels of type ${provider.medium}, but this channel has type ${medium}`;
     return [{ field: 'use', message }];
   }
   const { use: _, ...fields } = entry;
@@ -89,13 +89,13 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
   const needed = removed.filter(field => provider.settings.required?.includes(field));
   return [
     ...needed.map(field => ({ field, message: `cannot be removed: ${provider.name} does not work without it` })),
-    ...shapeErrors(provider.settings, readTexts(provider, kept)).filter(
+    ...shapeErrors(provider.settings, parseTexts(provider, kept)).filter(
       error => !(error.missing && isSecret(provider, error.field)),
     ),
   ];
 }
 
-/** With what Belfry makes itself: what is stored for the only entry of that provider, else new. */
+/** Adds generated settings: those stored for the only entry of the same provider, else new ones. */
 export function withGenerated(
   providers: Providers,
   entry: ProviderState,
@@ -104,53 +104,53 @@ export function withGenerated(
   const provider = findProvider(providers, entry.use);
   const generates = provider?.generates;
   if (!provider || !generates || entry.settings[generates.publicField] !== undefined) return entry;
-  const made = generates.make();
-  const given = Object.keys(made).some(field => (entry.secrets[field] ?? null) !== null);
-  if (given) return entry;
-  const same = stored.filter(({ use }) => use === entry.use);
-  const known = same.length === 1 ? { ...same[0]!.settings, ...same[0]!.secrets } : {};
-  const whole: ProviderState = { ...entry, settings: { ...entry.settings }, secrets: { ...entry.secrets } };
-  for (const field of Object.keys(made)) {
-    const side = isSecret(provider, field) ? whole.secrets : whole.settings;
-    side[field] = known[generates.publicField] === undefined ? made[field]! : known[field]!;
+  const generated = generates.make();
+  const hasSecrets = Object.keys(generated).some(field => (entry.secrets[field] ?? null) !== null);
+  if (hasSecrets) return entry;
+  const candidates = stored.filter(({ use }) => use === entry.use);
+  const storedFields = candidates.length === 1 ? { ...candidates[0]!.settings, ...candidates[0]!.secrets } : {};
+  const completed: ProviderState = { ...entry, settings: { ...entry.settings }, secrets: { ...entry.secrets } };
+  for (const field of Object.keys(generated)) {
+    const side = isSecret(provider, field) ? completed.secrets : completed.settings;
+    side[field] = storedFields[generates.publicField] === undefined ? generated[field]! : storedFields[field]!;
   }
-  return whole;
+  return completed;
 }
 
-/** What a provider still needs once stored secrets have taken the place of those left out. */
+/** Returns the secrets that an entry still lacks after stored ones were filled in. */
 export function findMissing(providers: Providers, { use, settings, secrets }: ProviderState): FieldMistake[] {
   const provider = findProvider(providers, use);
   if (!provider) return [];
   return shapeErrors(provider.settings, { ...settings, ...secrets })
     .filter(error => error.missing && isSecret(provider, error.field))
     .map(({ field, message }) => ({ field, message: `${message}, and none is stored` }))
-    .concat(findHalf(provider, settings));
+    .concat(findMissingPublicHalf(provider, settings));
 }
 
-/** A secret half was given, and what belongs to it was not. */
-function findHalf({ generates }: Provider, settings: JsonObject): FieldMistake[] {
+/** A private key was entered without its public key. */
+function findMissingPublicHalf({ generates }: Provider, settings: JsonObject): FieldMistake[] {
   if (!generates || settings[generates.publicField] !== undefined) return [];
-  return [{ field: generates.publicField, message: 'is required with its secret: give both, or neither' }];
+  return [{ field: generates.publicField, message: 'is required with its secret: set both, or neither' }];
 }
 
-/** An entry without mistakes, its secrets apart; null for one that is to be removed. */
+/** Splits a valid entry into settings and secrets; a secret to be removed is null. */
 export function readEntry(providers: Providers, { use, ...fields }: ProviderEntry): ProviderState {
   const provider = findProvider(providers, use);
   const state: ProviderState = { use, settings: {}, secrets: {} };
-  for (const [field, value] of Object.entries(provider ? readTexts(provider, fields) : fields)) {
+  for (const [field, value] of Object.entries(provider ? parseTexts(provider, fields) : fields)) {
     const side = isSecret(provider, field) ? state.secrets : state.settings;
     side[field] = value as Json;
   }
   return state;
 }
 
-/** Also where a field was stored before it was marked as secret. */
+/** Also removes fields that were stored before they were marked as secret. */
 export function withoutSecrets(providers: Providers, use: string, fields: JsonObject): JsonObject {
   const provider = findProvider(providers, use);
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !isSecret(provider, field)));
 }
 
-/** The settings that decide where secrets go. */
+/** Returns the settings that decide where secrets go. */
 export function destinationsOf(providers: Providers, use: string): string[] {
   const provider = findProvider(providers, use);
   return Object.keys(provider?.settings.properties ?? {}).filter(field => schemaOf(provider, field)?.destination);
@@ -169,8 +169,8 @@ function isSecret(provider: Provider | undefined, field: string): boolean {
   return schemaOf(provider, field)?.secret === true;
 }
 
-/** A number or a switch may come as text: that is all an environment variable can hold. */
-function readTexts(provider: Provider, fields: Record<string, unknown>): Record<string, unknown> {
+/** Parses numbers and booleans that are given as text, as environment variables are. */
+function parseTexts(provider: Provider, fields: Record<string, unknown>): Record<string, unknown> {
   const read = (field: string, value: unknown): unknown => {
     if (typeof value !== 'string') return value;
     const type = schemaOf(provider, field)?.type;

@@ -4,8 +4,8 @@ import { stateless } from './sending.ts';
 const Settings = settings({});
 
 /**
- * For trying things out: nothing leaves the runtime. The engine keeps what each of its deliveries was made of, so there
- * is nothing left to do here, and sending twice is the same as sending once.
+ * For trying things out: nothing is sent. The engine stores the render snapshot of each delivery, so there is nothing to
+ * do here, and sending twice is the same as sending once.
  */
 export const sandbox: Provider<typeof Settings> = {
   name: 'sandbox',

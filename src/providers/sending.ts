@@ -1,61 +1,76 @@
 /**
- * What every provider does: open with settings once, then send. An expected failure is a value, sorted by the provider's
- * own rules into what is worth another try and what is not; a throw is a mistake in the program.
+ * The interface of providers: open with settings once, then send. An expected failure is a value that says whether a retry
+ * may help; an exception is a bug.
  */
 import type { Content } from '../core/render/render.ts';
 import type { Outbound } from '../lib/outbound.ts';
 
 /** One message to one recipient by one channel. */
 export interface Outgoing {
-  /** The delivery's, the same at every attempt: becomes Message-ID, idempotency key or webhook id. */
+  /** The delivery's id, the same at every attempt. It becomes the Message-ID, idempotency key or webhook id. */
   id: string;
-  /** Whom: an email, a phone number, a chat id, a URL, a push subscription; empty where the settings say where. */
+  /** An email address, phone number, chat id, URL or push subscription; empty if the settings define the destination. */
   address: string;
   content: Content;
   /** When the delivery was decided; the same at every attempt. */
   createdAt: Date;
-  /** Of a mail that its recipient can unsubscribe from by one click (RFC 8058). */
+  /** For emails with one-click unsubscribe (RFC 8058). */
   unsubscribeUrl?: string;
-  /** Where the call stands in a trace, for receivers that go on with it. */
+  /** The current span, for receivers that continue the trace. */
   traceparent?: string;
-  /** For providers that can carry it: how messages are told apart in their own console. */
+  /**
+   * Asked by a provider that makes messages wait, right before it sends one: true, or whether to send it. If not, the
+   * outcome is `withdrawn`.
+   */
+  mayStillSend?: () => true | Promise<boolean>;
+  /** Labels for the provider's own console, if it supports them. */
   tags: { organization: string; event: string; notification: string };
 }
 
 export type Outcome =
   | {
       ok: true;
-      /** What the provider calls the message. */
+      /** The provider's id of the message. */
       id?: string;
     }
   | {
       ok: false;
-      /** Whether the same provider may be tried again. */
+      /** Whether the message may be sent again by the same provider. */
       retry: boolean;
-      /** How long the provider asked us to wait. */
+      /** How long the provider asked to wait. */
       retryAfterSeconds?: number;
       /** The message may have been accepted: the answer was lost after it was sent. */
       unknown?: boolean;
       /** This address will never work again: it is disabled or removed. */
       gone?: boolean;
-      /** For people, with the provider's own words; never a secret. */
+      /** Nothing was sent, because `mayStillSend` refused it. */
+      withdrawn?: true;
+      /** A readable reason with the provider's error message; never contains a secret. */
       reason: string;
     };
 
 export interface Sender {
   send(outgoing: Outgoing): Promise<Outcome>;
-  /** How many it can have under way at once, where that is few: others are written when it is their turn. */
-  atOnce?: number;
-  /** Lets connections go once what is under way has ended. */
+  /** How many messages it can have in flight, if that is few: others are rendered when it is their turn. */
+  maxConcurrent?: number;
+  /** Closes connections once messages in flight have ended. */
   close(): Promise<void>;
 }
 
-/** What a provider may use of the outside world. */
+/** The dependencies of providers. */
 export interface Tools {
   outbound: Outbound;
 }
 
-/** A sender without anything to let go of. */
+/** The messages that a sender over HTTP has in flight: a slow peer delays no other channel. */
+const maxHttpRequests = 32;
+
+/** Creates a sender over HTTP, without anything to close. */
+export function httpSender(send: Sender['send']): Sender {
+  return { ...stateless(send), maxConcurrent: maxHttpRequests };
+}
+
+/** Creates a sender without anything to close. */
 export function stateless(send: Sender['send']): Sender {
   return { send, close: async () => {} };
 }

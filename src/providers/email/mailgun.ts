@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
 const regions = { us: 'https://api.mailgun.net', eu: 'https://api.eu.mailgun.net' } as const;
@@ -14,10 +14,10 @@ const Settings = settings({
       maxLength: 253,
       pattern: '^[A-Za-z0-9.-]+$',
       patternHint: 'must be a domain',
-      description: 'The domain as it is called at Mailgun. Absent: the one in the sender’s address.',
+      description: 'The sending domain at Mailgun. Default: the domain of the sender’s address.',
     }),
   ),
-  region: Type.Optional(Type.Enum(['us', 'eu'], { description: 'Where the domain is kept. Absent: us.' })),
+  region: Type.Optional(Type.Enum(['us', 'eu'], { description: 'The region of the domain. Default: us.' })),
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint('the region’s'),
@@ -33,8 +33,8 @@ export const mailgun: Provider<typeof Settings> = {
   dedupes: false,
   open({ api_key, domain, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
-    const home = domain ?? sender.address.slice(sender.address.lastIndexOf('@') + 1);
-    return stateless(async outgoing => {
+    const sendingDomain = domain ?? sender.address.slice(sender.address.lastIndexOf('@') + 1);
+    return httpSender(async outgoing => {
       const { text, html } = email.bodies(outgoing);
       const form = new FormData();
       form.set('from', from);
@@ -46,11 +46,11 @@ export const mailgun: Provider<typeof Settings> = {
       form.set('h:Message-Id', `<${email.messageId(outgoing, sender)}>`);
       for (const [name, value] of Object.entries(email.unsubscribeHeaders(outgoing))) form.set(`h:${name}`, value);
       form.set('v:belfry_id', outgoing.id);
-      // At most three, of ASCII.
+      // Mailgun allows at most three tags, in ASCII.
       for (const tag of Object.values(outgoing.tags)) form.append('o:tag', email.toLabel(tag).slice(0, 128));
       const multipart = new Response(form);
       return sendHttp(outbound, {
-        url: email.join(endpoint, `/v3/${encodeURIComponent(home)}/messages`),
+        url: email.join(endpoint, `/v3/${encodeURIComponent(sendingDomain)}/messages`),
         headers: {
           authorization: basic('api', api_key),
           'content-type': multipart.headers.get('content-type')!,
@@ -59,7 +59,7 @@ export const mailgun: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [api_key, toBase64(`api:${api_key}`)],
         id: ({ json }) => pick(json, 'id')?.replace(/^<(.*)>$/, '$1'),
-        words: ({ json }) => pick(json, 'message'),
+        errorText: ({ json }) => pick(json, 'message'),
       });
     });
   },

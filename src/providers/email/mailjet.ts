@@ -1,17 +1,17 @@
 /** https://dev.mailjet.com/email/guides/send-api-v31/ */
-import { type Answer, basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { basic, type ProviderAnswer, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
-const usual = 'https://api.mailjet.com';
+const defaultEndpoint = 'https://api.mailjet.com';
 
 const Settings = settings({
-  api_key: email.secretKey('The API key, as the account’s page on API keys shows it.'),
+  api_key: email.secretKey('The API key, from the account’s API key page.'),
   secret_key: email.secretKey('The secret key that belongs to it.'),
   from: email.From,
   reply_to: email.ReplyTo,
-  endpoint: email.endpoint(`${usual} (in the US: https://api.us.mailjet.com)`),
+  endpoint: email.endpoint(`${defaultEndpoint} (in the US: https://api.us.mailjet.com)`),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -22,10 +22,10 @@ export const mailjet: Provider<typeof Settings> = {
   summary: 'Email through the Mailjet API.',
   settings: Settings,
   dedupes: false,
-  open({ api_key, secret_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
+  open({ api_key, secret_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);
-    return stateless(outgoing => {
+    return httpSender(outgoing => {
       const { text, html } = email.bodies(outgoing);
       return sendHttp(outbound, {
         url: email.join(endpoint, '/v3.1/send'),
@@ -47,20 +47,20 @@ export const mailjet: Provider<typeof Settings> = {
         }),
         timeoutMs: timeout_ms,
         secrets: [api_key, secret_key, toBase64(`${api_key}:${secret_key}`)],
-        // A number too large for JavaScript, so it is read as text.
+        // The number is too large for JavaScript, so it is read as text.
         id: ({ text: answer }) => /"MessageID"\s*:\s*"?(\d+)/.exec(answer)?.[1],
-        words: ({ json }) => errorOf(json, 'ErrorMessage') ?? pick(json, 'ErrorMessage'),
-        sort: refusedInside,
+        errorText: ({ json }) => errorOf(json, 'ErrorMessage') ?? pick(json, 'ErrorMessage'),
+        classify: classify,
       });
     });
   },
 };
 
-/** A refused message may come inside an answer of 200, with a status of its own. */
-function refusedInside({ status, json }: Answer) {
+/** A 200 response may contain a refused message with its own status. */
+function classify({ status, json }: ProviderAnswer) {
   if (status >= 300 || pick(json, 'Messages', 0, 'Status') !== 'error') return undefined;
-  const inner = Number(errorOf(json, 'StatusCode'));
-  return { ok: false as const, retry: inner >= 500 || inner === 429 };
+  const innerStatus = Number(errorOf(json, 'StatusCode'));
+  return { ok: false as const, retry: innerStatus >= 500 || innerStatus === 429 };
 }
 
 function errorOf(json: unknown, field: string): string | undefined {

@@ -2,19 +2,19 @@
 import { Type } from 'typebox';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
-const usual = 'https://api.postmarkapp.com';
+const defaultEndpoint = 'https://api.postmarkapp.com';
 
 const Settings = settings({
-  server_token: email.secretKey('The API token of the server, from its page of API tokens.'),
+  server_token: email.secretKey('The server’s API token, from its API Tokens page.'),
   message_stream: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 100, description: 'Which stream of the server. Absent: outbound.' }),
+    Type.String({ minLength: 1, maxLength: 100, description: 'The message stream of the server. Default: outbound.' }),
   ),
   from: email.From,
   reply_to: email.ReplyTo,
-  endpoint: email.endpoint(usual),
+  endpoint: email.endpoint(defaultEndpoint),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -25,9 +25,9 @@ export const postmark: Provider<typeof Settings> = {
   summary: 'Email through the Postmark API.',
   settings: Settings,
   dedupes: false,
-  open({ server_token, message_stream, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
+  open({ server_token, message_stream, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
-    return stateless(outgoing => {
+    return httpSender(outgoing => {
       const { text, html } = email.bodies(outgoing);
       const { organization, event, notification } = outgoing.tags;
       return sendHttp(outbound, {
@@ -45,7 +45,7 @@ export const postmark: Provider<typeof Settings> = {
           ...(text && { TextBody: text }),
           ...(html && { HtmlBody: html }),
           Tag: event,
-          // Values of at most 80 characters.
+          // Postmark limits values to 80 characters.
           Metadata: {
             belfry_id: outgoing.id,
             organization: organization.slice(0, 80),
@@ -53,7 +53,7 @@ export const postmark: Provider<typeof Settings> = {
           },
           Headers: [
             { Name: 'Message-ID', Value: `<${email.messageId(outgoing, sender)}>` },
-            // Else Postmark puts its own in its place.
+            // Otherwise Postmark replaces the Message-ID.
             { Name: 'X-PM-KeepID', Value: 'true' },
             ...Object.entries(email.unsubscribeHeaders(outgoing)).map(([Name, Value]) => ({ Name, Value })),
           ],
@@ -62,7 +62,7 @@ export const postmark: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [server_token],
         id: ({ json }) => pick(json, 'MessageID'),
-        words: ({ json }) => pick(json, 'Message'),
+        errorText: ({ json }) => pick(json, 'Message'),
       });
     });
   },

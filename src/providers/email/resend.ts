@@ -1,16 +1,16 @@
 /** https://resend.com/docs/api-reference/emails/send-email */
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
-const usual = 'https://api.resend.com';
+const defaultEndpoint = 'https://api.resend.com';
 
 const Settings = settings({
-  api_key: email.secretKey('An API key that may send, re_…'),
+  api_key: email.secretKey('An API key with sending access, re_….'),
   from: email.From,
   reply_to: email.ReplyTo,
-  endpoint: email.endpoint(usual),
+  endpoint: email.endpoint(defaultEndpoint),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -20,10 +20,10 @@ export const resend: Provider<typeof Settings> = {
   medium: 'email',
   summary: 'Email through the Resend API.',
   settings: Settings,
-  // The same Idempotency-Key gets the first one's answer, for 24 hours.
+  // For 24 hours, the same Idempotency-Key gets the response of the first request.
   dedupes: true,
-  open({ api_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
-    return stateless(outgoing =>
+  open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(outgoing =>
       sendHttp(outbound, {
         url: email.join(endpoint, '/emails'),
         headers: {
@@ -43,9 +43,9 @@ export const resend: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ json }) => pick(json, 'id'),
-        words: ({ json }) => pick(json, 'message'),
-        // Its twin is under way at this moment and will have an answer soon.
-        sort: ({ json }) => (pick(json, 'name') === 'concurrent_idempotent_requests' ? { retry: true } : undefined),
+        errorText: ({ json }) => pick(json, 'message'),
+        // Another request with the same key is in flight.
+        classify: ({ json }) => (pick(json, 'name') === 'concurrent_idempotent_requests' ? { retry: true } : undefined),
       }),
     );
   },

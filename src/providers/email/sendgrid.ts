@@ -1,16 +1,16 @@
 /** https://www.twilio.com/docs/sendgrid/api-reference/mail-send/mail-send */
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
-const usual = 'https://api.sendgrid.com';
+const defaultEndpoint = 'https://api.sendgrid.com';
 
 const Settings = settings({
-  api_key: email.secretKey('An API key that may send mail, SG.…'),
+  api_key: email.secretKey('An API key with Mail Send access, SG.….'),
   from: email.From,
   reply_to: email.ReplyTo,
-  endpoint: email.endpoint(`${usual} (in the EU: https://api.eu.sendgrid.com)`),
+  endpoint: email.endpoint(`${defaultEndpoint} (in the EU: https://api.eu.sendgrid.com)`),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -21,10 +21,10 @@ export const sendgrid: Provider<typeof Settings> = {
   summary: 'Email through the Twilio SendGrid API.',
   settings: Settings,
   dedupes: false,
-  open({ api_key, from, reply_to, endpoint = usual, timeout_ms }, { outbound }) {
+  open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);
-    return stateless(outgoing => {
+    return httpSender(outgoing => {
       const { text, html } = email.bodies(outgoing);
       const { tags } = outgoing;
       return sendHttp(outbound, {
@@ -40,7 +40,7 @@ export const sendgrid: Provider<typeof Settings> = {
             ...(text ? [{ type: 'text/plain', value: text }] : []),
             ...(html ? [{ type: 'text/html', value: html }] : []),
           ],
-          // Each once, or the request is refused.
+          // Duplicates are refused.
           categories: [...new Set([tags.organization, tags.event, tags.notification])].map(tag => tag.slice(0, 255)),
           headers: {
             'Message-ID': `<${email.messageId(outgoing, sender)}>`,
@@ -50,7 +50,7 @@ export const sendgrid: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [api_key],
         id: ({ headers }) => headers['x-message-id'],
-        words: ({ json }) => pick(json, 'errors', 0, 'message'),
+        errorText: ({ json }) => pick(json, 'errors', 0, 'message'),
       });
     });
   },

@@ -2,16 +2,16 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 import { Type } from 'typebox';
-import { type Answer, pick, sendHttp } from '../http-outcome.ts';
+import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
 const Settings = settings({
   region: Type.String({
     pattern: '^[a-z]{2}(-[a-z]+)+-\\d+$',
     patternHint: 'must be a region such as eu-central-1',
-    description: 'Where the sending identity was set up: eu-central-1',
+    description: 'The AWS region of the sending identity, such as eu-central-1.',
     examples: ['eu-central-1'],
   }),
   access_key_id: Type.String({
@@ -19,16 +19,16 @@ const Settings = settings({
     maxLength: 128,
     pattern: '^\\w+$',
     patternHint: 'must be letters and digits',
-    description: 'The access key of a user that may ses:SendEmail.',
+    description: 'The access key ID of a user with the permission ses:SendEmail.',
     examples: ['AKIAIOSFODNN7EXAMPLE'],
   }),
-  secret_access_key: email.secretKey('The secret that belongs to the access key.'),
+  secret_access_key: email.secretKey('The secret access key.'),
   session_token: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 4096,
       pattern: '^[!-~]+$',
-      patternHint: 'must be without spaces',
+      patternHint: 'must not contain spaces',
       secret: true,
       description: 'Only for temporary credentials.',
     }),
@@ -38,7 +38,7 @@ const Settings = settings({
       maxLength: 64,
       pattern: '^[A-Za-z0-9_-]+$',
       patternHint: 'must be letters, digits, dashes and underscores',
-      description: 'The configuration set to use. Absent: the identity’s own, if it has one.',
+      description: 'The configuration set to use. Default: the identity’s own, if it has one.',
     }),
   ),
   from: email.From,
@@ -57,9 +57,9 @@ export const ses: Provider<typeof Settings> = {
   open(options, { outbound }) {
     const { region, access_key_id, secret_access_key, session_token, configuration_set, from, reply_to } = options;
     const url = email.join(options.endpoint ?? `https://email.${region}.amazonaws.com`, '/v2/email/outbound-emails');
-    const sender = encode(from);
-    const replyTo = reply_to && encode(reply_to);
-    return stateless(async outgoing => {
+    const sender = encodeMailbox(from);
+    const replyTo = reply_to && encodeMailbox(reply_to);
+    return httpSender(async outgoing => {
       const { text, html } = email.bodies(outgoing);
       const labels = { ...outgoing.tags, belfry_id: outgoing.id };
       const body = JSON.stringify({
@@ -97,15 +97,15 @@ export const ses: Provider<typeof Settings> = {
         timeoutMs: options.timeout_ms,
         secrets: [secret_access_key, session_token, signed.headers.get('authorization') ?? undefined],
         id: ({ json }) => pick(json, 'MessageId'),
-        words: ({ json, headers }) => pick(json, 'message') ?? pick(json, 'Message') ?? headers['x-amzn-errortype'],
-        sort: throttled,
+        errorText: ({ json, headers }) => pick(json, 'message') ?? pick(json, 'Message') ?? headers['x-amzn-errortype'],
+        classify: classify,
       });
     });
   },
 };
 
-/** Too much at once may also come as a 400, told apart only by the name of the error. */
-function throttled({ status, headers, json }: Answer) {
+/** Throttling may also be reported as a 400, recognizable only by the name of the error. */
+function classify({ status, headers, json }: ProviderAnswer) {
   const name = headers['x-amzn-errortype'] ?? pick(json, '__type') ?? '';
   return status >= 400 && /Throttl|TooManyRequests/.test(name) ? { retry: true } : undefined;
 }
@@ -114,8 +114,8 @@ function utf8(text: string): { Data: string; Charset: string } {
   return { Data: text, Charset: 'UTF-8' };
 }
 
-/** In the address fields SES takes ASCII alone, so a name beyond it is encoded as in a mail (RFC 2047). */
-function encode(mailbox: string): string {
+/** SES accepts only ASCII in address fields, so other names are encoded by RFC 2047. */
+function encodeMailbox(mailbox: string): string {
   const { name, address } = email.toMailbox(mailbox);
   if (!name) return address;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII is meant.

@@ -4,8 +4,8 @@ import { stateless } from '../sending.ts';
 const Settings = settings({});
 
 /**
- * Messages that a recipient reads in the application itself. The engine stores them under the id of their delivery, and
- * storing is sending: nobody is called, and nothing can arrive twice. Whoever sends outside of the engine hears yes.
+ * Messages that a recipient reads inside the application. The engine stores them under the id of their delivery, so
+ * nothing is sent here, and nothing can arrive twice. Sending outside of the engine always succeeds.
  */
 export const inbox: Provider<typeof Settings> = {
   name: 'inbox',

@@ -1,17 +1,17 @@
 import type { Content } from '../../core/render/render.ts';
-import { cut, escapeAngles, headingOf, paragraphs } from '../chat-text.ts';
+import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 
-/** Slack cuts what is longer, or refuses it. */
-const longest = 40_000;
+/** Slack truncates or refuses longer texts. */
+const maxLength = 40_000;
 
 /**
- * The blocks are what is shown; the text stands in for them in notices, and wherever only text is understood. In both,
- * nothing of a value counts as a sign: `<!channel>` in somebody's name calls nobody.
+ * Slack shows the blocks, and the text in notifications and wherever only text is supported. In both, values are escaped:
+ * `<!channel>` in a user's name mentions no one.
  */
 export function toMessage(content: Content): { text: string; blocks?: unknown[] } {
   const heading = headingOf(content);
   const title = /^$|\*/.test(heading) ? heading : `*${heading}*`;
-  const text = cut(paragraphs(escapeAngles(title), content.markup ?? escapeAngles(content.text)), longest);
+  const text = truncate(paragraphs(escapeAngles(title), content.markup ?? escapeAngles(content.text)), maxLength);
   const { card } = content;
   return Array.isArray(card) && card.length > 0 ? { text, blocks: card } : { text };
 }

@@ -1,13 +1,13 @@
 /** https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks */
-import { partsOfUrl, secretUrl, TimeoutMs } from '../fields.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import { toMessage } from './message.ts';
 
 const Settings = settings({
   url: secretUrl(
-    "The webhook's address, https://hooks.slack.com/services/…. Others that take the same form, such as Mattermost, work too.",
+    'The webhook URL, https://hooks.slack.com/services/…. Compatible services such as Mattermost work too.',
   ),
   timeout_ms: TimeoutMs,
 });
@@ -21,9 +21,9 @@ export const slackWebhook: Provider<typeof Settings> = {
   dedupes: false,
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {
-    const secrets = partsOfUrl(url);
-    return stateless(({ content }) =>
-      // Its answers are the word "ok", or a word for what is wrong with a status that fits.
+    const secrets = secretPartsOf(url);
+    return httpSender(({ content }) =>
+      // The response is "ok", or an error code with a matching status.
       sendHttp(outbound, {
         url,
         headers: { 'content-type': 'application/json; charset=utf-8' },

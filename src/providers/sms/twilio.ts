@@ -3,43 +3,43 @@ import { Type } from 'typebox';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 
-const usual = 'https://api.twilio.com';
+const defaultEndpoint = 'https://api.twilio.com';
 
 const Settings = settings({
   account_sid: Type.String({
     pattern: '^AC[0-9a-fA-F]{32}$',
-    patternHint: 'must be AC and then 32 hexadecimal digits',
-    description: 'The account, AC…, from the first page of the Twilio console.',
+    patternHint: 'must be AC followed by 32 hexadecimal digits',
+    description: 'The account SID, AC…, from the home page of the Twilio console.',
     examples: ['AC00000000000000000000000000000000'],
   }),
   api_key_sid: Type.Optional(
     Type.String({
       pattern: '^SK[0-9a-fA-F]{32}$',
-      patternHint: 'must be SK and then 32 hexadecimal digits',
-      description: 'An API key of the account, SK…, to sign in with. Absent: the account signs in itself.',
+      patternHint: 'must be SK followed by 32 hexadecimal digits',
+      description: 'The SID of an API key, SK…, to authenticate with. Default: the account SID.',
     }),
   ),
   auth_token: Type.String({
     secret: true,
     minLength: 1,
     maxLength: 128,
-    description: 'The auth token of the account; with an API key, the secret of that key.',
+    description: 'The auth token of the account, or the secret of the API key if one is set.',
   }),
   from: Type.String({
     pattern: '^(MG[0-9a-fA-F]{32}|\\+?[0-9]{3,15}|[A-Za-z0-9 +_&-]{1,11})$',
     patternHint: 'must be a number such as +15555550100, a sender name of up to 11 characters, or MG…',
-    description: 'Who it comes from: a number or sender name of the account, or a messaging service, MG….',
+    description: 'The sender: a phone number or sender name of the account, or a messaging service, MG….',
     examples: ['+15555550100'],
   }),
-  endpoint: endpoint(usual, 'that of one region'),
+  endpoint: endpoint(defaultEndpoint, "a region's"),
   timeout_ms: TimeoutMs,
 });
 
 /**
- * What Twilio says of the number itself: it is none (21211), has unsubscribed (21610), cannot get text messages (21614)
- * or is a landline (21635). All else may be put right in the account.
+ * Errors of the phone number itself: it is invalid (21211), has unsubscribed (21610), cannot receive text messages (21614)
+ * or is a landline (21635). All others may be fixed in the account.
  */
 const goneCodes = new Set([21211, 21610, 21614, 21635]);
 
@@ -49,12 +49,12 @@ export const twilio: Provider<typeof Settings> = {
   medium: 'sms',
   summary: 'Text messages through the Twilio API.',
   settings: Settings,
-  // Twilio knows no idempotency key for messages.
+  // Twilio has no idempotency key for messages.
   dedupes: false,
-  open({ account_sid, api_key_sid, auth_token, from, endpoint = usual, timeout_ms }, { outbound }) {
+  open({ account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const user = api_key_sid ?? account_sid;
     const sender = /^MG[0-9a-f]{32}$/i.test(from) ? 'MessagingServiceSid' : 'From';
-    return stateless(({ address, content }) =>
+    return httpSender(({ address, content }) =>
       sendHttp(outbound, {
         url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Messages.json`),
         headers: {
@@ -65,8 +65,8 @@ export const twilio: Provider<typeof Settings> = {
         timeoutMs: timeout_ms,
         secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
         id: ({ json }) => pick(json, 'sid'),
-        words: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
-        sort: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
+        errorText: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
+        classify: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
       }),
     );
   },

@@ -1,17 +1,19 @@
-/** A workflow that starts with "When a Teams webhook request is received" and posts the card it gets. */
+/** Posts to a workflow that starts with "When a Teams webhook request is received" and posts the card it receives. */
 import type { Content } from '../../core/render/render.ts';
-import { partsOfUrl, secretUrl, TimeoutMs } from '../fields.ts';
+import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 
 const Settings = settings({
-  url: secretUrl('The address that Teams shows when the workflow is made. It decides who posts where.'),
+  url: secretUrl(
+    'The URL that Teams shows when the workflow is created. The workflow decides where it posts, and as whom.',
+  ),
   timeout_ms: TimeoutMs,
 });
 
-/** The workflow takes a larger one with thanks, and then fails out of our sight. */
-const mostBytes = 28 * 1024;
+/** The workflow accepts a larger card, and then fails without telling us. */
+const maxBytes = 28 * 1024;
 
 export const teamsWorkflow: Provider<typeof Settings> = {
   name: 'teams-workflow',
@@ -22,12 +24,12 @@ export const teamsWorkflow: Provider<typeof Settings> = {
   dedupes: false,
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {
-    const secrets = partsOfUrl(url);
-    return stateless(async ({ content }) => {
+    const secrets = secretPartsOf(url);
+    return httpSender(async ({ content }) => {
       const card = { contentType: 'application/vnd.microsoft.card.adaptive', content: content.card ?? plain(content) };
       const body = JSON.stringify({ type: 'message', attachments: [card] });
-      if (Buffer.byteLength(body) > mostBytes) {
-        return { ok: false, retry: false, reason: 'the card is larger than the 28 KB that Teams shows' };
+      if (Buffer.byteLength(body) > maxBytes) {
+        return { ok: false, retry: false, reason: 'the card is larger than 28 KB, the limit of Teams' };
       }
       return sendHttp(outbound, {
         url,
@@ -35,7 +37,7 @@ export const teamsWorkflow: Provider<typeof Settings> = {
         body,
         timeoutMs: timeout_ms,
         secrets,
-        words: ({ json }) => pick(json, 'error', 'message'),
+        errorText: ({ json }) => pick(json, 'error', 'message'),
       });
     });
   },

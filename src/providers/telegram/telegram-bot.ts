@@ -1,36 +1,37 @@
 /** https://core.telegram.org/bots/api#sendmessage */
 import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
-import { cut, escapeAngles, headingOf, paragraphs } from '../chat-text.ts';
+import { escapeAngles, headingOf, paragraphs, truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
-import { type Answer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type ProviderAnswer, pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 
-const usual = 'https://api.telegram.org';
+const defaultEndpoint = 'https://api.telegram.org';
 
 const Settings = settings({
   token: Type.String({
     secret: true,
     pattern: '^[0-9]{1,20}:[A-Za-z0-9_-]{20,64}$',
-    patternHint: 'must be a number, a colon and the rest, as @BotFather gives it',
-    description: 'The token of the bot, from @BotFather. People must start the bot before it may write to them.',
+    patternHint: 'must be a bot token as @BotFather shows it: a number, a colon and a key',
+    description: 'The bot token, from @BotFather. Users must start the bot before it can message them.',
   }),
   link_preview: Type.Optional(
-    Type.Boolean({ description: 'Whether Telegram shows a preview of the first link. Absent: no.' }),
+    Type.Boolean({ description: 'Whether Telegram shows a preview of the first link. Default: false.' }),
   ),
-  endpoint: endpoint(usual, 'a Bot API server of your own'),
+  endpoint: endpoint(defaultEndpoint, 'your own Bot API server'),
   timeout_ms: TimeoutMs,
 });
 
-/** Of what is shown, without the marks. */
-const longest = 4096;
+/** Maximum characters of the visible text, without markup. */
+const maxLength = 4096;
 
 /**
- * Whoever blocked the bot, threw it out or closed the account will not be reached again. Other kinds of 403 come and
- * go, and "chat not found" is also said of people who have yet to start the bot.
+ * A user who blocked or removed the bot, or closed the account, cannot be reached again. Other 403 errors are temporary,
+ * and "chat not found" is also returned for users who have yet to start the bot.
  */
-const gone = /blocked by the user|user is deactivated|bot was kicked|group chat was deleted|group is deactivated/i;
+const goneDescription =
+  /blocked by the user|user is deactivated|bot was kicked|group chat was deleted|group is deactivated/i;
 
 export const telegramBot: Provider<typeof Settings> = {
   name: 'telegram-bot',
@@ -39,9 +40,9 @@ export const telegramBot: Provider<typeof Settings> = {
   summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
   dedupes: false,
-  open({ token, link_preview = false, endpoint = usual, timeout_ms }, { outbound }) {
-    return stateless(async ({ address, content }) => {
-      let answer: Answer | undefined;
+  open({ token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(async ({ address, content }) => {
+      let answer: ProviderAnswer | undefined;
       const post = (chat: string, text: object) =>
         sendHttp(outbound, {
           url: join(endpoint, `/bot${token}/sendMessage`),
@@ -50,16 +51,16 @@ export const telegramBot: Provider<typeof Settings> = {
           timeoutMs: timeout_ms,
           secrets: [token, token.split(':')[1]],
           id: ({ json }) => pick(json, 'result', 'message_id'),
-          words: ({ json }) => pick(json, 'description'),
-          sort: given => {
-            answer = given;
-            return sort(given);
+          errorText: ({ json }) => pick(json, 'description'),
+          classify: response => {
+            answer = response;
+            return classify(response);
           },
         });
 
       const outcome = await post(address, toText(content));
       if (outcome.ok || !answer) return outcome;
-      // Nothing was sent. A group that grew has a new id, and marks that Telegram cannot read can be left away.
+      // Nothing was sent. A group that became a supergroup has a new id, and markup that Telegram rejects can be omitted.
       const moved = pick(answer.json, 'parameters', 'migrate_to_chat_id');
       if (moved) return post(moved, toText(content));
       if (/can't parse entities/i.test(outcome.reason)) return post(address, toPlainText(content));
@@ -68,21 +69,26 @@ export const telegramBot: Provider<typeof Settings> = {
   },
 };
 
-function sort({ status, json }: Answer): { retry: boolean; retryAfterSeconds?: number; gone?: true } | undefined {
+function classify({
+  status,
+  json,
+}: ProviderAnswer): { retry: boolean; retryAfterSeconds?: number; gone?: true } | undefined {
   const wait = status === 429 ? readRetryAfter(pick(json, 'parameters', 'retry_after')) : undefined;
   if (wait !== undefined) return { retry: true, retryAfterSeconds: wait };
-  return status < 500 && gone.test(pick(json, 'description') ?? '') ? { retry: false, gone: true } : undefined;
+  return status < 500 && goneDescription.test(pick(json, 'description') ?? '')
+    ? { retry: false, gone: true }
+    : undefined;
 }
 
-/** What is shown must not be too long; marks cannot be cut, so a message that is gets none. */
+/** The visible text is limited. Markup cannot be truncated, so a text that is too long gets none. */
 function toText(content: Content): { text: string; parse_mode?: 'HTML' } {
   const heading = headingOf(content);
   const title = heading && `<b>${escapeAngles(heading)}</b>`;
   const text = paragraphs(title, content.markup ?? escapeAngles(content.text));
-  const shown = text.replace(/<[^>]*>/g, '').replace(/&\w+;/g, '&');
-  return shown.length > longest ? toPlainText(content) : { text, parse_mode: 'HTML' };
+  const visible = text.replace(/<[^>]*>/g, '').replace(/&\w+;/g, '&');
+  return visible.length > maxLength ? toPlainText(content) : { text, parse_mode: 'HTML' };
 }
 
 function toPlainText(content: Content): { text: string } {
-  return { text: cut(paragraphs(headingOf(content), content.text), longest) };
+  return { text: truncate(paragraphs(headingOf(content), content.text), maxLength) };
 }

@@ -4,14 +4,14 @@ import type { Outbound } from '../../lib/outbound.ts';
 import { type HttpSend, sendHttp } from '../http-outcome.ts';
 import type { Outcome } from '../sending.ts';
 
-export interface SignedPost extends Pick<HttpSend, 'timeoutMs' | 'sort' | 'id'> {
+interface SignedPost extends Pick<HttpSend, 'timeoutMs' | 'classify' | 'id'> {
   url: string;
-  /** What receivers tell twins by: the same for every attempt. */
+  /** The id by which receivers deduplicate: the same for every attempt. */
   messageId: string;
   body: string;
-  /** Each signs: the receiver has to know one of them. */
+  /** Each one signs; the receiver needs to know only one of them. */
   signers: readonly Signer[];
-  /** The span that the receiver's own are below. */
+  /** The parent of the receiver's spans. */
   traceparent?: string | undefined;
 }
 
@@ -26,7 +26,7 @@ export function signerOf(secret: string): Signer {
 
 export function postSigned(outbound: Outbound, post: SignedPost): Promise<Outcome> {
   const { url, messageId, body, signers, traceparent, ...more } = post;
-  // Of this attempt: receivers refuse what is older than minutes.
+  // The time of this attempt: receivers refuse messages that are older than a few minutes.
   const now = new Date();
   return sendHttp(outbound, {
     url,

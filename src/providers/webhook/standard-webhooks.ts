@@ -2,32 +2,35 @@ import { Type } from 'typebox';
 import { webhookSecret, webhookUrl } from '../../core/webhooks.ts';
 import { TimeoutMs } from '../fields.ts';
 import { type Provider, settings } from '../provider.ts';
-import { stateless } from '../sending.ts';
+import { httpSender } from '../sending.ts';
 import { postSigned, signerOf } from './signed-post.ts';
 
-const secretForm = { secret: true, ...webhookSecret } as const;
+const secretSchema = { secret: true, ...webhookSecret } as const;
 
 const Settings = settings({
   url: Type.Optional(
     Type.String({
       destination: true,
       ...webhookUrl,
-      description: "Where to post. Absent: to each recipient's own address named `webhook`.",
+      description: "The URL to post to. Default: each recipient's own `webhook` address.",
       examples: ['https://shop.acme.test/hook'],
     }),
   ),
-  secret: Type.String({ ...secretForm, description: 'Signs every message; the receiver knows it too.' }),
+  secret: Type.String({
+    ...secretSchema,
+    description: 'The secret that signs every message, shared with the receiver.',
+  }),
   previous_secret: Type.Optional(
     Type.String({
-      ...secretForm,
-      description: 'Signs every message as well while receivers change over from it to `secret`. Then remove it.',
+      ...secretSchema,
+      description: 'Also signs every message while receivers switch over to `secret`. Remove it afterwards.',
     }),
   ),
   timeout_ms: TimeoutMs,
 });
 
-/** What another try cannot change: the message itself is refused. All else is often a receiver being worked on. */
-const final = new Set([400, 405, 413, 414, 415, 422]);
+/** The message itself is refused, so a retry cannot help. Other errors often mean that the receiver is being fixed. */
+const permanentStatuses = new Set([400, 405, 413, 414, 415, 422]);
 
 export const standardWebhooks: Provider<typeof Settings> = {
   name: 'standard-webhooks',
@@ -40,7 +43,7 @@ export const standardWebhooks: Provider<typeof Settings> = {
   reach: ({ url }) => (url ? 'recipient' : 'address'),
   open({ url, secret, previous_secret, timeout_ms }, { outbound }) {
     const signers = [secret, previous_secret].filter(key => key !== undefined).map(signerOf);
-    return stateless(({ id, address, content, traceparent }) => {
+    return httpSender(({ id, address, content, traceparent }) => {
       const { title, text, data = { title, text } } = content;
       return postSigned(outbound, {
         url: url ?? address,
@@ -49,9 +52,9 @@ export const standardWebhooks: Provider<typeof Settings> = {
         signers,
         traceparent,
         timeoutMs: timeout_ms,
-        sort: ({ status }) => {
-          // Redirects are not followed: who moved should say so to us, not to each message.
-          if (status < 400 || final.has(status)) return undefined;
+        classify: ({ status }) => {
+          // Redirects are not followed: an endpoint that moved must be reconfigured.
+          if (status < 400 || permanentStatuses.has(status)) return undefined;
           return status === 410 ? { retry: false, gone: true } : { retry: true };
         },
       });

@@ -1,50 +1,52 @@
 /**
- * Notices of browsers: RFC 8030 (the request), RFC 8291 (encryption for one browser) and RFC 8292 (VAPID, who sends).
- * An address is the whole subscription as the browser gives it, in JSON.
+ * Web Push: RFC 8030 (the request), RFC 8291 (encryption for one browser) and RFC 8292 (VAPID, the sender's identity). An
+ * address is the whole subscription of the browser as JSON.
  */
 import { createECDH, createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import webpush from 'web-push';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
-import { cut } from '../chat-text.ts';
-import { partsOfUrl, TimeoutMs } from '../fields.ts';
+import { truncate } from '../chat-text.ts';
+import { secretPartsOf, TimeoutMs } from '../fields.ts';
 import { sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
-import { type Outcome, stateless } from '../sending.ts';
+import { httpSender, type Outcome } from '../sending.ts';
 
 const Settings = settings({
   subject: Type.String({
     maxLength: 512,
     pattern: '^(mailto:[^\\s@]+@[^\\s@]+|https://[^\\s/]+\\S*)$',
-    patternHint: 'must be an address such as mailto:ops@acme.test or https://acme.test/contact',
-    description: 'How push services reach you when something is wrong: mailto:ops@acme.test, or a page.',
+    format: 'url',
+    patternHint: 'must be a URL such as mailto:ops@acme.test or https://acme.test/contact',
+    description: 'How push services can contact you about problems: mailto:ops@acme.test, or the URL of a page.',
     examples: ['mailto:ops@acme.test'],
   }),
   public_key: Type.Optional(
     Type.String({
       pattern: '^B[A-Za-z0-9_-]{86}$',
-      patternHint: 'must be 65 bytes in base64url: 87 characters, the first of them B',
+      patternHint: 'must be 65 bytes in base64url: 87 characters that start with B',
       description:
-        'The public key; the same as `applicationServerKey` in the browser. Absent: Belfry makes a pair of keys and keeps it.',
+        'The public key, used as `applicationServerKey` in the browser. Default: Belfry generates and stores a key pair.',
     }),
   ),
   private_key: Type.String({
     secret: true,
     pattern: '^[A-Za-z0-9_-]{43}$',
     patternHint: 'must be 32 bytes in base64url: 43 characters',
-    description: 'The private key that belongs to it. Left out with it.',
+    description: 'The private key of the pair. Leave it out together with the public key.',
   }),
   ttl_seconds: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 2_419_200,
-      description: 'How long the push service keeps a message for a browser that is offline. Absent: a day, 86400.',
+      description: 'How long the push service keeps a message for a browser that is offline. Default: 86400 (one day).',
     }),
   ),
   urgency: Type.Optional(
     Type.Enum(['very-low', 'low', 'normal', 'high'], {
-      description: 'What a device that saves its battery may put off. Absent: normal.',
+      description:
+        'How urgent messages are: a device that saves its battery may delay less urgent ones. Default: normal.',
     }),
   ),
   timeout_ms: TimeoutMs,
@@ -53,8 +55,8 @@ const Settings = settings({
 type Subscription = webpush.PushSubscription;
 type VapidDetails = NonNullable<webpush.RequestOptions['vapidDetails']>;
 
-/** RFC 8291, 4: what fits into the 4096 bytes that every push service takes. */
-const mostBytes = 3993;
+/** RFC 8291, 4: the maximum that fits into the 4096 bytes that every push service accepts. */
+const maxBytes = 3993;
 
 export const vapid: Provider<typeof Settings> = {
   name: 'vapid',
@@ -62,36 +64,36 @@ export const vapid: Provider<typeof Settings> = {
   medium: 'webpush',
   summary: 'Browser notifications, signed with your own VAPID keys.',
   settings: Settings,
-  // A resent one takes the place of its twin only while that has not been fetched: see Topic below.
+  // A message that is sent again replaces the first one only until the browser has fetched it: see `topic` below.
   dedupes: false,
   generates: { publicField: 'public_key', make: () => generateVapidKeys() },
   open({ subject, public_key = '', private_key, ttl_seconds = 86_400, urgency = 'normal', timeout_ms }, { outbound }) {
     const vapidDetails = { subject, publicKey: public_key, privateKey: private_key };
     const isUsable = canSign(vapidDetails);
-    return stateless(async ({ id, address, content }): Promise<Outcome> => {
+    return httpSender(async ({ id, address, content }): Promise<Outcome> => {
       if (!isUsable) return refuse('the private key does not belong to the public key');
       const payload = toPayload(id, content);
-      if (!payload) return refuse('the message is larger than the 4 KB that push services take');
+      if (!payload) return refuse('the message is larger than 4 KB, the limit of push services');
       // At most 32 characters, and the same at every attempt.
       const topic = createHash('sha256').update(id).digest('base64url').slice(0, 32);
       const request = encryptFor(address, payload, { vapidDetails, TTL: ttl_seconds, urgency, topic });
-      if (!request) return { ...refuse('the address is no push subscription'), gone: true };
+      if (!request) return { ...refuse('the address is not a push subscription'), gone: true };
       const { endpoint, headers, body } = request;
       return sendHttp(outbound, {
         url: endpoint,
         headers,
         body,
         timeoutMs: timeout_ms,
-        // Whoever knows the address and has the signature may write to this browser.
-        secrets: [...partsOfUrl(endpoint), /t=([^,]+)/.exec(headers.Authorization ?? '')?.[1], private_key],
+        // Anyone who has the URL and the signature can send messages to this browser.
+        secrets: [...secretPartsOf(endpoint), /t=([^,]+)/.exec(headers.Authorization ?? '')?.[1], private_key],
         id: ({ headers: answer }) => answer.location?.split('/').at(-1),
-        sort: ({ status }) => (status === 404 || status === 410 ? { retry: false, gone: true } : undefined),
+        classify: ({ status }) => (status === 404 || status === 410 ? { retry: false, gone: true } : undefined),
       });
     });
   },
 };
 
-/** For a channel that has none yet. */
+/** Generates the keys of a channel that has none yet. */
 export function generateVapidKeys(): { public_key: string; private_key: string } {
   const { publicKey, privateKey } = webpush.generateVAPIDKeys();
   return { public_key: publicKey, private_key: privateKey };
@@ -101,7 +103,7 @@ function refuse(reason: string): { ok: false; retry: false; reason: string } {
   return { ok: false, retry: false, reason };
 }
 
-/** Otherwise every push service would refuse every message, each in its own words. */
+/** Checks the key pair: with a wrong one, every push service would refuse every message with a different error. */
 function canSign({ subject, publicKey, privateKey }: VapidDetails): boolean {
   try {
     const pair = createECDH('prime256v1');
@@ -113,7 +115,7 @@ function canSign({ subject, publicKey, privateKey }: VapidDetails): boolean {
   }
 }
 
-/** Undefined where nothing could ever be encrypted for this address: the details of the sender are known to be good. */
+/** Returns undefined if the address is not a usable subscription; the sender's keys have been checked before. */
 function encryptFor(address: string, payload: string, options: webpush.RequestOptions) {
   try {
     const value: unknown = JSON.parse(address);
@@ -124,7 +126,7 @@ function encryptFor(address: string, payload: string, options: webpush.RequestOp
       options,
     );
     if (!/^https?:$/.test(new URL(endpoint).protocol)) return undefined;
-    // The length is the client's business.
+    // The HTTP client sets the length.
     const kept = Object.entries(headers).filter(([name]) => name !== 'Content-Length');
     const texts: Record<string, string> = Object.fromEntries(kept.map(([name, text]) => [name, String(text)]));
     return { endpoint, headers: texts, body };
@@ -133,13 +135,13 @@ function encryptFor(address: string, payload: string, options: webpush.RequestOp
   }
 }
 
-/** What the page's service worker gets. The text gives way where it is too long, and to a title that repeats it. */
+/** Returns the data for the page's service worker. A text that is too long, or that repeats the title, is shortened. */
 function toPayload(id: string, { title, text, data }: Content): string | undefined {
   const rest = text === title || text.startsWith(`${title}\n`) ? text.slice(title.length).trim() : text;
-  const write = (body: string) => JSON.stringify({ id, title, body, ...(data !== undefined && { data }) });
-  for (let most = rest.length; ; most = Math.floor(most * 0.9)) {
-    const payload = write(cut(rest, most));
-    if (Buffer.byteLength(payload) <= mostBytes) return payload;
-    if (most === 0) return undefined;
+  const serialize = (body: string) => JSON.stringify({ id, title, body, ...(data !== undefined && { data }) });
+  for (let maxLength = rest.length; ; maxLength = Math.floor(maxLength * 0.9)) {
+    const payload = serialize(truncate(rest, maxLength));
+    if (Buffer.byteLength(payload) <= maxBytes) return payload;
+    if (maxLength === 0) return undefined;
   }
 }

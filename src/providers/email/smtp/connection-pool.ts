@@ -1,45 +1,45 @@
 /**
- * The connections to one mail server, so many at the most. On each of them one mail is being handed over, while the one
- * before it may still wait for the server's word. A mail that takes too long is given up with its connection, but no other
- * mail with it: one of which nothing has left goes to another connection.
+ * A limited pool of connections to one mail server. On each connection one mail is being sent while the previous one may
+ * still wait for the server's reply. A mail that takes too long is aborted together with its connection; another mail on
+ * it that has not been transmitted yet moves to another connection.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface Connection<Mail> {
   /**
-   * `onHanded` is called as soon as the next mail may be handed over, if that is before the end. Rejects with
-   * `ConnectionAbandoned` when the connection was ended for the sake of another mail and nothing of this one has left.
+   * Calls `onBodySent` as soon as the next mail may be sent, if that is before the end. Rejects with
+   * `ConnectionAbandonedError` if the connection was ended because of another mail before this one was transmitted.
    */
-  sendMail(mail: Mail, onHanded: () => void): Promise<void>;
-  /** At once, whatever is under way: nothing goes out on it any more. */
+  sendMail(mail: Mail, onBodySent: () => void): Promise<void>;
+  /** Ends the connection at once, whatever is in flight: nothing more is sent on it. */
   end(): void;
   readonly isEnded: boolean;
-  /** No mail is on its way. */
+  /** Whether no mail is in flight. */
   readonly isIdle: boolean;
 }
 
-export class ConnectionAbandoned extends Error {}
+export class ConnectionAbandonedError extends Error {}
 
-export interface ConnectionPoolOptions<Mail> {
+interface ConnectionPoolOptions<Mail> {
   open: () => Connection<Mail>;
-  most: number;
-  /** Messages in any second; undefined: no limit. */
+  maxConnections: number;
+  /** Maximum messages per second; undefined: no limit. */
   rate: number | undefined;
-  /** From the moment on which a message has a connection to itself, that being opened included. */
+  /** Counts from when a message has a connection to itself, including the time to open it. */
   deadlineMs: number;
 }
 
 export class ConnectionPool<Mail> {
   readonly #options: ConnectionPoolOptions<Mail>;
   readonly #idle: Connection<Mail>[] = [];
-  /** Where a mail waits for the server's word, and another may be handed over. */
-  readonly #handed: Connection<Mail>[] = [];
+  /** Connections on which a mail waits for the server's reply, and another may be sent. */
+  readonly #awaitingReply: Connection<Mail>[] = [];
   readonly #waiting: ((connection: Connection<Mail>) => void)[] = [];
-  /** The mail that went to it last, whatever has become of it. */
+  /** The last mail of each connection, whatever its outcome. */
   readonly #last = new WeakMap<Connection<Mail>, Promise<void>>();
   #open = 0;
-  /** When the last messages went, as many as may go in a second. */
-  readonly #went: number[] = [];
+  /** When the last messages were sent: a ring of as many as may be sent in a second. */
+  readonly #sentAt: number[] = [];
   #sent = 0;
   #closed = false;
 
@@ -47,57 +47,59 @@ export class ConnectionPool<Mail> {
     this.#options = options;
   }
 
-  /** Composes it when it is its turn. Rejects as the connection does, or because it took too long. */
-  async send(compose: () => Mail): Promise<void> {
+  /** Composes and sends a mail when it is its turn. Rejects as the connection does, or after the deadline. */
+  async send(compose: () => Mail | Promise<Mail>): Promise<void> {
     for (;;) {
       if (this.#closed) throw new Error('the connections have been closed');
       const connection = await this.#take();
-      await this.#keepToRate(Date.now());
-      let isMine = true;
-      const onHanded = () => {
-        isMine = false;
-        this.#passOn(connection, this.#handed);
+      await this.#waitForRate(Date.now());
+      let isHeld = true;
+      const onBodySent = () => {
+        isHeld = false;
+        this.#release(connection, this.#awaitingReply);
       };
       try {
-        const before = connection.isIdle ? undefined : this.#last.get(connection);
-        const sending = connection.sendMail(compose(), onHanded);
+        const previous = connection.isIdle ? undefined : this.#last.get(connection);
+        const composed = compose();
+        const mail = composed instanceof Promise ? await composed : composed;
+        const sending = connection.sendMail(mail, onBodySent);
         this.#last.set(connection, sending);
-        await this.#endsInTime(sending, () => connection.end(), before);
+        await this.#withDeadline(sending, () => connection.end(), previous);
         return;
       } catch (error) {
-        if (!(error instanceof ConnectionAbandoned)) throw error;
+        if (!(error instanceof ConnectionAbandonedError)) throw error;
       } finally {
-        // Nobody has taken it since this mail was handed over.
-        if (isMine || (connection.isIdle && removeFrom(this.#handed, connection))) {
-          // This mail may have failed before anything was said, behind one that still waits for its answer.
-          this.#passOn(connection, connection.isIdle ? this.#idle : this.#handed);
+        // No other mail has taken the connection since this one was sent.
+        if (isHeld || (connection.isIdle && removeFrom(this.#awaitingReply, connection))) {
+          // This mail may have failed before it was sent, behind one that still waits for its reply.
+          this.#release(connection, connection.isIdle ? this.#idle : this.#awaitingReply);
         }
       }
     }
   }
 
-  /** Once nothing is under way. */
+  /** Closes idle connections. Call it when nothing is in flight. */
   close(): void {
     this.#closed = true;
     for (const connection of this.#idle.splice(0)) connection.end();
   }
 
-  /** `before`: the mail whose answer is due first. How slow that one is, is no fault of this one. */
-  async #endsInTime(sending: Promise<void>, giveUp: () => void, before: Promise<void> | undefined): Promise<void> {
+  /** The deadline starts once `previous`, the mail whose reply is due first, has ended. */
+  async #withDeadline(sending: Promise<void>, abort: () => void, previous: Promise<void> | undefined): Promise<void> {
     const { deadlineMs } = this.#options;
     let timer: NodeJS.Timeout | undefined;
     let isOver = false;
-    // Not the timer of promises: to abort it took 160 µs, more than all else here together.
+    // Not the promise-based timer: aborting it took 160 µs, more than everything else here.
     const deadline = new Promise<never>((_, reject) => {
-      const begin = () => {
+      const startTimer = () => {
         if (isOver) return;
         timer = setTimeout(() => {
-          reject(new Error(`the server did not come to an end within ${deadlineMs} ms`));
-          giveUp();
+          reject(new Error(`the server did not finish within ${deadlineMs} ms`));
+          abort();
         }, deadlineMs);
       };
-      if (before) before.then(begin, begin);
-      else begin();
+      if (previous) previous.then(startTimer, startTimer);
+      else startTimer();
     });
     try {
       await Promise.race([sending, deadline]);
@@ -107,26 +109,26 @@ export class ConnectionPool<Mail> {
     }
   }
 
-  async #keepToRate(now: number): Promise<void> {
+  async #waitForRate(now: number): Promise<void> {
     const { rate } = this.#options;
     if (rate === undefined) return;
-    const place = this.#sent++ % rate;
-    const at = Math.max(now, (this.#went[place] ?? 0) + 1_000);
-    this.#went[place] = at;
+    const slot = this.#sent++ % rate;
+    const at = Math.max(now, (this.#sentAt[slot] ?? 0) + 1_000);
+    this.#sentAt[slot] = at;
     if (at > now) await sleep(at - now);
   }
 
   #take(): Connection<Mail> | Promise<Connection<Mail>> {
-    // The one that was used last: what is not needed is closed after a while.
+    // The most recently used one, so that connections that are not needed time out.
     const idle = this.#idle.pop();
     if (idle) return idle;
-    if (this.#open < this.#options.most) return this.#openOne();
-    // The one that has waited longest for its server.
-    return this.#handed.shift() ?? new Promise(resolve => this.#waiting.push(resolve));
+    if (this.#open < this.#options.maxConnections) return this.#openOne();
+    // The one that has waited longest for its server's reply.
+    return this.#awaitingReply.shift() ?? new Promise(resolve => this.#waiting.push(resolve));
   }
 
-  /** To whoever waits for one. One that was given up makes room for another. */
-  #passOn(connection: Connection<Mail>, otherwise: Connection<Mail>[]): void {
+  /** Passes the connection to the next waiting mail. An ended one is replaced. */
+  #release(connection: Connection<Mail>, otherwise: Connection<Mail>[]): void {
     if (connection.isEnded) this.#open--;
     const next = this.#waiting.shift();
     if (next) next(connection.isEnded ? this.#openOne() : connection);

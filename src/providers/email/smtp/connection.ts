@@ -1,69 +1,70 @@
 /**
- * A connection to a mail server that is kept for the next message, and one message at a time on it. It is opened when
- * there is something to send, also when the server has closed it meanwhile.
+ * A connection to a mail server that is reused for the next message. It is opened when there is something to send, and
+ * again if the server has closed it meanwhile.
  */
 import { connect, type Socket } from 'node:net';
 import DKIM from 'nodemailer/lib/dkim';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import type { Static } from 'typebox';
 import type { Outbound } from '../../../lib/outbound.ts';
-import { type Connection, ConnectionAbandoned } from './connection-pool.ts';
-import { Dialogue, type Mail, type SmtpError } from './dialogue.ts';
+import { type Connection, ConnectionAbandonedError } from './connection-pool.ts';
+import { type Mail, type SmtpError, SmtpSession } from './session.ts';
 import type { SmtpSettings } from './settings.ts';
 
-export type Settings = Static<typeof SmtpSettings>;
+type Settings = Static<typeof SmtpSettings>;
 
-export const usualTimeoutMs = 30_000;
+export const defaultTimeoutMs = 30_000;
 /**
- * As long as servers allow, but now and then the host is looked up anew. By messages it would be too often: after 100
- * of them, nodemailer's usual, 1 of 100 waits for a new connection, which is what the slowest 1 of 100 were made of.
+ * Limited so that the host is resolved again now and then. nodemailer's limit of 100 messages per connection would be too
+ * short: one message in 100 then waits for a new connection, which defines the 99th percentile.
  */
-const longestLifeMs = 60_000;
+const maxLifetimeMs = 60_000;
 
 export function openConnection(settings: Settings, outbound: Outbound): Connection<Mail> {
-  const { host, secure, timeout_ms: timeoutMs = usualTimeoutMs } = settings;
+  const { host, secure, timeout_ms: timeoutMs = defaultTimeoutMs } = settings;
   const port = settings.port ?? (secure ? 465 : 587);
   const sign = signerOf(settings);
   let isEnded = false;
   let connection: SMTPConnection | undefined;
-  let dialogue: Dialogue | undefined;
+  let session: SmtpSession | undefined;
   let openedAt = 0;
-  const isOld = () => Date.now() - openedAt > longestLifeMs;
+  const isExpired = () => Date.now() - openedAt > maxLifetimeMs;
 
-  const open = async (): Promise<Dialogue> => {
-    // Every connection asks anew where the host is.
+  const open = async (): Promise<SmtpSession> => {
+    // Every connection resolves the host again.
     const socket = await openSocket(outbound, host, port, timeoutMs);
     if (isEnded) {
       socket.destroy();
-      throw new ConnectionAbandoned('before it was open');
+      throw new ConnectionAbandonedError('the connection was abandoned before it was open');
     }
-    const opened = prepare(settings, port, timeoutMs, socket);
-    connection = opened;
+    const smtpConnection = createConnection(settings, port, timeoutMs, socket);
+    connection = smtpConnection;
     openedAt = Date.now();
-    opened.once('end', () => {
-      if (connection !== opened) return;
+    smtpConnection.once('end', () => {
+      if (connection !== smtpConnection) return;
       connection = undefined;
-      dialogue = undefined;
+      session = undefined;
     });
-    dialogue = new Dialogue(opened, await greet(opened, settings));
-    return dialogue;
+    session = new SmtpSession(smtpConnection, await greet(smtpConnection, settings));
+    return session;
   };
 
   return {
-    async sendMail(mail, onHanded) {
+    async sendMail(mail, onBodySent) {
       const body = sign ? await sign(mail.raw) : mail.raw;
-      if (dialogue && isOld() && dialogue.isIdle) dialogue.quit();
-      const kept = dialogue;
-      // What is old is idle after this one.
-      const go = (on: Dialogue) => on.send(mail, body, isOld() ? undefined : onHanded);
+      if (session && isExpired() && session.isIdle) session.quit();
+      const existing = session;
+      // An expired connection takes no further mail, so that it is idle after this one.
+      const sendOn = (target: SmtpSession) => target.send(mail, body, isExpired() ? undefined : onBodySent);
       try {
-        return await go(kept ?? (await open()));
+        return await sendOn(existing ?? (await open()));
       } catch (error) {
-        if (mail.left || !isLost(error)) throw error;
-        if (isEnded) throw new ConnectionAbandoned('for the sake of another mail', { cause: error });
-        // The server has closed it meanwhile: what goes to a new one goes there once.
-        if (!kept) throw error;
-        return await go(await open());
+        if (mail.transmitted || !isConnectionLost(error)) throw error;
+        if (isEnded)
+          throw new ConnectionAbandonedError('the connection was abandoned for another mail', { cause: error });
+        // The server has closed an existing connection meanwhile: retried once on a new one.
+        if (!existing) throw error;
+        return await sendOn(await open());
       }
     },
     end() {
@@ -74,17 +75,17 @@ export function openConnection(settings: Settings, outbound: Outbound): Connecti
       return isEnded;
     },
     get isIdle() {
-      return !dialogue || dialogue.isIdle;
+      return !session || session.isIdle;
     },
   };
 }
 
-/** Nothing has been said on it yet. */
-function prepare(settings: Settings, port: number, timeoutMs: number, socket: Socket): SMTPConnection {
+/** Creates the connection without starting the SMTP dialogue. */
+function createConnection(settings: Settings, port: number, timeoutMs: number, socket: Socket): SMTPConnection {
   const { host, secure = false, password, ca } = settings;
   const starttls = settings.starttls ?? (password === undefined ? 'prefer' : 'require');
   const connection = new SMTPConnection({
-    // Also the name that must be on the certificate.
+    // Also the name that the certificate must have.
     host,
     port,
     secure,
@@ -96,20 +97,22 @@ function prepare(settings: Settings, port: number, timeoutMs: number, socket: So
     greetingTimeout: timeoutMs,
     socketTimeout: timeoutMs,
   });
-  // Whoever waits for something hears of it; when nobody does, 'end' is enough.
+  // Pending commands receive the error themselves; otherwise 'end' is enough.
   return connection.on('error', () => {});
 }
 
-/** Returns what the server says it can do. */
+/** Signs in, and returns the server's capabilities. */
 async function greet(connection: SMTPConnection, { user, password: pass }: Settings): Promise<string> {
   try {
-    await answered(connection, done => {
+    await withConnectionEnd(connection, done => {
       connection.once('error', done);
       connection.connect(error => done(error ?? null));
     });
     const greeting = connection.lastServerResponse || '';
     if (user !== undefined && connection.allowsAuth) {
-      await answered(connection, done => connection.login({ user, pass, credentials: { user, pass: pass! } }, done));
+      await withConnectionEnd(connection, done =>
+        connection.login({ user, pass, credentials: { user, pass: pass! } }, done),
+      );
     }
     return greeting;
   } catch (error) {
@@ -118,10 +121,13 @@ async function greet(connection: SMTPConnection, { user, password: pass }: Setti
   }
 }
 
-/** A command that the end of the connection answers too. */
-function answered(connection: SMTPConnection, run: (done: (error: Error | null) => void) => void): Promise<void> {
+/** Runs a command, and rejects if the connection ends first. */
+function withConnectionEnd(
+  connection: SMTPConnection,
+  run: (done: (error: Error | null) => void) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    // After whatever the command itself has to say of it.
+    // Deferred, so that the command's own error comes first.
     const onEnd = () => setImmediate(reject, Object.assign(new Error('the connection ended'), { code: 'ECONNECTION' }));
     connection.once('end', onEnd);
     run(error => {
@@ -142,7 +148,7 @@ function signerOf({
   return async raw => Buffer.concat(await dkim.sign(raw).toArray());
 }
 
-function isLost(error: unknown): boolean {
+function isConnectionLost(error: unknown): boolean {
   const { code = '', responseCode } = error as Partial<SmtpError>;
   return responseCode === 421 || ['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'].includes(code);
 }

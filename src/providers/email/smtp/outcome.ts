@@ -1,7 +1,7 @@
 /**
- * What an SMTP reply, or the lack of one, means for a message (RFC 5321, 4.2.1): 4yz may pass, 5yz will not, also when
- * it is the password that is refused (535). Without a reply it comes down to whether the whole message had left: the
- * server takes it on with the final dot, so a connection lost before that has delivered nothing.
+ * Turns an SMTP reply, or the lack of one, into the outcome of an attempt (RFC 5321, 4.2.1): 4yz is temporary, 5yz is
+ * permanent, also a refused password (535). Without a reply it depends on whether the whole message was transmitted: the
+ * server accepts it with the final dot, so a connection lost before that has delivered nothing.
  */
 import { OutboundError } from '../../../lib/outbound.ts';
 import { toReason } from '../../http-outcome.ts';
@@ -10,22 +10,22 @@ import type { Outcome } from '../../sending.ts';
 interface SmtpError extends Error {
   code?: string;
   originalCode?: string;
-  /** The command that was answered. */
+  /** The command that the server replied to. */
   command?: string;
   response?: string;
   responseCode?: number;
 }
 
 /**
- * No such mailbox, moved away, or a domain without mail. The plain codes (550, 551, 553) say nothing of the kind: servers
- * give them for spam, policy and quotas alike, and nobody's address should be switched off for those.
+ * The mailbox does not exist, has moved, or its domain accepts no mail. The basic codes (550, 551, 553) are not enough:
+ * servers also use them for spam, policies and quotas, and no address should be disabled for those.
  */
-const goneForGood = /^5\d\d[ -]5\.1\.(1|6|10)\b/;
+const unknownMailbox = /^5\d\d[ -]5\.1\.(1|6|10)\b/;
 
-/** Mistakes in the message or the settings, found before the server was asked. */
-const final = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
+/** Mistakes in the message or the settings, found without the server. */
+const permanentCodes = new Set(['EENVELOPE', 'EMESSAGE', 'EAUTH', 'ECONFIG']);
 
-export function toFailure(thrown: unknown, whole: boolean, secrets: readonly (string | undefined)[]): Outcome {
+export function toFailure(thrown: unknown, isTransmitted: boolean, secrets: readonly (string | undefined)[]): Outcome {
   const error = thrown as SmtpError;
   const code = error.originalCode ?? error.code;
   const reply = error.response;
@@ -36,9 +36,9 @@ export function toFailure(thrown: unknown, whole: boolean, secrets: readonly (st
   if (error instanceof OutboundError) return { ok: false, retry: error.kind !== 'refused', reason };
   if (reply && error.responseCode) {
     const retry = error.responseCode < 500;
-    const gone = error.command === 'RCPT TO' && goneForGood.test(reply);
+    const gone = error.command === 'RCPT TO' && unknownMailbox.test(reply);
     return gone ? { ok: false, retry: false, gone, reason } : { ok: false, retry, reason };
   }
-  if (whole) return { ok: false, retry: true, unknown: true, reason };
-  return { ok: false, retry: !final.has(error.code ?? ''), reason };
+  if (isTransmitted) return { ok: false, retry: true, unknown: true, reason };
+  return { ok: false, retry: !permanentCodes.has(error.code ?? ''), reason };
 }

@@ -1,16 +1,18 @@
-/** Any mail server. Connections are kept and shared by all messages of one opened sender. */
+/** Any mail server. Connections are reused and shared by all messages of one sender. */
 import { toBase64 } from '../../http-outcome.ts';
 import type { Provider } from '../../provider.ts';
 import type { Outcome, Outgoing } from '../../sending.ts';
 import { createComposer } from './compose.ts';
-import { openConnection, usualTimeoutMs } from './connection.ts';
+import { defaultTimeoutMs, openConnection } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import type { Mail } from './dialogue.ts';
 import { toFailure } from './outcome.ts';
+import type { Mail } from './session.ts';
 import { SmtpSettings } from './settings.ts';
 
-/** Of `timeout_ms`, which is for each reply: a server that trickles them would hold a message for ever. */
-const mostTimeouts = 5;
+class WithdrawnError extends Error {}
+
+/** Multiple of `timeout_ms`, which applies to each reply: a server that replies slowly must not block a message forever. */
+const maxTimeouts = 5;
 
 export const smtp: Provider<typeof SmtpSettings> = {
   name: 'smtp',
@@ -21,41 +23,50 @@ export const smtp: Provider<typeof SmtpSettings> = {
   dedupes: false,
   open(settings, { outbound }) {
     const { user, password, dkim_private_key } = settings;
-    const { timeout_ms = usualTimeoutMs, max_connections = 5, rate } = settings;
-    const lines = new ConnectionPool<Mail>({
+    const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;
+    const pool = new ConnectionPool<Mail>({
       open: () => openConnection(settings, outbound),
-      most: max_connections,
+      maxConnections: max_connections,
       rate,
-      deadlineMs: mostTimeouts * timeout_ms,
+      deadlineMs: maxTimeouts * timeout_ms,
     });
     const compose = createComposer(settings);
     const secrets = [password, password && toBase64(password), toBase64(`\0${user}\0${password}`), dkim_private_key];
-    const underWay = new Set<Promise<Outcome>>();
+    const inFlight = new Set<Promise<Outcome>>();
 
     const send = async (outgoing: Outgoing): Promise<Outcome> => {
       let mail: Mail | undefined;
       try {
-        await lines.send(() => {
+        const composeNow = () => {
           mail = compose(outgoing);
           return mail;
+        };
+        await pool.send(() => {
+          const maySend = outgoing.mayStillSend?.() ?? true;
+          if (maySend === true) return composeNow();
+          return maySend.then(isAllowed => {
+            if (!isAllowed) throw new WithdrawnError();
+            return composeNow();
+          });
         });
         return { ok: true, id: mail!.id };
       } catch (error) {
-        return toFailure(error, mail?.left === 'whole', secrets);
+        if (error instanceof WithdrawnError) return { ok: false, retry: true, withdrawn: true, reason: 'withdrawn' };
+        return toFailure(error, mail?.transmitted === 'whole', secrets);
       }
     };
 
     return {
-      // One is being sent on each connection, and one is ready to follow it.
-      atOnce: 2 * max_connections,
+      // On each connection one message is being sent, and one is ready to follow.
+      maxConcurrent: 2 * max_connections,
       send(outgoing) {
         const sending = send(outgoing);
-        underWay.add(sending);
-        return sending.finally(() => underWay.delete(sending));
+        inFlight.add(sending);
+        return sending.finally(() => inFlight.delete(sending));
       },
       async close() {
-        await Promise.allSettled(underWay);
-        lines.close();
+        await Promise.allSettled(inFlight);
+        pool.close();
       },
     };
   },

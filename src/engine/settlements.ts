@@ -1,0 +1,154 @@
+/**
+ * Decides what follows an attempt to send a delivery, or the decision not to attempt it now: sent, retried, passed on to the next
+ * provider, postponed or ended. Only `settleUnknownAcrossTenants` in db/ledger/workers.ts decides in SQL, for a dead worker.
+ */
+import { explainReason } from '../core/decision/explain.ts';
+import type { RecheckResult } from '../core/decision/recheck.ts';
+import { AppError } from '../core/errors.ts';
+import { isUnavailable } from '../db/connection/pool.ts';
+import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
+import { ThreadsBusyError } from '../lib/thread-pool.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
+import type { Outcome, Outgoing } from '../providers/sending.ts';
+
+/** Per provider. Eight attempts span about ten minutes at most. */
+export const maxAttempts = 8;
+const firstDelaySeconds = 5;
+const maxTextLength = 2_000;
+
+/** Settles an attempt by its outcome. */
+export function settleOutcome(
+  delivery: Delivery,
+  channel: PlannedChannel,
+  outcome: Outcome,
+  outgoing: Outgoing,
+  now: number,
+): Settlement {
+  const { provider } = channel.providers[delivery.provider_index]!;
+  const base = { provider: provider.name };
+  // An id equal to our own is not worth storing.
+  const name = outcome.ok && outcome.id !== outgoing.id ? outcome.id : undefined;
+  if (outcome.ok) return settlementOf(delivery, { ...base, status: 'sent', provider_message_id: name ?? null });
+
+  const failed = { ...base, reason: outcome.unknown ? 'unknown' : 'provider.failed', detail: outcome.reason };
+  // Each lost response may be another copy: it is sent again once, unless the receiver detects duplicates.
+  const isLastCopy = channel.onUnknown === 'hold' || delivery.may_have_arrived;
+  if (outcome.unknown && !provider.dedupes && isLastCopy)
+    return settlementOf(delivery, { ...failed, status: 'unknown' });
+  if (outcome.retry && delivery.provider_attempts < maxAttempts) {
+    return retryLater(delivery, failed, now, outcome.retryAfterSeconds);
+  }
+  if (hasNextProvider(delivery, channel) && !outcome.gone) return failOver(delivery, failed, now);
+  return settlementOf(delivery, { ...failed, status: 'failed' });
+}
+
+/** Settles a delivery whose provider fails repeatedly: the next provider sends it, or it waits. No attempt was made. */
+export function settleOpenCircuit(
+  delivery: Delivery,
+  channel: PlannedChannel,
+  openUntil: number,
+  now: number,
+): Settlement {
+  const change = { tried: false, detail: 'the provider failed repeatedly, so its circuit is open' };
+  if (hasNextProvider(delivery, channel)) return failOver(delivery, change, now);
+  return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(openUntil) });
+}
+
+/**
+ * Settles a delivery that failed before anything was sent. Causes outside the message cost no attempt: an unavailable
+ * database, a machine that is too busy to render, and secrets that cannot be decrypted until the operator restores the key.
+ */
+export function settleError(delivery: Delivery, error: unknown): Settlement {
+  const wait = (seconds: number, change: Partial<Settlement>) =>
+    settlementOf(delivery, {
+      ...change,
+      status: 'retrying',
+      tried: false,
+      due_at: new Date(Date.now() + seconds * 1_000),
+    });
+  if (isUnavailable(error)) return wait(1, { detail: 'the database was unavailable' });
+  if (error instanceof ThreadsBusyError) return wait(10, { detail: 'the machine was too busy to render the message' });
+  if (error instanceof AppError && error.code === 'secret.unreadable')
+    return wait(60, { reason: 'channel.unreadable' });
+  const detail = `internal error: ${(error as Error).message}`;
+  return retryLater(delivery, { reason: 'provider.failed', detail }, Date.now());
+}
+
+/** Settles a delivery that the check in core/decision/recheck.ts stops. No attempt was made. */
+export function settleVerdict(delivery: Delivery, verdict: RecheckResult): Settlement {
+  const { status, reason } = verdict;
+  if (status === 'held') return settlementOf(delivery, { status: 'pending', reason, tried: false, due_at: 'infinity' });
+  if (status === 'quiet') return postpone(delivery, { reason, due_at: verdict.dueAt });
+  return settlementOf(delivery, { status, reason, detail: verdict.detail, tried: false });
+}
+
+/** Lets a delivery wait without an attempt, in the state that it had before it was claimed. */
+export function postpone(delivery: Delivery, change: Partial<Settlement>): Settlement {
+  return settlementOf(delivery, { ...change, status: delivery.attempts > 1 ? 'retrying' : 'pending', tried: false });
+}
+
+/**
+ * Schedules a retry, or fails the delivery after its last attempt. The delays are 5, 10, 20 … 320 s, of which between half and
+ * all is used, so that failed deliveries are not all retried at once. `minSeconds` is the minimum that the provider asked for.
+ */
+function retryLater(delivery: Delivery, change: Partial<Settlement>, now: number, minSeconds = 0): Settlement {
+  const { provider_attempts } = delivery;
+  if (provider_attempts >= maxAttempts) return settlementOf(delivery, { ...change, status: 'failed' });
+  const backoffSeconds = firstDelaySeconds * 2 ** (provider_attempts - 1) * (0.5 + Math.random() / 2);
+  const due_at = new Date(now + Math.max(backoffSeconds, minSeconds) * 1_000);
+  return settlementOf(delivery, { ...change, status: 'retrying', due_at });
+}
+
+function hasNextProvider({ provider_index }: Delivery, { providers }: PlannedChannel): boolean {
+  return provider_index + 1 < providers.length;
+}
+
+function failOver(delivery: Delivery, change: Partial<Settlement>, now: number): Settlement {
+  const next = { provider_index: delivery.provider_index + 1, provider_attempts: 0 };
+  return settlementOf(delivery, { ...change, ...next, status: 'retrying', due_at: new Date(now) });
+}
+
+/** Ends that say that the message did not arrive. */
+const unsentStatuses = new Set<Settlement['status']>(['failed', 'suppressed', 'cancelled', 'expired']);
+
+/** Builds a settlement. Once a response was lost, a delivery that is not sent ends as unknown, whatever else happened. */
+export function settlementOf(
+  delivery: Delivery,
+  decided: Pick<Settlement, 'status'> & Partial<Settlement>,
+): Settlement {
+  const isLost = decided.reason === 'unknown' || delivery.may_have_arrived;
+  const change = isLost && unsentStatuses.has(decided.status) ? toUnknown(decided) : decided;
+  const { organization_id, occurrence_id, id, digest_id, attempts, provider_index, provider_attempts } = delivery;
+  return {
+    organization_id,
+    occurrence_id,
+    id,
+    digest_id,
+    attempts,
+    tried: true,
+    reason: null,
+    provider: null,
+    provider_index,
+    provider_attempts: change.tried === false ? provider_attempts - 1 : provider_attempts,
+    due_at: null,
+    snapshot_id: null,
+    user_version: null,
+    attempt: null,
+    event_id: null,
+    since: null,
+    ...change,
+    detail: toStorableText(change.detail),
+    provider_message_id: toStorableText(change.provider_message_id),
+  };
+}
+
+function toUnknown(change: Partial<Settlement>): Pick<Settlement, 'status'> & Partial<Settlement> {
+  if (change.reason === 'unknown') return { ...change, status: 'unknown' };
+  const detail = change.detail ?? explainReason(change.reason ?? null);
+  return { ...change, status: 'unknown', reason: 'unknown.earlier', detail };
+}
+
+/** Cleans text from a provider: a character that PostgreSQL cannot store would fail the whole batch of outcomes. */
+function toStorableText(text: string | null | undefined): string | null {
+  return text?.replaceAll('\0', '').toWellFormed().slice(0, maxTextLength) ?? null;
+}

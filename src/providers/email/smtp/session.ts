@@ -1,0 +1,224 @@
+/**
+ * An SMTP session after the greeting and sign-in (RFC 5321). If the server supports pipelining (RFC 2920), the commands of
+ * a mail are sent at once, together with the previous mail: one round trip per mail instead of four. nodemailer opens and
+ * monitors the connection. Its own sending is made for streams, and takes 120 µs per mail instead of 50.
+ */
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type { ComposedMail } from './compose.ts';
+
+export interface Mail extends ComposedMail {
+  /** How much of it may have been transmitted: once it is the whole, the server may have accepted it. */
+  transmitted?: 'some' | 'whole';
+}
+
+/** Has the same fields as nodemailer's errors, so that outcome.ts handles only one kind. */
+export class SmtpError extends Error {
+  readonly code: string;
+  /** The command that the server replied to. */
+  readonly command: string | undefined;
+  readonly response: string | undefined;
+  readonly responseCode: number | undefined;
+
+  constructor(code: string, message: string, command?: string, response?: string) {
+    super(message);
+    this.code = code;
+    this.command = command;
+    this.response = response;
+    this.responseCode = response === undefined ? undefined : Number.parseInt(response, 10);
+  }
+}
+
+/** The name of a command, for errors, and its line. */
+type Command = [name: string, line: string];
+
+interface MailTransaction {
+  mail: Mail;
+  body: Buffer;
+  /** Commands without a reply yet. */
+  commands: Command[];
+  refusal?: SmtpError;
+  /** Called when the next mail may be sent. */
+  onBodySent: (() => void) | undefined;
+  done: (error?: Error) => void;
+}
+
+/** Larger mails are written in chunks of this size. */
+const chunkBytes = 65_536;
+/** Far longer than any real reply. */
+const maxReplyLength = 65_536;
+const closingCode = '421';
+
+export class SmtpSession {
+  readonly #connection: SMTPConnection;
+  readonly #socket: Socket;
+  readonly #supportsPipelining: boolean;
+  readonly #supportsUtf8: boolean;
+  /** The first waits for the server's replies; the second is being sent. */
+  readonly #transactions: MailTransaction[] = [];
+  /** False after a mail was refused before its data was sent: the next one must begin with RSET. */
+  #isClean = true;
+  /** Complete lines of a reply that is not complete. */
+  #lines = '';
+  #partialLine = '';
+  #error: Error | undefined;
+
+  /** `greeting` is the server's reply to EHLO. */
+  constructor(connection: SMTPConnection, greeting: string) {
+    this.#connection = connection;
+    this.#socket = connection._socket as Socket;
+    this.#supportsPipelining = /^250[ -]PIPELINING\b/im.test(greeting);
+    this.#supportsUtf8 = /^250[ -]SMTPUTF8\b/im.test(greeting);
+    connection.on('error', error => {
+      this.#error = error;
+    });
+    connection.once('end', () => {
+      const lost = new SmtpError('ECONNECTION', 'the connection ended');
+      for (const [i, transaction] of this.#transactions.splice(0).entries())
+        transaction.done(i === 0 ? (this.#error ?? lost) : lost);
+    });
+    this.#socket.removeAllListeners('data').on('data', (chunk: Buffer) => this.#onData(chunk));
+  }
+
+  get isIdle(): boolean {
+    return this.#transactions.length === 0;
+  }
+
+  /** Sends `body`, the signed mail. The next mail may follow after `onBodySent`, or after the end without it. */
+  send(mail: Mail, body: Buffer, onBodySent?: () => void): Promise<void> {
+    const { from, to } = mail.envelope;
+    if (!to || forbidden.test(to) || forbidden.test(from)) {
+      return Promise.reject(new SmtpError('EENVELOPE', `invalid envelope: from <${from}> to <${to}>`));
+    }
+    const parameters = this.#supportsUtf8 && nonAscii.test(from + to) ? ' SMTPUTF8' : '';
+    const commands: Command[] = [
+      ['MAIL FROM', `MAIL FROM:<${from}>${parameters}\r\n`],
+      ['RCPT TO', `RCPT TO:<${to}>\r\n`],
+      ['DATA', 'DATA\r\n'],
+    ];
+    if (!this.#isClean) commands.unshift(['RSET', 'RSET\r\n']);
+    this.#isClean = true;
+    return new Promise((resolve, reject) => {
+      this.#transactions.push({ mail, body, commands, onBodySent, done: error => (error ? reject(error) : resolve()) });
+      this.#socket.write(this.#supportsPipelining ? commands.map(([, line]) => line).join('') : commands[0]![1]);
+    });
+  }
+
+  /** Ends the session with QUIT. Call it only when idle. */
+  quit(): void {
+    this.#socket.write('QUIT\r\n');
+    this.#connection.close();
+  }
+
+  /** Closes the connection; the first transaction fails with this error. */
+  #abort(error: Error): void {
+    this.#error = error;
+    this.#connection.close();
+  }
+
+  #onData(chunk: Buffer): void {
+    let text = this.#partialLine + chunk.toString('latin1');
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      const line = text.slice(0, end).trimEnd();
+      text = text.slice(end + 1);
+      if (/^\d{3}-/.test(line)) this.#lines += `${line}\n`;
+      else if (line) {
+        const reply = this.#lines + line;
+        this.#lines = '';
+        this.#onReply(reply);
+      }
+    }
+    this.#partialLine = text;
+    if (this.#partialLine.length + this.#lines.length > maxReplyLength) {
+      this.#abort(new SmtpError('EPROTOCOL', 'the server sent an endless reply'));
+      // The server may keep sending for as long as the socket is open.
+      this.#socket.destroy();
+    }
+  }
+
+  #onReply(reply: string): void {
+    const transaction = this.#transactions[0];
+    if (!transaction) {
+      // An unexpected reply: the server closes the session, or violates the protocol.
+      this.#connection.close();
+      return;
+    }
+    const { transmitted } = transaction.mail;
+    const [name] = transaction.commands.shift() ?? ['DATA'];
+    // Some servers reply 2yz to DATA.
+    const isPositive = reply.startsWith('2') || (reply.startsWith('3') && name === 'DATA' && !transmitted);
+    if (!isPositive && !replyPattern.test(reply)) {
+      this.#abort(new SmtpError('EPROTOCOL', `invalid reply to ${name}: ${toText(reply)}`));
+      return;
+    }
+    if (!isPositive) transaction.refusal ??= refusedError(transmitted ? 'EMESSAGE' : 'EENVELOPE', name, reply);
+    if (reply.startsWith(closingCode)) this.#abort(transaction.refusal!);
+    else if (name === 'RSET' && !isPositive) this.#abort(new SmtpError('ECONNECTION', `RSET failed: ${reply}`));
+    else if (transmitted === 'whole') this.#finish(transaction);
+    else if (transmitted === 'some')
+      this.#abort(
+        transaction.refusal ?? new SmtpError('EPROTOCOL', `the server replied before the end of the message: ${reply}`),
+      );
+    else if (transaction.commands.length > 0 && this.#supportsPipelining) return;
+    else if (transaction.commands.length > 0 && !transaction.refusal) this.#socket.write(transaction.commands[0]![1]);
+    else if (!transaction.refusal) this.#sendBody(transaction);
+    // The server accepted DATA although it refused the envelope.
+    else if (reply.startsWith('3')) this.#abort(transaction.refusal);
+    else this.#finish(transaction);
+  }
+
+  #finish({ mail, refusal, done }: MailTransaction): void {
+    this.#transactions.shift();
+    // After the final dot the transaction is over, whatever the reply.
+    this.#isClean = mail.transmitted === 'whole';
+    done(refusal);
+  }
+
+  #sendBody(transaction: MailTransaction): void {
+    const data = dotStuffed(transaction.body);
+    if (data.length > chunkBytes) {
+      // The connection reports why it failed.
+      this.#sendChunks(transaction, data).catch(() => {});
+      return;
+    }
+    transaction.mail.transmitted = 'whole';
+    if (!this.#supportsPipelining || !transaction.onBodySent) {
+      this.#socket.write(data);
+      return;
+    }
+    // System calls are the most expensive part of sending: the commands of the next mail are written together with this one.
+    this.#socket.cork();
+    this.#socket.write(data);
+    transaction.onBodySent();
+    setImmediate(() => this.#socket.uncork());
+  }
+
+  /** Writes in chunks, so that `transmitted` is accurate. */
+  async #sendChunks(transaction: MailTransaction, data: Buffer): Promise<void> {
+    transaction.mail.transmitted = 'some';
+    for (let from = 0; from < data.length && this.#transactions[0] === transaction; from += chunkBytes) {
+      if (from + chunkBytes >= data.length) transaction.mail.transmitted = 'whole';
+      if (!this.#socket.write(data.subarray(from, from + chunkBytes))) await once(this.#socket, 'drain');
+    }
+  }
+}
+
+const replyPattern = /^[2-5]\d\d/;
+const forbidden = /[\r\n<>]/;
+const nonAscii = /[^\0-\x7f]/;
+const endOfData = Buffer.from('.\r\n');
+
+/** Escapes lines that start with a dot, and adds the final dot. */
+function dotStuffed(body: Buffer): Buffer {
+  if (body[0] !== 0x2e && !body.includes('\r\n.')) return Buffer.concat([body, endOfData]);
+  return Buffer.from(`${body.toString('latin1').replace(/(^|\r\n)\./g, '$1..')}.\r\n`, 'latin1');
+}
+
+function refusedError(code: string, command: string, reply: string): SmtpError {
+  return new SmtpError(code, `the server refused ${command}`, command, toText(reply));
+}
+
+function toText(reply: string): string {
+  return Buffer.from(reply, 'latin1').toString('utf8');
+}
