@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Whether dist/ is made of what lies in a clone now: by the sizes and times of the files that go into it, which takes some
- * milliseconds. An installed package has no sources, and nothing to compare.
+ * Checks whether dist/ was built from the current sources of a clone, by comparing file sizes and times, which takes a few
+ * milliseconds. An installed package has no sources and nothing to compare.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -11,7 +11,7 @@ const inputs = ['src', 'scripts/build.ts', 'node_modules/.package-lock.json'];
 
 /**
  * @param {string} root
- * @returns {string} the file that says what dist/ is made of
+ * @returns {string} path of the file that records the source state of dist/
  */
 export function stateFile(root) {
   return path.join(root, 'dist/build.txt');
@@ -19,7 +19,7 @@ export function stateFile(root) {
 
 /**
  * @param {string} root
- * @returns {string} of everything that dist/ is made of
+ * @returns {string} a hash of everything that dist/ is built from
  */
 export function sourceState(root) {
   const hash = createHash('sha256');
@@ -42,10 +42,10 @@ export function isBuilt(root) {
  * @returns {string}
  */
 function describe(root, name) {
-  const place = path.join(root, name);
-  const stat = statSync(place, { throwIfNoEntry: false });
+  const file = path.join(root, name);
+  const stat = statSync(file, { throwIfNoEntry: false });
   if (!stat?.isDirectory()) return `${name} ${stat?.size} ${stat?.mtimeMs}\n`;
-  return readdirSync(place)
+  return readdirSync(file)
     .sort()
     .map(each => describe(root, `${name}/${each}`))
     .join('');

@@ -1,85 +1,88 @@
-/** The only wiring: config → database → services → HTTP; start and stop. */
+/** Wires config, database, services and HTTP together; starts and stops the service. */
 
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { type Config, isLoopback } from './config.ts';
-import { commandLine } from './core/actor.ts';
+import { type Config, isLoopback, linkUrlOf } from './config.ts';
 import { AppError } from './core/errors.ts';
-import { addressOf, type Surroundings } from './core/instance.ts';
-import { storeOccurrencesAcrossTenants } from './db/accepting.ts';
-import { storeKeyedAcrossTenants } from './db/dedup.ts';
-import { inboxChannel } from './db/inbox.ts';
-import { Listener } from './db/listen.ts';
-import { migrate } from './db/migrate.ts';
-import { type Database, isUnavailable, openDatabase } from './db/pool.ts';
+import { commandLine } from './core/identity/actor.ts';
+import { addressOf, type ConnectionFacts } from './core/instance.ts';
+import { inboxChannel } from './db/audience/inbox.ts';
+import { Listener } from './db/connection/listen.ts';
+import { migrate } from './db/connection/migrate.ts';
+import { type Database, isUnavailable, openDatabase } from './db/connection/pool.ts';
+import { storeOccurrencesAcrossTenants } from './db/ledger/accept.ts';
+import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
-import { createMetrics, createMetricsServer } from './http/metrics.ts';
-import { createServer } from './http/server.ts';
+import { createMetrics, createMetricsServer } from './http/server/metrics.ts';
+import { createServer } from './http/server/server.ts';
+import { Background } from './lib/background.ts';
 import { createCipher } from './lib/cipher.ts';
 import { openKeyring } from './lib/keyring.ts';
 import { Oidc } from './lib/oidc.ts';
 import { openTraces } from './lib/open-traces.ts';
 import { createOutbound } from './lib/outbound.ts';
 import { createSigner } from './lib/signer.ts';
+import { createSampleAcknowledgeLinks, createSampleLinks } from './pipeline/message-links.ts';
+import { Plans } from './pipeline/plans.ts';
+import { Rendering } from './pipeline/rendering.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
 import { providers } from './providers/index.ts';
-import { AcknowledgementTimes } from './services/acknowledgement-times.ts';
-import { ContextSchemas } from './services/context-schemas.ts';
+import { InboxStreams } from './services/audience/inbox-streams.ts';
+import { ContextSchemas } from './services/configuration/context-schemas.ts';
+import { TenantCache } from './services/configuration/tenant-cache.ts';
+import { UsageMeter } from './services/configuration/usage-meter.ts';
 import type { Deps } from './services/deps.ts';
-import { InboxStreams } from './services/inbox-streams.ts';
-import { InstanceGuard } from './services/instance.ts';
-import { KeyUse } from './services/key-use.ts';
-import { Mailer } from './services/mail.ts';
-import { runMaintenance } from './services/maintenance.ts';
-import { createSampleAcknowledgeLinks, createSampleLinks } from './services/message-links.ts';
-import { createOccurrenceBatcher } from './services/occurrences.ts';
-import { OutboxDrains } from './services/outbox-drains.ts';
-import { Plans } from './services/plans.ts';
-import { WorkerRounds } from './services/queue.ts';
-import { Rendering } from './services/rendering.ts';
-import { createSignIn } from './services/sign-in-state.ts';
-import { TenantCache } from './services/tenant-cache.ts';
-import { UsageMeter } from './services/usage-meter.ts';
-import { countCrash } from './services/workers.ts';
+import { AcknowledgementTimes } from './services/history/acknowledgement-times.ts';
+import { createOccurrenceStore } from './services/history/occurrence-store.ts';
+import { KeyUse } from './services/identity/key-use.ts';
+import { Mailer } from './services/identity/mail.ts';
+import { createSignIn } from './services/identity/sign-in-state.ts';
+import { WorkerRounds } from './services/operations/backlog.ts';
+import { InstanceGuard } from './services/operations/instance.ts';
+import { runMaintenance } from './services/operations/maintenance.ts';
+import { OutboxDrains } from './services/operations/outbox-drains.ts';
+import { countCrash } from './services/operations/workers.ts';
 import { version } from './version.ts';
 
-/** A database with everything that works on it. */
+/** An open database with all dependencies of the use cases. */
 export interface Runtime {
   deps: Deps;
   database: Database;
-  /** Of PostgreSQL itself, whatever pooler stands before it. */
+  /** Address of PostgreSQL itself, without a connection pooler. */
   url: string;
   embedded: boolean;
-  /** By which the database is recognised. */
-  surroundings: Surroundings;
+  /** What identifies the database from outside. */
+  surroundings: ConnectionFacts;
   close(): Promise<void>;
 }
 
 export interface Service {
-  /** Where it listens. */
+  /** URL of the HTTP server. */
   address: string;
-  /** Where metrics have a port of their own. */
+  /** URL of the metrics, if they have their own port. */
   metricsAddress: string | undefined;
   runtime: Runtime;
-  /** Stops accepting, finishes what is under way, lets the database go. */
+  /** Stops accepting requests, finishes those in flight and closes the database. */
   stop(): Promise<void>;
 }
 
-const timeoutMs = 30_000;
+/** How long a starting server waits for its database. */
+const databaseTimeoutMs = 30_000;
 const lastUseEveryMs = 30_000;
 const maintenanceEveryMs = 3_600_000;
-/** Far longer than anything that the engine does without a pause. */
+/** Far longer than the engine ever blocks its thread. */
 const engineStalledMs = 30_000;
-/** Generous: what tenants write is bounded far below. */
+/** Generous: the limits on tenants' templates stay far below it. */
 const engineHeapMb = 2_048;
-/** Of the ten seconds that a stop may take, what requests under way get. */
-const graceMs = 6_000;
+/** The end of a stop, after requests and sends in flight have ended or were given up. */
+const closeMs = 1_000;
+const closeIdleEveryMs = 100;
 
-/** Opens the database, unless that is under way already, and brings its schema up to date. */
+/** Opens the database, or awaits `opening`, and applies pending migrations. `wait`: retry until the database is reachable. */
 export async function openRuntime(
   config: Config,
   log: FastifyBaseLogger,
@@ -95,20 +98,22 @@ export async function openRuntime(
     url: config.databaseUrl ?? url,
     pooled: directDatabaseUrl !== undefined,
     name: 'belfry',
-    onError: error => log.warn({ err: error }, 'a database connection broke'),
+    onError: error => log.warn({ err: error }, 'a database connection was lost'),
   });
   const outbound = createOutbound({ allow: config.outboundAllow });
   const rendering = new Rendering(log);
   const mailer = openMailer(config, log);
+  const background = new Background(error => log.warn({ err: error }, 'recording a failed sign-in failed'));
   const close = async () => {
     await rendering.close();
     await mailer?.close();
+    await background.drain();
     await outbound.close();
     await database.close();
     await embedded?.release();
   };
   try {
-    const applied = await migrateWhenReachable(database, log, wait ? timeoutMs : 0);
+    const applied = await migrateWhenReachable(database, log, wait ? databaseTimeoutMs : 0);
     if (applied.length > 0) log.info({ applied }, 'migrated the database');
     const { db } = database;
     const tenantCache = new TenantCache(db);
@@ -123,27 +128,33 @@ export async function openRuntime(
       keyring,
       signer,
       providers,
-      occurrences: createOccurrenceBatcher(items => storeOccurrencesAcrossTenants(database.writer, items)),
-      keyedOccurrences: createOccurrenceBatcher(items => storeKeyedAcrossTenants(database.pool, items)),
+      occurrences: createOccurrenceStore(
+        items => storeOccurrencesAcrossTenants(database.writer, items),
+        items => storeOccurrencesAcrossTenants(database.largeWriter, items),
+      ),
+      keyedOccurrences: createOccurrenceStore(
+        items => storeKeyedAcrossTenants(database.pool, items),
+        items => storeKeyedAcrossTenants(database.pool, items),
+      ),
       acknowledgementTimes: new AcknowledgementTimes(),
       keyUse: new KeyUse(),
       usage: new UsageMeter(db),
-      signIn: createSignIn(signer, config.oidc && new Oidc(config.oidc)),
+      signIn: createSignIn(signer, background, config.oidc && new Oidc(config.oidc)),
       mailer,
       plans: new Plans({
         db,
-        tenantCache,
+        cache: tenantCache,
         cipher,
         providers,
         rendering,
         linksFor: createSampleLinks(config.baseUrl),
-        acknowledgeUrlFor: createSampleAcknowledgeLinks(config.baseUrl),
+        acknowledgeUrlFor: createSampleAcknowledgeLinks(linkUrlOf(config)),
       }),
       rendering,
       inboxStreams: new InboxStreams(database.pool, log),
       pool: database.pool,
       outbound,
-      ended: new Map(),
+      endedByOutcome: new Map(),
       traces: undefined,
       actor: commandLine,
     };
@@ -157,7 +168,7 @@ export async function openRuntime(
   }
 }
 
-/** The operator's own mail server may stand anywhere, also in a private network. */
+/** The operator's own mail server may be in a private network. */
 function openMailer({ mail }: Config, log: FastifyBaseLogger): Mailer | undefined {
   if (!mail) return undefined;
   const outbound = createOutbound({ allow: ['0.0.0.0/0', '::/0'] });
@@ -179,7 +190,7 @@ export async function startService(
       ? undefined
       : new WorkerRounds(
           deps.db,
-          error => log.warn({ err: error }, 'noting that a round is finished failed; it will be tried again'),
+          error => log.warn({ err: error }, 'storing the time of the last worker round failed; retrying later'),
           Date.now(),
         );
   const engineCounts = { missingVariables: 0 };
@@ -196,15 +207,16 @@ export async function startService(
             keys: { secretKey, previousSecretKeys, dataDir },
             surroundings,
             outboundAllow,
-            isBesideApi: config.role === 'all',
+            sharesProcessWithApi: config.role === 'all',
             baseUrl,
+            linkUrl: linkUrlOf(config),
             traces: config.traces,
           },
           log,
-          onCrash: marked => countCrash(deps, marked, log),
+          onCrash: work => countCrash(deps, work, log),
           onReport: report => {
             if (report.kind === 'missing-variables') engineCounts.missingVariables = report.total;
-            if (report.kind === 'round') rounds?.finished(report.worker, Date.now());
+            if (report.kind === 'round') rounds?.recordRound(report.worker, Date.now());
           },
         });
   const listener = new Listener({
@@ -213,24 +225,24 @@ export async function startService(
     channels: config.role === 'worker' ? ['belfry_changed'] : ['belfry_changed', inboxChannel],
     onNotify: (channel, payload) => {
       if (channel === inboxChannel) deps.inboxStreams.announced(payload);
-      else tenantCache.announced(payload);
+      else tenantCache.handleAnnouncement(payload);
     },
     onReady: () => {
-      tenantCache.connected();
+      tenantCache.markConnected();
       deps.inboxStreams.connected();
     },
     onLost: error => {
-      tenantCache.disconnected();
-      log.warn({ err: error }, 'lost the connection that hears of changes; asking the database until it is back');
+      tenantCache.markDisconnected();
+      log.warn({ err: error }, 'lost the connection that listens for changes; caches are off until it is back');
     },
   });
-  const noteUse = async () => {
+  const saveLastUse = async () => {
     await deps.keyUse.flush(deps.db);
     await deps.signIn.use.flush(deps.db);
   };
   const timers = [
-    setInterval(() => run(log, 'noting the last use of keys and sessions', noteUse), lastUseEveryMs),
-    setInterval(() => run(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
+    setInterval(() => runSafely(log, 'storing the last use of keys and sessions', saveLastUse), lastUseEveryMs),
+    setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
   ];
   const outboxes =
     config.role === 'api' || config.outboxes.length === 0
@@ -249,9 +261,9 @@ export async function startService(
   });
   const { token, port: metricsPort } = config.metrics;
   const metricsServer = metricsPort === undefined ? undefined : createMetricsServer(metrics, token);
-  // Its thread reads the program while the server is made here.
-  const working = engine?.start();
-  working?.catch(() => {});
+  // The engine's thread loads its code while the server is created here.
+  const engineStarted = engine?.start();
+  engineStarted?.catch(() => {});
   const server = await createServer({
     deps,
     logger: log,
@@ -268,14 +280,21 @@ export async function startService(
   const stop = async () => {
     for (const timer of timers) clearInterval(timer);
     deps.inboxStreams.closeAll();
-    const impatience = setTimeout(() => server.server.closeAllConnections(), graceMs);
+    const graceMs = config.stopTimeoutMs - closeMs;
+    const forceClose = setTimeout(() => server.server.closeAllConnections(), graceMs);
+    // Clients keep a connection open after the response to a request that was in flight.
+    const closeIdle = setInterval(() => server.server.closeIdleConnections(), closeIdleEveryMs);
+    // A send whose provider does not answer in time is recovered as unknown, as after a crash.
+    const engineStopped = engine?.stop(graceMs);
+    // A failure is reported where it is awaited.
+    engineStopped?.catch(() => {});
     await Promise.all([server.close(), outboxes?.stop(), instance.stop()]);
-    clearTimeout(impatience);
+    clearTimeout(forceClose);
+    clearInterval(closeIdle);
     metricsServer?.close().closeAllConnections();
     await Promise.all([deps.occurrences.drain(), deps.keyedOccurrences.drain()]);
-    // What a provider takes too long to answer is recovered as unknown, like after any other end.
-    await Promise.all([engine?.stop(graceMs), traces?.close()]);
-    await run(log, 'noting the last use of keys and sessions', noteUse);
+    await Promise.all([engineStopped, traces?.close()]);
+    await runSafely(log, 'storing the last use of keys and sessions', saveLastUse);
     await listener.close();
     await runtime.close();
   };
@@ -283,12 +302,12 @@ export async function startService(
     await instance.check();
     instance.start();
     await listener.start();
-    await working;
+    await engineStarted;
     outboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(
-        'whoever reaches this address can read /metrics: set METRICS_TOKEN, or METRICS_PORT for a port of its own',
+        '/metrics is readable by everyone who can reach this address: set METRICS_TOKEN, or METRICS_PORT to move it to its own port',
       );
     }
     const address = await server.listen({
@@ -312,13 +331,13 @@ async function listenForMetrics(server: Server, { metrics }: Config, log: Fastif
   }
   const { address, port: chosen, family } = server.address() as AddressInfo;
   const where = `http://${family === 'IPv6' ? `[${address}]` : address}:${chosen}/metrics`;
-  log.info(`metrics are at ${where}`);
+  log.info(`metrics are served at ${where}`);
   return where;
 }
 
-/** A server and its database are often started together: the database may be given time to come up. */
-async function migrateWhenReachable(database: Database, log: FastifyBaseLogger, patience: number): Promise<string[]> {
-  const deadline = Date.now() + patience;
+/** Retries until the timeout: a server and its database are often started together. */
+async function migrateWhenReachable(database: Database, log: FastifyBaseLogger, timeoutMs: number): Promise<string[]> {
+  const deadline = Date.now() + timeoutMs;
   for (;;) {
     try {
       return await migrate(database.db);
@@ -334,11 +353,12 @@ async function migrateWhenReachable(database: Database, log: FastifyBaseLogger, 
   }
 }
 
-async function run(log: FastifyBaseLogger, what: string, work: () => Promise<void>): Promise<void> {
+/** Logs a failure instead of throwing it: the next interval tries again. */
+async function runSafely(log: FastifyBaseLogger, task: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    log.warn({ err: error }, `${what} failed; it will be tried again`);
+    log.warn({ err: error }, `${task} failed; retrying later`);
   }
 }
 
@@ -351,10 +371,10 @@ function explainListen(
     case 'EADDRINUSE':
       return new AppError(
         'config.invalid',
-        `port ${port} on ${host} is taken: stop what uses it, or set ${setting} to another`,
+        `port ${port} on ${host} is already in use: stop the program that uses it, or set ${setting} to another port`,
       );
     case 'EACCES':
-      return new AppError('config.invalid', `port ${port} needs privileges: set ${setting} to 1024 or above`);
+      return new AppError('config.invalid', `port ${port} requires privileges: set ${setting} to 1024 or higher`);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND': {
       const name = setting.replace('PORT', 'HOST');

@@ -1,6 +1,6 @@
 /**
- * Environment → frozen Config. Every variable may be given as NAME_FILE, a file that holds the value.
- * All problems are collected and told at once, so that nobody mends them one restart at a time.
+ * Reads the environment into a frozen Config. Every variable can be set as NAME_FILE, the path of a file with the value.
+ * All problems are reported together, so that an operator does not fix them one restart at a time.
  */
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
@@ -19,35 +19,38 @@ export interface Config {
   readonly host: string;
   readonly port: number;
   readonly baseUrl: string | undefined;
-  /** Undefined: the embedded PostgreSQL of the data folder. */
+  /** Undefined: use the embedded PostgreSQL in the data folder. */
   readonly databaseUrl: string | undefined;
-  /** The same database without the pooler that `databaseUrl` leads to; undefined: there is no pooler. */
+  /** The same database without the pooler of `databaseUrl`. Undefined: `databaseUrl` has no pooler. */
   readonly directDatabaseUrl: string | undefined;
   readonly dataDir: string;
-  /** What the operator calls this installation; its database must not be taken for another's. */
+  /** The operator's name for this installation, which protects against using the database of another one. */
   readonly instance: string | undefined;
   /** Undefined: generated once and kept in the data folder. */
   readonly secretKey: string | undefined;
-  /** Keys of before, which are still read and believed but no longer used. */
+  /** Previous keys: accepted for reading, never used for new data. */
   readonly previousSecretKeys: readonly string[];
   readonly role: Role;
-  /** An identity provider that people may sign in by. */
+  /** How long a stop may take. */
+  readonly stopTimeoutMs: number;
+  /** The identity provider for single sign-on. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string; name: string } | undefined;
   /** The mail server for invites and password resets. */
   readonly mail: MailSettings | undefined;
-  /** Private networks that channels may reach; empty: none, loopback included. */
+  /** Private networks that channels may connect to. Empty: none, not even loopback. */
   readonly outboundAllow: readonly string[];
-  /** Applications' own databases whose outboxes are drained. */
+  /** Outboxes in applications' own databases. */
   readonly outboxes: readonly OutboxSource[];
   readonly trustProxy: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly logLevel: (typeof logLevels)[number];
-  /** Without a port of their own, metrics are at `/metrics` beside the API; without a token, whoever gets there reads them. */
+  /** Without a port, metrics are served at `/metrics` next to the API; without a token, anyone who reaches them can read them. */
   readonly metrics: { host: string; port: number | undefined; token: string | undefined };
-  /** Where spans are exported to. Undefined: there are no traces. */
+  /** Where spans are exported to. Undefined: tracing is off. */
   readonly traces: TraceSettings | undefined;
-  /** A server and key for the command line to speak to, instead of a database. */
+  /** The server that the command line calls instead of opening a database. */
   readonly url: string | undefined;
+  /** The API key for `url`. */
   readonly key: string | undefined;
 }
 
@@ -65,6 +68,7 @@ export const settings = {
   BELFRY_SECRET_KEY: '',
   BELFRY_SECRET_KEY_PREVIOUS: '',
   BELFRY_ROLE: 'all',
+  BELFRY_STOP_TIMEOUT: '10',
   OIDC_ISSUER: '',
   OIDC_CLIENT_ID: '',
   OIDC_CLIENT_SECRET: '',
@@ -89,31 +93,31 @@ export const settings = {
 
 type Name = keyof typeof settings;
 
-const shortestSecret = 32;
-const shortestToken = 16;
-const longestInstance = 255;
+const minSecretLength = 32;
+const minTokenLength = 16;
+const maxInstanceLength = 255;
 
-/** `toServe`: the program is going to listen, and needs what only a server needs. */
+/** `toServe`: also require the settings that only a server needs. */
 export function loadConfig(env: Record<string, string | undefined>, { toServe = false } = {}): Config {
   const problems: FieldErrors = {};
-  const complain = (name: string, message: string) => {
+  const report = (name: string, message: string) => {
     problems[name] = [...(problems[name] ?? []), message];
   };
 
   const read = (name: Name): string => {
     const file = env[`${name}_FILE`];
     if (!file) return (env[name] || settings[name]).trim();
-    if (env[name]) complain(name, `is given twice: unset either ${name} or ${name}_FILE`);
+    if (env[name]) report(name, `is set twice: unset either ${name} or ${name}_FILE`);
     try {
       return readFileSync(file, 'utf8').trim();
     } catch (error) {
-      complain(`${name}_FILE`, `cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      report(`${name}_FILE`, `cannot be read (${(error as NodeJS.ErrnoException).code})`);
       return settings[name];
     }
   };
   const oneOf = <T extends string>(name: Name, allowed: readonly T[]): T => {
     const value = read(name).toLowerCase() as T;
-    if (!allowed.includes(value)) complain(name, `must be one of ${allowed.join(', ')}`);
+    if (!allowed.includes(value)) report(name, `must be one of ${allowed.join(', ')}`);
     return value;
   };
   const url = (name: Name, protocols: string[]): string | undefined => {
@@ -121,14 +125,14 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     if (value === '') return undefined;
     const parsed = URL.canParse(value) ? new URL(value) : undefined;
     if (!parsed || !protocols.includes(parsed.protocol)) {
-      complain(name, `must be an address that starts with ${protocols.map(p => `${p}//`).join(' or ')}`);
+      report(name, `must be a URL that starts with ${protocols.map(p => `${p}//`).join(' or ')}`);
     }
     return value.replace(/\/+$/, '');
   };
   const split = (name: Name, separator: RegExp) => read(name).split(separator).filter(Boolean);
   const list = (name: Name, valid: (entry: string) => boolean, form: string): string[] => {
     const entries = split(name, /[\s,]+/);
-    for (const entry of entries) if (!valid(entry)) complain(name, `"${entry}" is not ${form}`);
+    for (const entry of entries) if (!valid(entry)) report(name, `"${entry}" is not ${form}`);
     return entries;
   };
 
@@ -136,91 +140,102 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     const text = read(name);
     if (text === '') return undefined;
     const value = Number(text);
-    if (!Number.isInteger(value) || value < 0 || value > 65535) complain(name, 'must be a number from 0 to 65535');
+    if (!Number.isInteger(value) || value < 0 || value > 65535) report(name, 'must be a number from 0 to 65535');
     return value;
+  };
+
+  const readStopTimeoutMs = (): number => {
+    const seconds = Number(read('BELFRY_STOP_TIMEOUT'));
+    if (!Number.isInteger(seconds) || seconds < 2 || seconds > 600) {
+      report('BELFRY_STOP_TIMEOUT', 'must be a number of seconds from 2 to 600');
+    }
+    return seconds * 1_000;
   };
 
   const host = read('HOST');
   const port = readPort('PORT')!;
   const baseUrl = url('BASE_URL', ['http:', 'https:']);
   if (toServe && baseUrl === undefined && !isLoopback(host)) {
-    complain(
+    report(
       'BASE_URL',
-      `is required because HOST=${host} is open to other machines: set it to the address by which people and programs ` +
-        'reach Belfry, such as https://notify.example.com. Links are made from it, and nobody can make them lead elsewhere',
+      `is required because HOST=${host} accepts connections from other machines: set it to the public URL of Belfry, such ` +
+        'as https://notify.example.com. Links are built from it, so a forged Host header cannot redirect them',
     );
   }
 
   const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
   const directDatabaseUrl = url('BELFRY_DIRECT_DATABASE_URL', ['postgres:', 'postgresql:']);
   if (directDatabaseUrl && !databaseUrl) {
-    complain('BELFRY_DIRECT_DATABASE_URL', 'is of no use without DATABASE_URL: set that to the address of the pooler');
+    report(
+      'BELFRY_DIRECT_DATABASE_URL',
+      'has no effect without DATABASE_URL: set DATABASE_URL to the address of the pooler',
+    );
   }
   const instance = read('BELFRY_INSTANCE') || undefined;
-  if (instance && instance.length > longestInstance) {
-    complain('BELFRY_INSTANCE', `must have at most ${longestInstance} characters`);
+  if (instance && instance.length > maxInstanceLength) {
+    report('BELFRY_INSTANCE', `must have at most ${maxInstanceLength} characters`);
   }
   const secretKey = read('BELFRY_SECRET_KEY') || undefined;
   if (databaseUrl && !secretKey) {
-    complain('BELFRY_SECRET_KEY', 'is required with DATABASE_URL: generate one with `openssl rand -base64 32`');
+    report('BELFRY_SECRET_KEY', 'is required with DATABASE_URL: generate one with `openssl rand -base64 32`');
   }
-  if (secretKey && secretKey.length < shortestSecret) {
-    complain('BELFRY_SECRET_KEY', `must have at least ${shortestSecret} characters`);
+  if (secretKey && secretKey.length < minSecretLength) {
+    report('BELFRY_SECRET_KEY', `must have at least ${minSecretLength} characters`);
   }
-  // By commas alone: a passphrase may have spaces. A secret is never repeated in a message.
+  // Separated by commas only, because a passphrase may contain spaces. Error messages never include a secret.
   const previousSecretKeys = split('BELFRY_SECRET_KEY_PREVIOUS', /\s*,\s*/);
-  if (previousSecretKeys.some(key => key.length < shortestSecret)) {
-    complain('BELFRY_SECRET_KEY_PREVIOUS', `must have at least ${shortestSecret} characters each, separated by commas`);
+  if (previousSecretKeys.some(key => key.length < minSecretLength)) {
+    report('BELFRY_SECRET_KEY_PREVIOUS', `must have at least ${minSecretLength} characters each, separated by commas`);
   }
   if (previousSecretKeys.length > 0 && !secretKey) {
-    complain('BELFRY_SECRET_KEY_PREVIOUS', 'is of no use without BELFRY_SECRET_KEY: set that to the new key');
+    report(
+      'BELFRY_SECRET_KEY_PREVIOUS',
+      'has no effect without BELFRY_SECRET_KEY: set BELFRY_SECRET_KEY to the new key',
+    );
   }
 
   const token = read('METRICS_TOKEN') || undefined;
-  if (token && token.length < shortestToken) {
-    complain(
+  if (token && token.length < minTokenLength) {
+    report(
       'METRICS_TOKEN',
-      `must have at least ${shortestToken} characters: generate one with \`openssl rand -hex 32\``,
+      `must have at least ${minTokenLength} characters: generate one with \`openssl rand -hex 32\``,
     );
   }
   const metrics = { host: read('METRICS_HOST'), port: readPort('METRICS_PORT'), token };
   if (metrics.port !== undefined && metrics.port !== 0 && metrics.port === port) {
-    complain(
-      'METRICS_PORT',
-      'must be another one than PORT: leave it empty to have metrics at /metrics beside the API',
-    );
+    report('METRICS_PORT', 'must differ from PORT: leave it empty to serve metrics at /metrics next to the API');
   }
 
   const traceNames = Object.keys(settings).filter((name): name is keyof TraceVariables => name.startsWith('OTEL_'));
   const traces = readTraceSettings(
     Object.fromEntries(traceNames.map(name => [name, read(name)])) as unknown as TraceVariables,
   );
-  if (traces && 'mistakes' in traces) for (const { name, message } of traces.mistakes) complain(name, message);
+  if (traces && 'mistakes' in traces) for (const { name, message } of traces.mistakes) report(name, message);
 
   const issuer = url('OIDC_ISSUER', ['https:', 'http:']);
   if (issuer?.startsWith('http:') && URL.canParse(issuer) && !isLoopback(new URL(issuer).hostname)) {
-    complain('OIDC_ISSUER', 'must start with https://');
+    report('OIDC_ISSUER', 'must start with https://');
   }
   const clientId = read('OIDC_CLIENT_ID');
   const providerName = read('OIDC_NAME');
   const clientSecret = read('OIDC_CLIENT_SECRET');
-  const given = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret };
-  if (Object.values(given).some(Boolean)) {
-    for (const [name, value] of Object.entries(given)) {
-      if (!value) complain(name, 'is missing: OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET go together');
+  const required = { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret };
+  if (Object.values(required).some(Boolean)) {
+    for (const [name, value] of Object.entries(required)) {
+      if (!value) report(name, 'is missing: set OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET together');
     }
   }
 
   const mailUrl = read('BELFRY_MAIL_URL');
   const mail = mailUrl === '' ? undefined : readMailUrl(mailUrl);
-  if (mail && 'mistakes' in mail) for (const mistake of mail.mistakes) complain('BELFRY_MAIL_URL', mistake);
+  if (mail && 'mistakes' in mail) for (const mistake of mail.mistakes) report('BELFRY_MAIL_URL', mistake);
   if (mail && !baseUrl) {
-    // Else whoever asks for a reset could choose the host that the link in the mail leads to.
-    complain('BASE_URL', 'is required with BELFRY_MAIL_URL: links in mails lead there');
+    // Otherwise the Host header of a reset request would decide where the link in the mail leads.
+    report('BASE_URL', 'is required with BELFRY_MAIL_URL: links in mail are built from it');
   }
 
   const outboxes = readOutboxSources(read('BELFRY_OUTBOX_URLS'));
-  if ('mistakes' in outboxes) for (const mistake of outboxes.mistakes) complain('BELFRY_OUTBOX_URLS', mistake);
+  if ('mistakes' in outboxes) for (const mistake of outboxes.mistakes) report('BELFRY_OUTBOX_URLS', mistake);
 
   const config: Config = {
     host,
@@ -239,6 +254,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     outboxes: 'sources' in outboxes ? outboxes.sources : [],
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),
+    stopTimeoutMs: readStopTimeoutMs(),
     logLevel: oneOf('LOG_LEVEL', logLevels),
     metrics,
     traces: traces && 'settings' in traces ? traces.settings : undefined,
@@ -248,13 +264,23 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
 
   if (Object.keys(problems).length > 0) {
     const lines = Object.entries(problems).map(([name, messages]) => `  ${name} ${messages.join('; ')}`);
-    throw new AppError('config.invalid', `the environment has mistakes:\n${lines.join('\n')}`, { fields: problems });
+    throw new AppError('config.invalid', `invalid settings:\n${lines.join('\n')}`, { fields: problems });
   }
   return Object.freeze(config);
 }
 
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text;
+}
+
+/**
+ * Returns the address in acknowledge links: the public one, or the process's own on a loopback address, where sender and
+ * recipient use the same machine. Undefined: there is none.
+ */
+export function linkUrlOf({ baseUrl, host, port, role }: Config): string | undefined {
+  if (baseUrl !== undefined) return baseUrl;
+  if (role !== 'all' || port === 0 || !isLoopback(host)) return undefined;
+  return `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
 export function isLoopback(host: string): boolean {

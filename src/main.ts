@@ -1,16 +1,15 @@
 #!/usr/bin/env -S node --max-semi-space-size=32 --heap-growing-percent=30
 /**
- * Where Node begins. The flags above, also in `npm start`, are about memory. The collector of old objects runs sooner: a
- * process that has much to do grows by 60 MB instead of 90. The young have more room: a message of a fan-out then costs
- * 64 µs instead of 82 with 8 MB, most of it for copying those that wait for their outcome.
+ * The entry point. The flags above, repeated in `npm start`, tune garbage collection: earlier major collections keep a busy
+ * process 30 MB smaller, and a larger young generation makes fan-outs a fifth faster (64 µs instead of 82 µs per message).
  */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-// What was compiled once is kept. Where the folder cannot be written nothing is kept, and nothing fails. Threads are told by
-// the environment: the engine's starts in half of the processor's time.
-const compiled = fileURLToPath(new URL('../node_modules/.cache/belfry', import.meta.url));
-enableCompileCache(compiled);
-process.env.NODE_COMPILE_CACHE ??= compiled;
+// Caches compiled code on disk; without write access there is no cache, and no error. Threads read the folder from the
+// environment: the engine's thread starts in half the CPU time.
+const cacheFolder = fileURLToPath(new URL('../node_modules/.cache/belfry', import.meta.url));
+enableCompileCache(cacheFolder);
+process.env.NODE_COMPILE_CACHE ??= cacheFolder;
 const { run } = await import('./run.ts');
 process.exitCode = await run(process.argv.slice(2));

@@ -1,7 +1,7 @@
-/** argv, env → exit code. */
+/** Runs the command that the arguments name and returns the exit code. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { type Command, type Terminal, wrongUsage } from './cli/command.ts';
+import { type Command, type Terminal, usageError } from './cli/command.ts';
 import { findCommand } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -12,22 +12,39 @@ try {
 } catch (error) {
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
-// A reader that leaves early (`belfry export | head`) is no failure.
+// A reader that stops early (`belfry export | head`) is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 
-// The server is most of the program: help and commands that speak to another server start a third faster without it.
+/** Set by `--local`: BELFRY_URL is ignored. */
+let isLocal = false;
+let isTargetNamed = false;
+
+// The server is most of the code. Importing it lazily lets help and commands that call a remote server start a third faster.
 const terminal: Terminal = {
   env: process.env,
   get config(): Config {
-    return loadConfig(process.env);
+    const config = loadConfig(process.env);
+    return isLocal ? { ...config, url: undefined, key: undefined } : config;
   },
   print: text => console.log(text),
   warn: text => console.error(text),
+  // Scripts and cron jobs see only errors on standard error.
+  nameTarget: target => {
+    if (process.stderr.isTTY && !isTargetNamed) terminal.warn(`belfry: ${target}`);
+    isTargetNamed = true;
+  },
   interactive: process.stdout.isTTY === true,
   withDeps: async (work, { mayCreate } = { mayCreate: false }) => {
     const { config } = terminal;
     if (!config.databaseUrl && !mayCreate) requireDatabase(config.dataDir);
-    const [{ openRuntime }, { pino }] = await Promise.all([import('./app.ts'), import('pino')]);
+    terminal.nameTarget(describeDatabase(config));
+    const [{ openRuntime }, { connecting }, { pino }] = await Promise.all([
+      import('./app.ts'),
+      import('./db/connection/pool.ts'),
+      import('pino'),
+    ]);
+    // A service has others to answer; a command can wait for a busy database.
+    connecting.timeoutMs = commandConnectMs;
     const runtime = await openRuntime(config, pino({ level: 'silent' }));
     try {
       return await work(runtime.deps);
@@ -36,7 +53,9 @@ const terminal: Terminal = {
     }
   },
   withDatabase: async (work, { mayCreate } = { mayCreate: false }) => {
-    const { databaseUrl, directDatabaseUrl, dataDir } = terminal.config;
+    const { config } = terminal;
+    const { databaseUrl, directDatabaseUrl, dataDir } = config;
+    terminal.nameTarget(describeDatabase(config));
     if (databaseUrl) return work(directDatabaseUrl ?? databaseUrl);
     if (!mayCreate) requireDatabase(dataDir);
     const embedded = await (await import('./embedded/embedded.ts')).openEmbedded({ dataDir });
@@ -46,28 +65,40 @@ const terminal: Terminal = {
       await embedded.release();
     }
   },
+  loadFeedbackReaders: async () => (await import('./providers/feedback/index.ts')).feedbackReaders,
   serve: async role => {
     const config = loadConfig(process.env, { toServe: true });
     await (await import('./serve.ts')).serve(role ? { ...config, role } : config);
   },
 };
 
-/** Whoever looks into a folder without a database has most often named the wrong one, and is told so. */
+const commandConnectMs = 30_000;
+
+/** Leaves out the user and the password. */
+function describeDatabase({ databaseUrl, dataDir }: Config): string {
+  if (!databaseUrl) return `embedded database in ${path.resolve(dataDir)}`;
+  const url = URL.parse(databaseUrl);
+  return `database ${url ? `${url.host}${url.pathname} ` : ''}(DATABASE_URL)`;
+}
+
+/** A data folder without a database usually means that the wrong folder is configured. */
 function requireDatabase(dataDir: string): void {
   if (existsSync(path.join(dataDir, 'postgres'))) return;
   throw new AppError(
     'database.missing',
-    `there is no database in ${path.resolve(dataDir)}: set BELFRY_DATA_DIR to the folder of your installation, ` +
-      'or DATABASE_URL to its PostgreSQL; `belfry serve` makes a new one',
+    `there is no database in ${path.resolve(dataDir)}: set BELFRY_DATA_DIR to the data folder of your installation, ` +
+      'or DATABASE_URL to its PostgreSQL database. `belfry serve` creates a new database',
   );
 }
 
-export async function run([name = 'help', ...args]: string[]): Promise<number> {
+export async function run([name = 'help', ...given]: string[]): Promise<number> {
   try {
+    const args = given.filter(arg => arg !== '--local');
+    isLocal = args.length < given.length;
     if (['help', '--help', '-h'].includes(name)) return await help(args);
     if (['--version', '-v'].includes(name)) return await printVersion();
     const command = await findCommand(name);
-    if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
+    if (!command) throw usageError(`unknown command ${name}: see \`belfry help\``);
     if (args.includes('--help') || args.includes('-h')) return await help([name]);
     return await runCommand(command, args);
   } catch (error) {
@@ -89,10 +120,10 @@ async function runCommand(command: Command, args: string[]): Promise<number> {
   try {
     return await command.run(args, terminal);
   } catch (error) {
-    // What node:util says of an unknown option or a missing value.
+    // node:util reports an unknown option or a missing value.
     const { code, message } = error as NodeJS.ErrnoException;
     if (code?.startsWith('ERR_PARSE_ARGS'))
-      throw wrongUsage(`${message.split('. ')[0]}: see \`belfry help ${command.name}\``);
+      throw usageError(`${message.split('. ')[0]}: see \`belfry help ${command.name}\``);
     throw error;
   }
 }

@@ -1,26 +1,39 @@
 import { parseArgs } from 'node:util';
-import { type Role, roles } from '../core/roles.ts';
-import { createAccount, listAccounts, removeAccount, resetPassword, resetTwoFactor } from '../services/accounts.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { type Role, roles } from '../core/identity/roles.ts';
+import {
+  createAccount,
+  listAccounts,
+  removeAccount,
+  resetPassword,
+  resetTwoFactor,
+} from '../services/identity/accounts.ts';
+import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
 
 export const account: Command = {
   name: 'account',
-  usage: 'create --email E | list | reset-password --email E | reset-two-factor --email E | remove --email E',
-  summary: 'Creates, lists and removes the accounts of people who sign in.',
-  details: `create          --email E [--name N] [--password-stdin]
-                [--admin]                reaches every organization and may create them
-                [--org O --role R]       a member of O; R is ${roles.join(', ')}
-                Prints the password alone on standard output, unless it comes from standard input.
-list            [--json]
-reset-password  --email E [--password-stdin]
-                Prints a new password and ends all sessions of the account.
-reset-two-factor --email E
-                For somebody who has lost phone, passkeys and recovery codes: removes them all and ends all
-                sessions, so that the password alone signs in again.
-remove          --email E                from every organization, for good
+  usage:
+    'create --email EMAIL | list [--json] | reset-password --email EMAIL | reset-two-factor --email EMAIL | remove --email EMAIL',
+  summary: 'Manage the accounts that sign in to the console.',
+  details: `create            Create an account and print its password.
+  --email EMAIL
+  --name NAME
+  --admin             instance admin: has access to every organization and can create organizations
+  --org ORG           make the account a member of this organization
+  --role ROLE         role in the organization: ${roles.join(', ')}
+  --password-stdin    read the password from standard input instead of generating one
+list              List all accounts.
+  --json              print JSON
+reset-password    Set and print a new password, and end all sessions of the account.
+  --email EMAIL
+  --password-stdin    read the password from standard input instead of generating one
+reset-two-factor  Remove authenticator app, passkeys and recovery codes, and end all sessions. For users who have lost
+                  all of them: the password alone is enough again.
+  --email EMAIL
+remove            Delete the account from every organization, permanently.
+  --email EMAIL
 
-Works on the database, also while a server runs. People invite each other in the console.`,
+Works directly on the database, also while a server is running. To add users to an organization, invite them in the console.`,
   examples: [
     'belfry account create --email jane@acme.test --admin',
     'belfry account create --email joe@acme.test --org acme --role editor',
@@ -28,8 +41,8 @@ Works on the database, also while a server runs. People invite each other in the
     'belfry account reset-two-factor --email jane@acme.test',
   ],
   async run([action, ...args], terminal) {
-    // Accounts are of the whole instance, and a key of one organization.
-    if (terminal.config.url) throw wrongUsage('accounts are made on the database itself: unset BELFRY_URL');
+    // Accounts belong to the whole instance, an API key to one organization.
+    requireDatabaseHere(terminal);
     switch (action) {
       case 'create':
         return create(args, terminal);
@@ -42,9 +55,7 @@ Works on the database, also while a server runs. People invite each other in the
       case 'remove':
         return remove(args, terminal);
       default:
-        throw wrongUsage(
-          'say account create, list, reset-password, reset-two-factor or remove: see `belfry help account`',
-        );
+        throw usageError('choose create, list, reset-password, reset-two-factor or remove: see `belfry help account`');
     }
   },
 };
@@ -62,8 +73,8 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
     },
   });
   const { org, role } = values;
-  if ((org === undefined) !== (role === undefined)) throw wrongUsage('--org and --role go together');
-  if (role !== undefined && !isRole(role)) throw wrongUsage(`--role must be one of ${roles.join(', ')}`);
+  if ((org === undefined) !== (role === undefined)) throw usageError('--org and --role must be used together');
+  if (role !== undefined && !isRole(role)) throw usageError(`--role must be one of ${roles.join(', ')}`);
   const input = {
     email: emailOf(values.email),
     name: values.name?.trim().normalize('NFC'),
@@ -81,7 +92,7 @@ async function list(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
   const rows = await terminal.withDeps(listAccounts);
   if (values.json) terminal.print(JSON.stringify(rows, null, 2));
-  else if (rows.length === 0) terminal.print('There are no accounts yet: see `belfry help account`.');
+  else if (rows.length === 0) terminal.print('No accounts yet. Create one: see `belfry help account`.');
   else
     terminal.print(
       formatTable([
@@ -105,9 +116,9 @@ async function reset(args: string[], terminal: Terminal): Promise<number> {
     options: { email: { type: 'string' }, 'password-stdin': { type: 'boolean' } },
   });
   const email = emailOf(values.email);
-  const given = values['password-stdin'] ? await readPassword() : undefined;
-  const password = await terminal.withDeps(deps => resetPassword(deps, email, given));
-  terminal.print(given === undefined ? password : `Changed the password of ${email}.`);
+  const input = values['password-stdin'] ? await readPassword() : undefined;
+  const password = await terminal.withDeps(deps => resetPassword(deps, email, input));
+  terminal.print(input === undefined ? password : `Changed the password of ${email}.`);
   return 0;
 }
 
@@ -128,7 +139,7 @@ async function remove(args: string[], terminal: Terminal): Promise<number> {
 }
 
 function emailOf(email: string | undefined): string {
-  if (!email) throw wrongUsage('--email is missing: see `belfry help account`');
+  if (!email) throw usageError('--email is missing: see `belfry help account`');
   return email.trim();
 }
 
@@ -136,7 +147,7 @@ function isRole(text: string): text is Role {
   return (roles as readonly string[]).includes(text);
 }
 
-/** One line; what an editor or `echo` puts at its end is no part of it. */
+/** Reads standard input without the line break that an editor or `echo` adds at the end. */
 async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;

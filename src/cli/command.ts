@@ -1,31 +1,36 @@
-/** A command of the command line, and what it is given. */
+/** The interface of a command, and what it has access to. */
 import type { Config, Role } from '../config.ts';
 import { AppError } from '../core/errors.ts';
+import type { FeedbackReader } from '../core/feedback/event.ts';
 import type { Deps } from '../services/deps.ts';
 
 export interface Terminal {
   env: Record<string, string | undefined>;
   config: Config;
-  /** A line on standard output. */
+  /** Prints a line to standard output. */
   print(text: string): void;
-  /** A line on standard error. */
+  /** Prints a line to standard error. */
   warn(text: string): void;
-  /** Whether a person is looking at standard output. */
+  /** Names the server or database that the command uses, once, if standard error is a terminal. */
+  nameTarget(target: string): void;
+  /** Whether standard output is a terminal. */
   interactive: boolean;
   /**
-   * Opens the database (starting the embedded one when nobody else has) for as long as the work takes. Without a database
-   * there, it fails; only with `mayCreate` one is made in the data folder.
+   * Opens the database while `work` runs, and starts the embedded one if it is not running. Fails when there is no database,
+   * unless `mayCreate` is set: then one is created in the data folder.
    */
   withDeps<T>(work: (deps: Deps) => Promise<T>, options?: { mayCreate: boolean }): Promise<T>;
-  /** The same by its address alone: whatever is in it is not touched. */
+  /** Like `withDeps`, but passes only the URL of the database and does not migrate it. */
   withDatabase<T>(work: (url: string) => Promise<T>, options?: { mayCreate: boolean }): Promise<T>;
-  /** Runs the service, in another role than configured if one is given, until it is told to stop. */
+  /** Returns the readers of feedback by the name of the provider. */
+  loadFeedbackReaders(): Promise<Readonly<Record<string, FeedbackReader>>>;
+  /** Runs the service until it is stopped. `role` overrides the configured role. */
   serve(role: Role | undefined): Promise<void>;
 }
 
 export interface Command {
   name: string;
-  /** What follows the name, in the help. */
+  /** Arguments shown in the help after the name. Alternative forms are separated by ` | `. */
   usage: string;
   summary: string;
   /** Shown by `belfry help NAME`. */
@@ -35,13 +40,25 @@ export interface Command {
   run(args: string[], terminal: Terminal): Promise<number>;
 }
 
-/** Exit code 2, with one line that says what was expected. */
-export function wrongUsage(message: string): AppError {
+/** Ends the command with exit code 2 and one line that says what is expected. */
+export function usageError(message: string): AppError {
   return new AppError('usage.invalid', message);
 }
 
-/** For what is done with the database itself, and not over HTTP. */
+/** Reads the time of an option. */
+export function parseTime(option: string, text: string | undefined): Date | undefined {
+  if (text === undefined) return undefined;
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) {
+    throw usageError(`${option} must be a time such as 2026-01-31 or 2026-01-31T08:00:00Z`);
+  }
+  return time;
+}
+
+/** Throws when BELFRY_URL is set, for commands that need the database itself. */
 export function requireDatabaseHere({ config }: Terminal): void {
   if (!config.url) return;
-  throw wrongUsage('this is done where the database is: unset BELFRY_URL, and run it with the settings of the server');
+  throw usageError(
+    'this command needs direct access to the database: add --local, or unset BELFRY_URL, and use the settings of the server',
+  );
 }

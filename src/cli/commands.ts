@@ -1,4 +1,4 @@
-/** Every command, in the order of the help. Each is read when it is asked for: a server needs none but its own. */
+/** All commands, in the order of the help. Each module is loaded on demand, because `serve` needs no other command. */
 import type { Command } from './command.ts';
 
 const commands: Record<string, () => Promise<Command>> = {
@@ -11,16 +11,21 @@ const commands: Record<string, () => Promise<Command>> = {
   account: async () => (await import('./account.ts')).account,
   limits: async () => (await import('./limits.ts')).limits,
   webhook: async () => (await import('./webhook.ts')).webhook,
+  suppressions: async () => (await import('./suppressions.ts')).suppressions,
   secret: async () => (await import('./secret.ts')).secret,
   audit: async () => (await import('./audit.ts')).audit,
   trigger: async () => (await import('./trigger.ts')).trigger,
   simulate: async () => (await import('./simulate.ts')).simulate,
+  occurrences: async () => (await import('./occurrences.ts')).occurrences,
+  why: async () => (await import('./why.ts')).why,
   types: async () => (await import('./types.ts')).types,
+  feedback: async () => (await import('./feedback.ts')).feedback,
   outbox: async () => (await import('./outbox.ts')).outbox,
   backup: async () => (await import('./backup.ts')).backup,
   restore: async () => (await import('./restore.ts')).restore,
   resume: async () => (await import('./resume.ts')).resume,
   doctor: async () => (await import('./doctor.ts')).doctor,
+  completion: async () => (await import('./completion.ts')).createCompletion(loadCommands),
 };
 
 export async function findCommand(name: string): Promise<Command | undefined> {

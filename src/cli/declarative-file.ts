@@ -1,8 +1,8 @@
 /**
- * The files that `apply` and `plan` are given, read as one document that remembers where each part of it stands, so
- * that a mistake is told by file, line and column.
+ * Reads the files of `apply` and `plan` as one document and keeps the position of each part, so that errors are reported with
+ * file, line and column.
  */
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import {
   isAlias,
@@ -12,14 +12,15 @@ import {
   LineCounter,
   type Node,
   parseDocument,
+  visit,
   type Document as YamlDocument,
 } from 'yaml';
 import { AppError, type FieldErrors } from '../core/errors.ts';
-import { isObject } from '../core/json.ts';
+import { isObject, toNfc } from '../core/json.ts';
 
-export interface Files {
+interface Files {
   document: { organizations: unknown[] };
-  /** `shop.yaml:12:9 organizations/0/channels/1/type: …`, one line for each mistake, in the order of the files. */
+  /** `shop.yaml:12:9 organizations/0/channels/1/type: …`, one line per error, in the order of the files. */
   describe(errors: FieldErrors): string[];
 }
 
@@ -27,7 +28,7 @@ interface File {
   name: string;
   yaml: YamlDocument.Parsed;
   lines: LineCounter;
-  /** Which organizations of the whole document are this file's. */
+  /** The range of this file's organizations within the whole document. */
   first: number;
   count: number;
 }
@@ -37,64 +38,115 @@ interface Position {
   col: number;
 }
 
-const mostMistakes = 20;
-/** An alias may stand for a long list, but not for one that grows with every use of it. */
-const mostAliases = 1_000;
+const maxErrors = 20;
+/** Limits nested aliases, which could expand exponentially. */
+const maxAliases = 1_000;
 
-/** Throws `file.invalid` with a line for each mistake. `-` is standard input. */
+/** Throws `file.invalid` with one line per error. `-` is standard input. */
 export async function readFiles(names: string[], env: Record<string, string | undefined>): Promise<Files> {
   const files: File[] = [];
   const organizations: unknown[] = [];
-  const mistakes: string[] = [];
+  const failures: string[] = [];
   for (const name of names) {
     const lines = new LineCounter();
-    const yaml = parseDocument(await readText(name), { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+    // The library's check for unique keys is quadratic: 50,000 keys took more than 20 s.
+    const yaml = parseDocument(await readText(name), { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
     const shown = name === '-' ? 'stdin' : name;
     const file: File = { name: shown, yaml, lines, first: organizations.length, count: 0 };
     files.push(file);
-    for (const { pos, message } of yaml.errors) {
+    // Errors that follow a stack overflow add no information.
+    const overflow = yaml.errors.filter(({ message }) => message.startsWith(overflowed)).slice(0, 1);
+    const wrong = [overflow, yaml.errors, findRepeatedKeys(yaml)].find(all => all.length > 0) ?? [];
+    for (const { pos, message, code } of wrong) {
       const { line, col } = lines.linePos(pos[0]);
-      mistakes.push(`${shown}:${line}:${col} ${message}`);
+      failures.push(`${shown}:${line}:${col} ${explain(code, message)}`);
     }
-    if (yaml.errors.length > 0) continue;
+    if (wrong.length > 0) continue;
     const errors: FieldErrors = {};
     const content = readContent(file, errors);
     if (content) for (const organization of replaceVariables(content, env, errors)) organizations.push(organization);
     file.count = organizations.length - file.first;
-    for (const mistake of locate(file, Object.entries(errors))) mistakes.push(mistake);
+    for (const line of locate(file, Object.entries(errors))) failures.push(line);
   }
-  if (mistakes.length > 0) throw mistakesIn(mistakes);
+  if (failures.length > 0) throw invalidFiles(failures);
   return {
     document: { organizations },
     describe: errors => files.flatMap(file => locate(file, errorsOf(file, errors, files))),
   };
 }
 
-/** Every line is a mistake of its own: all of them are shown. */
-export function mistakesIn(lines: string[]): AppError {
-  const shown = lines.slice(0, mostMistakes);
-  if (lines.length > mostMistakes) shown.push(`… and ${lines.length - mostMistakes} more`);
-  return new AppError('file.invalid', `nothing was changed, as there are mistakes:\n${shown.join('\n')}`);
+/** Each line is a separate error. */
+export function invalidFiles(lines: string[]): AppError {
+  const shown = lines.slice(0, maxErrors);
+  if (lines.length > maxErrors) shown.push(`… and ${lines.length - maxErrors} more`);
+  return new AppError('file.invalid', `nothing was changed because of errors:\n${shown.join('\n')}`);
 }
 
-async function readText(name: string): Promise<string> {
+interface YamlError {
+  code: string;
+  message: string;
+  pos: [start: number, end: number];
+}
+
+function findRepeatedKeys(yaml: YamlDocument.Parsed): YamlError[] {
+  const found: YamlError[] = [];
+  visit(yaml, {
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        const name = isScalar(key) ? key.value : key;
+        // Merge keys may be repeated.
+        if (seen.has(name) && name !== '<<') {
+          const at = offsetOf(key) ?? 0;
+          found.push({ code: 'DUPLICATE_KEY', message: 'Map keys must be unique', pos: [at, at] });
+        }
+        seen.add(name);
+      }
+    },
+  });
+  return found;
+}
+
+const overflowed = 'Maximum call stack';
+
+/** Rewords errors of the library. */
+function explain(code: string, message: string): string {
+  if (code === 'MULTIPLE_DOCS') return 'contains more than one document: put each into its own file';
+  return message.startsWith(overflowed) ? tooDeep : message;
+}
+
+const tooDeep = 'is nested too deeply';
+/** A parsed document takes up to 400 times the memory of its text. */
+const maxFileBytes = 32 * 1024 * 1024;
+
+/** Reads a file of limited size; `-` is standard input. */
+export async function readText(name: string): Promise<string> {
   if (name === '-') return text(process.stdin);
   try {
+    if ((await stat(name)).size > maxFileBytes) {
+      throw new AppError(
+        'file.invalid',
+        `${name} is larger than ${maxFileBytes / 1024 ** 2} MiB: split it into several files`,
+      );
+    }
     return await readFile(name, 'utf8');
   } catch (error) {
+    if (error instanceof AppError) throw error;
     const { code } = error as NodeJS.ErrnoException;
-    const reason = code === 'ENOENT' ? 'there is no such file' : code === 'EISDIR' ? 'is a directory' : code;
+    const reason = code === 'ENOENT' ? 'file not found' : code === 'EISDIR' ? 'is a directory' : code;
     throw new AppError('file.invalid', `${name} cannot be read: ${reason}`);
   }
 }
 
-/** The list of organizations, when the file has one; everything below it is judged later. */
+/** Returns the list of organizations, if the file has one. Its content is validated later. */
 function readContent({ yaml }: File, errors: FieldErrors): unknown[] | undefined {
   let content: unknown;
   try {
-    content = yaml.toJS({ maxAliasCount: mostAliases });
+    content = yaml.toJS({ maxAliasCount: maxAliases });
+    if (containsItself(content)) throw new Error('contains an alias of itself');
   } catch (error) {
-    errors.body = [(error as Error).message];
+    const { message } = error as Error;
+    errors.body = [message.startsWith('Excessive alias count') ? tooManyAliases : explain('', message)];
     return undefined;
   }
   if (!isObject(content)) {
@@ -109,25 +161,41 @@ function readContent({ yaml }: File, errors: FieldErrors): unknown[] | undefined
   return undefined;
 }
 
-/** `${env:NAME}` in the fields of providers and webhooks, and nowhere else: what is not secret belongs in the file. */
+const tooManyAliases = `uses aliases more than ${maxAliases} times, nested ones included: write the content out`;
+
+function containsItself(value: unknown, above = new Set<unknown>(), done = new Set<unknown>()): boolean {
+  if (typeof value !== 'object' || value === null || done.has(value)) return false;
+  if (above.has(value)) return true;
+  above.add(value);
+  const found = Object.values(value).some(item => containsItself(item, above, done));
+  above.delete(value);
+  done.add(value);
+  return found;
+}
+
+/** Settings of the service that contain secrets. A file from someone else must not send them to a server of its choice. */
+const ownSettings = /^(BELFRY_.*|DATABASE_URL|METRICS_TOKEN|OIDC_CLIENT_SECRET|OTEL_.*)$/;
+
+/** Replaces `${env:NAME}` in the fields of providers and webhooks only: what is not secret belongs in the file. */
 function replaceVariables(organizations: unknown[], env: Record<string, string | undefined>, errors: FieldErrors) {
   const replace = (value: unknown, at: string): unknown => {
     if (typeof value === 'string') {
       return value.replace(/\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}/g, (_, name: string) => {
-        if (env[name] === undefined) errors[at] = [`the environment variable ${name} is not set`];
+        if (ownSettings.test(name)) errors[at] = [`${name} is a setting of Belfry itself and cannot be used in a file`];
+        else if (env[name] === undefined) errors[at] = [`the environment variable ${name} is not set`];
         return env[name] ?? '';
       });
     }
     return mapValues(value, at, replace);
   };
   const inChannels = (value: unknown, at: string) =>
-    mapField(value, at, 'channels', (channels, place) =>
-      mapValues(channels, place, (channel, here) => mapField(channel, here, 'providers', replace)),
+    mapField(value, at, 'channels', (channels, path) =>
+      mapValues(channels, path, (channel, channelPath) => mapField(channel, channelPath, 'providers', replace)),
     );
   return organizations.map((organization, i) => {
     const at = `organizations/${i}`;
     const own = mapField(inChannels(organization, at), at, 'webhooks', replace);
-    return mapField(own, at, 'projects', (projects, place) => mapValues(projects, place, inChannels));
+    return mapField(own, at, 'projects', (projects, path) => mapValues(projects, path, inChannels));
   });
 }
 
@@ -144,34 +212,39 @@ function mapValues(value: unknown, at: string, map: Mapping): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, map(item, `${at}/${key}`)]));
 }
 
-/** Those of the errors that are about this file, told by its own numbering. */
+/** Returns the errors of this file, with organizations numbered as in the file. */
 function errorsOf({ first, count }: File, errors: FieldErrors, files: File[]): [string, string[]][] {
   return Object.entries(errors).flatMap(([field, messages]): [string, string[]][] => {
     const [, index, rest = ''] = /^organizations\/(\d+)(\/.*)?$/s.exec(field) ?? [];
     if (index === undefined) return files[0]?.first === first ? [[field, messages]] : [];
     const mine = Number(index) - first;
     const own = (text: string) =>
-      text.replace(/organizations\/(\d+)/, (_, i: string) => numbering(Number(i), files, first));
+      text.replace(/organizations\/(\d+)/, (_, i: string) => localPath(Number(i), files, first));
     return mine < 0 || mine >= count ? [] : [[`organizations/${mine}${rest}`, messages.map(own)]];
   });
 }
 
-/** A mistake may point at another file. */
-function numbering(index: number, files: File[], first: number): string {
+/** Names an organization by its number in its file, and by the file when it is another one. */
+function localPath(index: number, files: File[], first: number): string {
   const file = files.find(candidate => index >= candidate.first && index < candidate.first + candidate.count);
   if (!file) return `organizations/${index}`;
   return `${file.first === first ? '' : `${file.name} `}organizations/${index - file.first}`;
 }
 
+/** Errors whose positions are looked up. Each lookup walks along its siblings: 30,000 took more than 30 s. */
+const maxLocated = 500;
+
 function locate(file: File, errors: [field: string, messages: string[]][]): string[] {
-  const found = errors.map(([field, messages]) => ({ field, messages, at: positionOf(file, field) }));
+  const found = errors
+    .slice(0, maxLocated)
+    .map(([field, messages]) => ({ field, messages, at: positionOf(file, field) }));
   found.sort((a, b) => a.at.line - b.at.line || a.at.col - b.at.col);
   return found.flatMap(({ field, messages, at }) =>
     messages.map(message => `${file.name}:${at.line}:${at.col} ${field}: ${message}`),
   );
 }
 
-/** Where the field stands; where it should stand, if it is not there. */
+/** Returns the position of the field or, if it is missing, of the closest node above it. */
 function positionOf({ yaml, lines }: File, field: string): Position {
   let node: unknown = yaml.contents;
   let offset = offsetOf(node) ?? 0;
@@ -193,10 +266,10 @@ interface FoundNode {
   rest: string;
 }
 
-/** A key may hold a slash itself, so the keys are tried, not the pointer cut. */
+/** Compares the pointer with each key instead of splitting it, because keys may contain slashes. */
 function findInMap(items: { key: unknown; value: unknown }[], pointer: string): FoundNode | undefined {
   for (const { key, value } of items) {
-    const name = isScalar(key) ? String(key.value).normalize('NFC') : undefined;
+    const name = isScalar(key) ? toNfc(String(key.value)) : undefined;
     if (name === undefined || (pointer !== name && !pointer.startsWith(`${name}/`))) continue;
     return { value, offset: offsetOf(key), rest: pointer.slice(name.length + 1) };
   }

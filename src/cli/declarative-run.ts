@@ -1,10 +1,10 @@
-/** What `apply` and `plan` share: both read files, compare, and tell. */
+/** Shared by `apply` and `plan`: reads the files, compares them with the database, and prints the changes. */
 import { parseArgs } from 'node:util';
 import { AppError, type FieldErrors } from '../core/errors.ts';
 import { isObject } from '../core/json.ts';
-import { applyConfiguration, type Change, planConfiguration } from '../services/declarative.ts';
-import { type Terminal, wrongUsage } from './command.ts';
-import { mistakesIn, readFiles } from './declarative-file.ts';
+import { applyConfiguration, type Change, planConfiguration } from '../services/configuration/declarative.ts';
+import { type Terminal, usageError } from './command.ts';
+import { invalidFiles, readFiles } from './declarative-file.ts';
 import { describeChanges } from './declarative-text.ts';
 import { type Remote, remoteOf } from './remote.ts';
 
@@ -18,36 +18,36 @@ export async function runOnFiles(verb: Verb, args: string[], terminal: Terminal)
     allowPositionals: true,
   });
   if (names.length === 0)
-    throw wrongUsage(`name at least one file, or - for standard input: see \`belfry help ${verb}\``);
-  if (names.filter(name => name === '-').length > 1) throw wrongUsage('standard input (-) can be read only once');
+    throw usageError(`name at least one file, or - for standard input: see \`belfry help ${verb}\``);
+  if (names.filter(name => name === '-').length > 1) throw usageError('standard input (-) can be read only once');
   const prune = values.prune === true;
   const files = await readFiles(names, terminal.env);
-  const remote = remoteOf(terminal.config);
+  const remote = remoteOf(terminal);
   try {
     const changes = remote
       ? await runRemotely(remote, verb, files.document.organizations, prune)
       : await terminal.withDeps(deps => work[verb](deps, files.document, { prune }), { mayCreate: verb === 'apply' });
     const { json } = values;
-    const text = describeChanges(changes, { done: verb === 'apply', coloured: terminal.interactive });
+    const text = describeChanges(changes, { isApplied: verb === 'apply', isColored: terminal.interactive });
     terminal.print(json ? JSON.stringify({ changes }, null, 2) : text);
     return 0;
   } catch (error) {
     if (!(error instanceof AppError) || !error.details.fields) throw error;
     const lines = files.describe(error.details.fields);
-    throw lines.length > 0 ? mistakesIn(lines) : error;
+    throw lines.length > 0 ? invalidFiles(lines) : error;
   }
 }
 
-/** A server applies one organization at a time; all of them are planned first, so that a mistake stops all of them. */
+/** A server applies one organization at a time. All are planned first, so that an error in one prevents any change. */
 async function runRemotely(remote: Remote, verb: Verb, organizations: unknown[], prune: boolean): Promise<Change[]> {
-  refuseTwins(organizations);
+  rejectDuplicates(organizations);
   const ask = (path: string) => async (organization: unknown, i: number) => {
     const slug = isObject(organization) ? String(organization.slug) : '';
     try {
       const address = `/api/o/${encodeURIComponent(slug)}/configuration/${path}/`;
       return (await remote.request<{ changes: Change[] }>('POST', address, { organization, prune })).changes;
     } catch (error) {
-      throw error instanceof AppError ? numbered(error, i) : error;
+      throw error instanceof AppError ? withNumber(error, i) : error;
     }
   };
   const inTurn = async (path: string) => {
@@ -64,22 +64,22 @@ async function runRemotely(remote: Remote, verb: Verb, organizations: unknown[],
   return inTurn('apply');
 }
 
-/** Two requests cannot see that they are about the same organization. */
-function refuseTwins(organizations: unknown[]): void {
+/** Rejects duplicate organizations here, because the server receives each in a separate request. */
+function rejectDuplicates(organizations: unknown[]): void {
   const errors: FieldErrors = {};
   const slugs = organizations.map(organization => (isObject(organization) ? organization.slug : undefined));
   for (const [i, slug] of slugs.entries()) {
-    if (typeof slug !== 'string' || slug === '') errors[`organizations/${i}/slug`] = ['is required, as text'];
+    if (typeof slug !== 'string' || slug === '') errors[`organizations/${i}/slug`] = ['is required and must be text'];
     else if (slugs.indexOf(slug) < i) {
       const first = `organizations/${slugs.indexOf(slug)}`;
-      errors[`organizations/${i}/slug`] = [`${JSON.stringify(slug)} stands here twice, first as ${first}`];
+      errors[`organizations/${i}/slug`] = [`${JSON.stringify(slug)} is duplicated, first used at ${first}`];
     }
   }
-  if (Object.keys(errors).length > 0) throw new AppError('file.invalid', 'the file has mistakes', { fields: errors });
+  if (Object.keys(errors).length > 0) throw new AppError('file.invalid', 'the file has errors', { fields: errors });
 }
 
-/** The server names fields as organization/…: which one it was is known only here. */
-function numbered(error: AppError, index: number): AppError {
+/** Replaces `organization/…` in the server's field paths by the number of the organization in the files. */
+function withNumber(error: AppError, index: number): AppError {
   const { fields } = error.details;
   if (!fields) return error;
   const renamed = Object.entries(fields).map(([field, messages]): [string, string[]] => [

@@ -1,17 +1,20 @@
-/** What `trigger` and `simulate` are given: one event, and what would be the body of the request. */
+/** Arguments of `trigger` and `simulate`: an event and the body of the request. */
 import { parseArgs } from 'node:util';
 import { isObject, type JsonObject } from '../core/json.ts';
 import { parse } from '../core/schema.ts';
 import { TriggerBody, type TriggerOptions } from '../core/trigger.ts';
-import { wrongUsage } from './command.ts';
+import { usageError } from './command.ts';
 
-export interface EventArguments {
+interface EventArguments {
   slugs: { org: string; prj: string; app: string; evt: string };
-  /** Of the event in the API. */
+  /** URL path of the event in the API. */
   path: string;
   body: { context?: JsonObject; options?: TriggerOptions };
   json: boolean;
 }
+
+export const eventOptions = `--context JSON  the context of the occurrence, a JSON object
+--options JSON  options of the trigger, such as delay, priority or limit_to`;
 
 export const eventUsage = 'ORG/PRJ/APP/EVT [--context JSON] [--options JSON] [--json]';
 
@@ -23,7 +26,7 @@ export function parseEventArguments(args: string[]): EventArguments {
   });
   const slugs = positionals[0]?.split('/') ?? [];
   if (positionals.length !== 1 || slugs.length !== 4 || slugs.some(slug => slug === '')) {
-    throw wrongUsage('name one event as ORG/PRJ/APP/EVT');
+    throw usageError('name one event as ORG/PRJ/APP/EVT (organization, project, application and event)');
   }
   const [org, prj, app, evt] = slugs as [string, string, string, string];
   const context = parseJson('--context', values.context);
@@ -42,7 +45,7 @@ function parseJson(option: string, text: string | undefined): JsonObject | undef
     const value: unknown = JSON.parse(text);
     if (isObject(value)) return value;
   } catch {
-    // said below
+    // Falls through to the error below.
   }
-  throw wrongUsage(`${option} must be a JSON object such as '{"name": "value"}'`);
+  throw usageError(`${option} must be a JSON object such as '{"name": "value"}'`);
 }

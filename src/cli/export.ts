@@ -2,18 +2,18 @@ import { parseArgs } from 'node:util';
 import { visit, Document as YamlDocument } from 'yaml';
 import { type Document, OrganizationDocument } from '../core/configuration/document.ts';
 import { isObject } from '../core/json.ts';
-import { exportConfiguration } from '../services/declarative.ts';
-import { type Command, wrongUsage } from './command.ts';
+import { exportConfiguration } from '../services/configuration/declarative.ts';
+import { type Command, usageError } from './command.ts';
 import { remoteOf } from './remote.ts';
 
 export const exportCommand: Command = {
   name: 'export',
   usage: '[ORG…] [--json]',
-  summary: 'Prints the configuration as it is, as a file that `apply` takes.',
-  details: `ORG     only these organizations; with BELFRY_URL at least one has to be named
---json  JSON instead of YAML
+  summary: 'Print the current configuration as a file for `apply`.',
+  details: `ORG     export only these organizations; required with BELFRY_URL
+--json  print JSON instead of YAML
 
-Secrets are never printed. Applied to the same organization the file keeps those that are stored.`,
+Secrets are not exported. Applying the file to the same organization keeps the stored ones.`,
   examples: ['belfry export > everything.yaml', 'belfry export acme'],
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
@@ -22,8 +22,8 @@ Secrets are never printed. Applied to the same organization the file keeps those
       allowPositionals: true,
     });
     const slugs = positionals.length > 0 ? [...new Set(positionals)] : undefined;
-    const remote = remoteOf(terminal.config);
-    if (remote && !slugs) throw wrongUsage('name the organization to export: a key reaches only one');
+    const remote = remoteOf(terminal);
+    if (remote && !slugs) throw usageError('name the organization to export: an API key has access to only one');
 
     let document: Document;
     if (remote && slugs) {
@@ -41,8 +41,8 @@ Secrets are never printed. Applied to the same organization the file keeps those
 };
 
 /**
- * Long lines stay whole, as folding them would hide what a template says. Text whose blanks a block would lose (a line of
- * blanks, blanks at the beginning) is quoted instead.
+ * Does not fold long lines, which would make templates hard to read. Text with whitespace that a block would lose (blank
+ * lines, leading whitespace) is quoted instead.
  */
 export function toYaml(document: Document): string {
   const yaml = new YamlDocument(document, { aliasDuplicateObjects: false });
@@ -55,13 +55,13 @@ export function toYaml(document: Document): string {
   return yaml.toString({ lineWidth: 0 }).replace(/\n$/, '');
 }
 
-/** Left to the library, which knows when a line needs quotes. */
+/** A single line: the library decides whether it needs quotes. */
 const isPlainLine = /^(?:\S|\S[^\p{Cc}\u2028\u2029]*\S)$/u;
 
-/** Lines that begin with something to see, or are empty, and end with at most one break. */
+/** Lines that are empty or start with a visible character, with at most one line break at the end. */
 const isPlainBlock = /^(?![\s])(?:[^\p{Cc}\u2028\u2029\ufeff]*\S(?:\n+(?!$)|\n?$))+$/u;
 
-/** Fields in the order of the schema: a server sends them in any. */
+/** Sorts fields in the order of the schema, because a server may send them in any order. */
 function inOrder(schema: object, value: unknown): unknown {
   const { properties, items } = schema as { properties?: Record<string, object>; items?: object };
   if (Array.isArray(value)) return items ? value.map(item => inOrder(items, item)) : value;

@@ -1,7 +1,7 @@
-/** How the command line looks. */
+/** Formatting of the command line's output. */
 import { AppError } from '../core/errors.ts';
 
-/** One clear line, with a line for each field where several are wrong. */
+/** Formats an error as one line, followed by one line per field when several fields are invalid. */
 export function formatError(error: unknown): string {
   if (!(error instanceof AppError)) {
     const { message, stack } = error as Error;
@@ -13,10 +13,10 @@ export function formatError(error: unknown): string {
   return [`belfry: ${error.title}:`, ...lines].join('\n');
 }
 
-/** Columns as wide as they need to be, the last one free. */
+/** Aligns columns. The last one is not padded. */
 export function formatTable(rows: string[][]): string {
   const widths =
-    rows[0]?.map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0)) ?? [];
+    rows[0]?.map((_, column) => rows.reduce((max, row) => Math.max(max, row[column]?.length ?? 0), 0)) ?? [];
   return rows
     .map(row =>
       row
@@ -27,9 +27,31 @@ export function formatTable(rows: string[][]): string {
     .join('\n');
 }
 
-/** What comes from a file or a message must not be able to steer the terminal. */
+/** Escapes control characters, so that text from files or messages cannot control the terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, character => {
     return `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`;
   });
+}
+
+/** Joins words with commas and breaks lines at `width` characters. */
+export function formatWords(words: readonly string[], width: number): string {
+  const lines: string[] = [];
+  for (const [i, word] of words.entries()) {
+    const text = i < words.length - 1 ? `${word},` : word;
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + text.length <= width) lines[lines.length - 1] = `${last} ${text}`;
+    else lines.push(text);
+  }
+  return lines.join('\n');
+}
+
+/** Prints whole lines: a chunk may end in the middle of a line. */
+export async function printAll(chunks: AsyncIterable<string>, print: (line: string) => void): Promise<void> {
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop()!;
+    if (lines.length > 0) print(lines.join('\n'));
+  }
 }

@@ -1,5 +1,5 @@
 import { version } from '../version.ts';
-import { type Terminal, wrongUsage } from './command.ts';
+import { type Terminal, usageError } from './command.ts';
 import { findCommand, loadCommands } from './commands.ts';
 import { formatTable } from './format.ts';
 
@@ -12,17 +12,26 @@ export async function help([name]: string[], { print }: Terminal): Promise<numbe
     print(
       formatTable([
         ...commands.map(command => [`  ${command.name}`, command.summary]),
-        ['  help', 'This page, or with a command its details.'],
+        ['  help', 'Show this page, or the help of a command.'],
       ]),
     );
     print(`\nExamples:\n${commands.map(command => `  ${command.examples[0]}`).join('\n')}`);
-    print('\nWithout BELFRY_URL and BELFRY_KEY the commands work on DATABASE_URL, or on the embedded database of');
-    print('BELFRY_DATA_DIR, whether or not a server is running. With them they speak to that server.');
+    print(
+      '\nCommands work on the database of DATABASE_URL, or on the embedded database in BELFRY_DATA_DIR, whether or not a',
+    );
+    print(
+      'server is running. With BELFRY_URL and BELFRY_KEY, they use the API of that server instead, unless you add --local.',
+    );
+    print(
+      'If standard error is a terminal, the first line there names the server or database; scripts do not get this line.',
+    );
+    print('\nRun `belfry help COMMAND` for the options of a command.');
     return 0;
   }
   const command = await findCommand(name);
-  if (!command) throw wrongUsage(`there is no command ${name}: see \`belfry help\``);
-  print(`${command.summary}\n\nUsage: belfry ${command.name} ${command.usage}`.trimEnd());
+  if (!command) throw usageError(`unknown command ${name}: see \`belfry help\``);
+  const forms = command.usage.split(' | ').map(form => `belfry ${command.name} ${form}`);
+  print(`${command.summary}\n\nUsage: ${forms.join('\n       ')}`);
   if (command.details) print(`\n${command.details}`);
   print(`\nExamples:\n${command.examples.map(example => `  ${example}`).join('\n')}`);
   return 0;

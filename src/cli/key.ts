@@ -1,26 +1,35 @@
 import { parseArgs } from 'node:util';
 import { parseDuration } from '../core/durations.ts';
-import { permissions } from '../core/permissions.ts';
-import { createKey, listKeys, revokeKey } from '../services/keys.ts';
-import { getOrganization } from '../services/organizations.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
-import { formatTable } from './format.ts';
+import { permissions } from '../core/identity/permissions.ts';
+import { listKeys } from '../db/identity/keys.ts';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import { createKey, revokeKey } from '../services/identity/keys.ts';
+import { type Command, type Terminal, usageError } from './command.ts';
+import { formatTable, formatWords } from './format.ts';
 import { remoteOf } from './remote.ts';
 
 export const key: Command = {
   name: 'key',
-  usage: 'create --org O --name N --permission X… | list --org O | revoke --org O KEY',
-  summary: 'Creates, lists and revokes API keys.',
-  details: `create  --org O --name N --permission X (repeat, or separate by commas; * means all)
-        [--project P] [--application A]   narrow it to a project or an application
-        [--expires D]                     a duration (90d) or a time (2030-01-31T09:00:00Z)
-        [--rate N]                        at most N requests a second
-        [--allow A]                       only from this address or network (10.0.0.0/8); repeat, or separate by commas
-        Prints the key alone on standard output; it is shown this once.
-list    --org O [--json]
-revoke  --org O KEY                       by id or name; refused everywhere within a second
+  usage: 'create --org ORG --name NAME --permission PERMISSION… | list --org ORG | revoke --org ORG KEY',
+  summary: 'Create, list and revoke API keys.',
+  details: `create  Create a key and print it. It is shown only once.
+  --org ORG                organization of the key
+  --name NAME              name of the key, unique within the organization
+  --permission PERMISSION  permission to grant, or * for all; repeat the option or separate by commas
+  --project PROJECT        limit the key to a project
+  --application APP        limit the key to an application of the project
+  --expires TIME           expiry as a duration (90d) or a time (2030-01-31T09:00:00Z); default: never
+  --rate N                 limit to N requests per second
+  --allow NETWORK          allow only this address or network (10.0.0.0/8); repeat the option or separate by commas
+  --json                   print id, name and key as JSON
+list    List the keys of an organization.
+  --org ORG
+  --json                   print JSON
+revoke  Revoke the key with this id or name. It stops working within a second.
+  --org ORG
 
-Permissions: ${permissions.join(', ')}.`,
+Permissions:
+${formatWords(permissions, 118).replaceAll(/^/gm, '  ')}`,
   examples: [
     'belfry key create --org acme --name shop --permission event:trigger --expires 90d',
     'belfry key list --org acme',
@@ -35,7 +44,7 @@ Permissions: ${permissions.join(', ')}.`,
       case 'revoke':
         return revoke(args, terminal);
       default:
-        throw wrongUsage('say key create, key list or key revoke: see `belfry help key`');
+        throw usageError('choose create, list or revoke: see `belfry help key`');
     }
   },
 };
@@ -65,11 +74,11 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
     requests_per_second: values.rate ? parseRate(values.rate) : null,
     allowed_networks: values.allow ? values.allow.flatMap(text => text.split(',')).filter(Boolean) : null,
   };
-  if (input.permissions.length === 0) throw wrongUsage('--permission is missing: give at least one, or * for all');
-  if (input.allowed_networks?.length === 0) throw wrongUsage('--allow must name an address or a network');
-  if (input.application && !input.project) throw wrongUsage('--application needs --project too');
+  if (input.permissions.length === 0) throw usageError('--permission is missing: name at least one, or * for all');
+  if (input.allowed_networks?.length === 0) throw usageError('--allow must name an address or a network');
+  if (input.application && !input.project) throw usageError('--application requires --project');
 
-  const remote = remoteOf(terminal.config);
+  const remote = remoteOf(terminal);
   const created = remote
     ? await remote.request<{ id: string; key: string }>('POST', `/api/o/${encodeURIComponent(org)}/k/`, input)
     : await terminal.withDeps(deps => createKey(deps, org, input));
@@ -80,18 +89,18 @@ async function create(args: string[], terminal: Terminal): Promise<number> {
 async function list(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({ args, options: { org: { type: 'string' }, json: { type: 'boolean' } } });
   const org = required(values.org, '--org');
-  const remote = remoteOf(terminal.config);
+  const remote = remoteOf(terminal);
   const fetched = remote
     ? await remote.request<KeyRow[]>('GET', `/api/o/${encodeURIComponent(org)}/k/`)
-    : await terminal.withDeps(async deps => listKeys(deps, (await getOrganization(deps, org)).id));
-  // The same text for both: times as they travel.
+    : await terminal.withDeps(async deps => listKeys(deps.db, (await getOrganization(deps, org)).id));
+  // Times become strings, as in the response of a server.
   const rows = JSON.parse(JSON.stringify(fetched)) as KeyRow[];
   if (values.json) terminal.print(JSON.stringify(rows, null, 2));
-  else if (rows.length === 0) terminal.print(`${org} has no keys yet: see \`belfry help key\`.`);
+  else if (rows.length === 0) terminal.print(`${org} has no keys yet. Create one: see \`belfry help key\`.`);
   else
     terminal.print(
       formatTable([
-        ['ID', 'NAME', 'REACHES', 'STATE', 'LAST USED', 'PERMISSIONS'],
+        ['ID', 'NAME', 'SCOPE', 'STATE', 'LAST USED', 'PERMISSIONS'],
         ...rows.map(row => describe(org, row)),
       ]),
     );
@@ -102,8 +111,8 @@ async function revoke(args: string[], terminal: Terminal): Promise<number> {
   const { values, positionals } = parseArgs({ args, options: { org: { type: 'string' } }, allowPositionals: true });
   const org = required(values.org, '--org');
   const [name, ...rest] = positionals;
-  if (!name || rest.length > 0) throw wrongUsage('name one key to revoke, by its id or name');
-  const remote = remoteOf(terminal.config);
+  if (!name || rest.length > 0) throw usageError('name one key to revoke, by its id or name');
+  const remote = remoteOf(terminal);
   if (remote) await remote.request('POST', `/api/o/${encodeURIComponent(org)}/k/revoke/`, { key: name });
   else await terminal.withDeps(async deps => revokeKey(deps, (await getOrganization(deps, org)).id, name));
   terminal.print(`Revoked ${name}.`);
@@ -130,11 +139,11 @@ function describe(org: string, row: KeyRow): string[] {
       : row.expires_at
         ? `until ${row.expires_at.slice(0, 10)}`
         : 'active';
-  const place = [org, row.project, row.application].filter(Boolean).join('/');
+  const scope = [org, row.project, row.application].filter(Boolean).join('/');
   return [
     row.id,
     row.name,
-    place,
+    scope,
     state,
     row.last_used_at?.slice(0, 16).replace('T', ' ') ?? 'never',
     row.permissions.join(' '),
@@ -142,7 +151,7 @@ function describe(org: string, row: KeyRow): string[] {
 }
 
 function required(value: string | undefined, option: string): string {
-  if (!value) throw wrongUsage(`${option} is missing: see \`belfry help key\``);
+  if (!value) throw usageError(`${option} is missing: see \`belfry help key\``);
   return value;
 }
 
@@ -150,13 +159,13 @@ function parseExpiry(text: string, now: number): Date {
   const duration = parseDuration(text);
   const at = duration ? now + duration : Date.parse(text);
   if (Number.isNaN(at))
-    throw wrongUsage('--expires must be a duration such as 90d or a time such as 2030-01-31T09:00:00Z');
-  if (at <= now) throw wrongUsage('--expires lies in the past');
+    throw usageError('--expires must be a duration such as 90d or a time such as 2030-01-31T09:00:00Z');
+  if (at <= now) throw usageError('--expires must be in the future');
   return new Date(at);
 }
 
 function parseRate(text: string): number {
   const rate = Number(text);
-  if (!Number.isInteger(rate) || rate < 1) throw wrongUsage('--rate must be a whole number of requests a second');
+  if (!Number.isInteger(rate) || rate < 1) throw usageError('--rate must be a whole number of requests per second');
   return rate;
 }

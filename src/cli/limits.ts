@@ -1,27 +1,31 @@
 import { parseArgs } from 'node:util';
-import { largestLimit, limitNames, type OrganizationLimits } from '../core/limits.ts';
-import { changeLimits, type DescribedLimits, describeLimits } from '../services/limits.ts';
-import { getOrganization } from '../services/organizations.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { limitNames, maxLimits, type OrganizationLimits } from '../core/limits.ts';
+import { changeLimits, getLimits, type LimitsWithUsage } from '../services/configuration/limits.ts';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
 import { remoteOf } from './remote.ts';
 
-/** --triggers-per-second for triggers_per_second. */
+/** Returns `triggers-per-second` for `triggers_per_second`. */
 const optionOf = (name: string) => name.replaceAll('_', '-');
 const options = Object.fromEntries(limitNames.map(name => [optionOf(name), { type: 'string' as const }]));
 
 export const limits: Command = {
   name: 'limits',
-  usage: 'show --org O | set --org O --users N …',
-  summary: 'Shows and sets what an organization may take of this installation.',
-  details: `show  --org O [--json]
-set   --org O [--json]              each is a number, or none for no limit; what is not given stays
-      --triggers-per-second N       in each API process; more are answered with 429
-      --deliveries-per-trigger N    the rest is not sent, and the occurrence says so
-      --users N                     nobody can create more
-      --stored-messages N           at the limit, triggers are refused until some are old enough to be deleted
+  usage: 'show --org ORG | set --org ORG [--LIMIT N|none…]',
+  summary: 'Show and set the limits of an organization.',
+  details: `show  Show the limits of an organization and their current usage.
+  --org ORG
+  --json                      print JSON
+set   Set limits to a number, or to none for no limit. Other limits stay unchanged.
+  --org ORG
+  --triggers-per-second N     per API process; triggers above the limit get 429
+  --deliveries-per-trigger N  deliveries above the limit are not sent, and the occurrence reports it
+  --users N                   users above the limit cannot be created
+  --stored-messages N         at the limit, triggers are refused until old messages are deleted by retention
+  --json                      print JSON
 
-Setting works on the database, also while a server runs, and takes effect within a second.`,
+\`set\` works directly on the database, also while a server is running, and takes effect within a second.`,
   examples: ['belfry limits show --org acme', 'belfry limits set --org acme --users 100000 --stored-messages none'],
   async run([action, ...args], terminal) {
     switch (action) {
@@ -30,7 +34,7 @@ Setting works on the database, also while a server runs, and takes effect within
       case 'set':
         return set(args, terminal);
       default:
-        throw wrongUsage('say limits show or limits set: see `belfry help limits`');
+        throw usageError('choose show or set: see `belfry help limits`');
     }
   },
 };
@@ -38,10 +42,10 @@ Setting works on the database, also while a server runs, and takes effect within
 async function show(args: string[], terminal: Terminal): Promise<number> {
   const { values } = parseArgs({ args, options: { org: { type: 'string' }, json: { type: 'boolean' } } });
   const org = requireOrg(values.org);
-  const remote = remoteOf(terminal.config);
+  const remote = remoteOf(terminal);
   const described = remote
-    ? await remote.request<DescribedLimits>('GET', `/api/o/${encodeURIComponent(org)}/limits/`)
-    : await terminal.withDeps(async deps => describeLimits(deps, (await getOrganization(deps, org)).id));
+    ? await remote.request<LimitsWithUsage>('GET', `/api/o/${encodeURIComponent(org)}/limits/`)
+    : await terminal.withDeps(async deps => getLimits(deps, (await getOrganization(deps, org)).id));
   print(terminal, described, values.json);
   return 0;
 }
@@ -51,17 +55,16 @@ async function set(args: string[], terminal: Terminal): Promise<number> {
     args,
     options: { ...options, org: { type: 'string' }, json: { type: 'boolean' } },
   });
-  const given = values as Record<string, string | undefined>;
-  const org = requireOrg(given.org);
+  const texts = values as Record<string, string | undefined>;
+  const org = requireOrg(texts.org);
   const changes: Partial<OrganizationLimits> = {};
   for (const name of limitNames) {
-    const text = given[optionOf(name)];
+    const text = texts[optionOf(name)];
     if (text !== undefined) changes[name] = parseLimit(name, text);
   }
-  if (Object.keys(changes).length === 0) throw wrongUsage('name a limit to set: see `belfry help limits`');
-  // A key belongs to one organization, which does not set its own limits.
-  if (terminal.config.url)
-    throw wrongUsage('limits are set on the database itself, or in the console: unset BELFRY_URL');
+  if (Object.keys(changes).length === 0) throw usageError('name a limit to set: see `belfry help limits`');
+  // An API key belongs to one organization, which cannot set its own limits.
+  requireDatabaseHere(terminal);
   const described = await terminal.withDeps(async deps =>
     changeLimits(deps, await getOrganization(deps, org), changes),
   );
@@ -69,7 +72,7 @@ async function set(args: string[], terminal: Terminal): Promise<number> {
   return 0;
 }
 
-function print(terminal: Terminal, described: DescribedLimits, json = false): void {
+function print(terminal: Terminal, described: LimitsWithUsage, json = false): void {
   if (json) {
     terminal.print(JSON.stringify(described, null, 2));
     return;
@@ -77,7 +80,7 @@ function print(terminal: Terminal, described: DescribedLimits, json = false): vo
   const used: Partial<Record<keyof OrganizationLimits, number>> = described.used;
   terminal.print(
     formatTable([
-      ['LIMIT', 'MAY BE', 'IS'],
+      ['LIMIT', 'MAX', 'USED'],
       ...limitNames.map(name => [optionOf(name), String(described[name] ?? 'none'), String(used[name] ?? '')]),
     ]),
   );
@@ -86,11 +89,11 @@ function print(terminal: Terminal, described: DescribedLimits, json = false): vo
 function parseLimit(name: keyof OrganizationLimits, text: string): number | null {
   if (text === 'none') return null;
   const value = /^\d+$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= largestLimit[name]) return value;
-  throw wrongUsage(`--${optionOf(name)} must be a whole number from 1 to ${largestLimit[name]}, or none`);
+  if (value >= 1 && value <= maxLimits[name]) return value;
+  throw usageError(`--${optionOf(name)} must be a whole number from 1 to ${maxLimits[name]}, or none`);
 }
 
 function requireOrg(org: string | undefined): string {
-  if (!org) throw wrongUsage('--org is missing: see `belfry help limits`');
+  if (!org) throw usageError('--org is missing: see `belfry help limits`');
   return org;
 }

@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
-import { listAppliedMigrations } from '../services/health.ts';
+import { listAppliedMigrations } from '../services/operations/health.ts';
 import type { Command } from './command.ts';
 
 export const migrate: Command = {
   name: 'migrate',
   usage: '[--json]',
-  summary: "Brings the database's schema up to date.",
-  details: '`serve` does this too, safely when several processes start at once.',
+  summary: 'Migrate the database schema to the current version.',
+  details: '`serve` migrates on start too. Several processes can start at the same time.',
   examples: ['belfry migrate'],
   async run(args, terminal) {
     const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });

@@ -1,19 +1,21 @@
 import { parseArgs } from 'node:util';
 import { type OutboxSource, readOutboxSources } from '../core/outbox.ts';
-import { Outbox } from '../services/outbox.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { Outbox } from '../services/operations/outbox.ts';
+import { type Command, type Terminal, usageError } from './command.ts';
 import { formatTable } from './format.ts';
 
 export const outbox: Command = {
   name: 'outbox',
-  usage: 'install [URL] [--grant ROLE] · sql · status [--json]',
-  summary: "Triggers from inside an application's own transactions, by a small schema in its PostgreSQL.",
-  details: `install   puts the schema belfry into the database at URL, or into all of BELFRY_OUTBOX_URLS; again is harmless
---grant   a role of that database that may then call belfry.notify, and nothing else of it
-sql       prints the schema, for those who keep migrations of their own
-status    says of each of BELFRY_OUTBOX_URLS how many rows wait, for how long, and how many were refused
+  usage: 'install [URL] [--grant ROLE] | sql | status [--json]',
+  summary: "Manage transactional outboxes: triggers from within an application's own database transactions.",
+  details: `install  Create the schema belfry in the PostgreSQL database at URL, or in all databases of BELFRY_OUTBOX_URLS. It is safe
+         to run again.
+  --grant ROLE  allow this database role to call belfry.notify, and nothing else of the schema
+sql      Print the SQL of the schema, to add it to your own migrations.
+status   Show for each outbox of BELFRY_OUTBOX_URLS how many rows are waiting, for how long, and how many were refused.
+  --json        print JSON
 
-A running Belfry takes what is in the outboxes that BELFRY_OUTBOX_URLS names. See docs/guides/outbox.md.`,
+A running Belfry drains the outboxes in BELFRY_OUTBOX_URLS. See docs/guides/outbox.md.`,
   examples: [
     'belfry outbox install postgres://owner:secret@db.internal/shop --grant shop',
     'BELFRY_OUTBOX_URLS=acme=postgres://owner:secret@db.internal/shop belfry outbox status',
@@ -31,7 +33,7 @@ A running Belfry takes what is in the outboxes that BELFRY_OUTBOX_URLS names. Se
     }
     if (verb === 'install' && rest.length <= 1) return install(terminal, rest[0], values.grant);
     if (verb === 'status' && rest.length === 0) return status(terminal, values.json ?? false);
-    throw wrongUsage('say what to do: belfry outbox install, sql or status');
+    throw usageError('choose install, sql or status: see `belfry help outbox`');
   },
 };
 
@@ -40,7 +42,7 @@ async function install(terminal: Terminal, url: string | undefined, role: string
     await withOutbox(source, box => box.install(role));
     terminal.print(`The outbox is installed in ${source.database}.`);
   }
-  if (!role) terminal.print('Let your application call it: belfry outbox install --grant ROLE');
+  if (!role) terminal.print('Allow your application to use it: belfry outbox install --grant ROLE');
   return 0;
 }
 
@@ -61,7 +63,7 @@ async function status(terminal: Terminal, json: boolean): Promise<number> {
         ? [each.outbox, each.error]
         : [
             each.outbox,
-            `${each.pending} waiting, the oldest for ${Math.round(each.lagMs / 1_000)} s; ${each.failed} refused`,
+            `${each.pending} waiting, oldest for ${Math.round(each.lagMs / 1_000)} s; ${each.failed} refused`,
           ],
     );
     terminal.print(formatTable(lines));
@@ -80,11 +82,13 @@ async function withOutbox<T>(source: OutboxSource, work: (box: Outbox) => Promis
 
 function requireSources({ config }: Terminal): readonly OutboxSource[] {
   if (config.outboxes.length > 0) return config.outboxes;
-  throw wrongUsage('set BELFRY_OUTBOX_URLS, such as acme=postgres://user:password@host/database, or name the database');
+  throw usageError(
+    'set BELFRY_OUTBOX_URLS, such as acme=postgres://user:password@host/database, or pass the URL of the database',
+  );
 }
 
 function sourceOf(url: string): OutboxSource {
   const read = readOutboxSources(`any=${url}`);
   if ('sources' in read && read.sources[0]) return read.sources[0];
-  throw wrongUsage('name the database as postgres://user:password@host/database');
+  throw usageError('the URL must have the form postgres://user:password@host/database');
 }

@@ -4,12 +4,12 @@ import { runOnFiles } from './declarative-run.ts';
 export const plan: Command = {
   name: 'plan',
   usage: 'FILE… [--prune] [--json]',
-  summary: 'Shows what `apply` would change, and changes nothing.',
-  details: `FILE     YAML or JSON; - is standard input. Secrets may be written \${env:NAME}.
+  summary: 'Show what `apply` would change, without changing anything.',
+  details: `FILE     YAML or JSON file, or - for standard input. Write secrets as \${env:NAME}.
 --prune  also show what would be deleted
---json   print the changes for machines
+--json   print the changes as JSON
 
-Mistakes are told by file, line and field.`,
+Errors are reported with file, line and field.`,
   examples: ['belfry plan acme.yaml', 'belfry plan acme.yaml --prune'],
   run: (args, terminal) => runOnFiles('plan', args, terminal),
 };

@@ -1,23 +1,28 @@
-/** The same commands against a running server: BELFRY_URL and BELFRY_KEY. */
-import type { Config } from '../config.ts';
+/** Client for commands that run against a server: BELFRY_URL and BELFRY_KEY. */
 import { AppError, type ErrorCode, errorCodes, type FieldErrors } from '../core/errors.ts';
+import type { Terminal } from './command.ts';
 
 export interface Remote {
-  request<T>(method: string, path: string, body?: unknown): Promise<T>;
-  /** A text of any length, as it comes. */
+  /** Sends the body as JSON, or a text of another media type as it is. */
+  request<T>(method: string, path: string, body?: unknown, mediaType?: string): Promise<T>;
+  /** Streams the body of a response. */
   stream(path: string): AsyncIterable<string>;
 }
 
 const timeoutMs = 60_000;
 
-/** Undefined when the command line is to use the database itself. */
-export function remoteOf(config: Config): Remote | undefined {
-  if (!config.url) return undefined;
-  if (!config.key) throw new AppError('usage.invalid', 'BELFRY_URL is set but BELFRY_KEY is not: set both or neither');
+/** Returns undefined when the command uses the database directly. */
+export function remoteOf({ config, nameTarget }: Terminal): Remote | undefined {
   const { url, key } = config;
+  if (!url) return undefined;
+  if (!key) {
+    const hint = 'set both or neither, or add --local to use the database';
+    throw new AppError('usage.invalid', `BELFRY_URL is set, but BELFRY_KEY is not: ${hint}`);
+  }
+  nameTarget(`${url} (BELFRY_URL)`);
   return {
-    request: async (method, path, body) => {
-      const response = await send(`${url}${path}`, key, method, body);
+    request: async (method, path, body, mediaType) => {
+      const response = await send(`${url}${path}`, key, method, body, mediaType);
       return JSON.parse(await response.text());
     },
     async *stream(path) {
@@ -34,13 +39,19 @@ interface Problem {
   errors?: FieldErrors;
 }
 
-async function send(url: string, key: string, method: string, body: unknown): Promise<Response> {
+async function send(
+  url: string,
+  key: string,
+  method: string,
+  body: unknown,
+  mediaType = 'application/json',
+): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(url, {
       method,
-      headers: { authorization: `Key ${key}`, ...(body !== undefined && { 'content-type': 'application/json' }) },
-      body: body === undefined ? null : JSON.stringify(body),
+      headers: { authorization: `Key ${key}`, ...(body !== undefined && { 'content-type': mediaType }) },
+      body: body === undefined ? null : mediaType === 'application/json' ? JSON.stringify(body) : String(body),
       signal: AbortSignal.timeout(timeoutMs),
     });
   } catch (cause) {
@@ -50,8 +61,8 @@ async function send(url: string, key: string, method: string, body: unknown): Pr
   }
   if (response.ok) return response;
   const problem = parseProblem(await response.text());
-  const code = errorCodes.find(known => known === problem.code) ?? ('service.internal' satisfies ErrorCode);
-  const detail = problem.detail ?? problem.title ?? `the server answered ${response.status}`;
+  const code = errorCodes.find(each => each === problem.code) ?? ('service.internal' satisfies ErrorCode);
+  const detail = problem.detail ?? problem.title ?? `the server responded ${response.status}`;
   throw new AppError(code, detail, { fields: problem.errors });
 }
 

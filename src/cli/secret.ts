@@ -1,31 +1,28 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
-import { forgetPreviousKeys, type Rotation, rotateSecretKey } from '../services/secrets.ts';
-import { type Command, type Terminal, wrongUsage } from './command.ts';
+import { forgetPreviousKeys, type Rotation, rotateSecretKey } from '../services/operations/secrets.ts';
+import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 
 export const secret: Command = {
   name: 'secret',
   usage: 'rotate [--json] | forget [--json]',
-  summary: 'Changes the key that encrypts stored credentials.',
-  details: `rotate  Encrypts everything anew with the current key. Nothing stops meanwhile, and it may be run again at any time.
-        With the embedded database it makes a new key itself and keeps the old one readable.
+  summary: 'Rotate the key that encrypts stored credentials.',
+  details: `rotate  Re-encrypt everything with the current key. Belfry keeps running, and the command can be run again at any time.
+        With the embedded database, it first generates a new key and keeps the previous one for reading.
         With BELFRY_SECRET_KEY, first set BELFRY_SECRET_KEY_PREVIOUS to the old key and BELFRY_SECRET_KEY to the new
-        one for every process, and restart them.
-forget  With the embedded database: removes old keys, once nothing is encrypted with them. Links that were signed with
+        key for every process, and restart them.
+forget  With the embedded database, remove previous keys once nothing is encrypted with them. Links that were signed with
         them stop working. With BELFRY_SECRET_KEY, unset BELFRY_SECRET_KEY_PREVIOUS instead.
+--json  Print the result as JSON.
 
-Exit code 1 when something could not be decrypted; it is named.`,
+Exit code 1 if something cannot be decrypted; it is listed.`,
   examples: ['belfry secret rotate', 'belfry secret forget'],
   async run([action, ...args], terminal) {
     if (action !== 'rotate' && action !== 'forget') {
-      throw wrongUsage('say secret rotate or secret forget: see `belfry help secret`');
+      throw usageError('choose rotate or forget: see `belfry help secret`');
     }
     const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
-    if (terminal.config.url) {
-      throw wrongUsage(
-        'keys are changed where the database is: unset BELFRY_URL, and run this with the settings of the server',
-      );
-    }
+    requireDatabaseHere(terminal);
     return action === 'rotate' ? rotate(terminal, values.json) : forget(terminal, values.json);
   },
 };
@@ -38,16 +35,16 @@ async function rotate(terminal: Terminal, json = false): Promise<number> {
   }));
   if (json) terminal.print(JSON.stringify({ ...rotation, generated }));
   else {
-    terminal.print(`${generated ? 'Made a new key. ' : ''}${describe(rotation)}`);
+    terminal.print(`${generated ? 'Generated a new key. ' : ''}${describe(rotation)}`);
     if (rotation.unreadable.length === 0 && previous > 0) {
       terminal.print(
         generated
-          ? 'The old key is still readable; in a minute, remove it with: belfry secret forget'
-          : 'Nothing needs the old key any more: unset BELFRY_SECRET_KEY_PREVIOUS and restart every process.',
+          ? 'The previous key is still accepted for reading. Remove it in a minute with: belfry secret forget'
+          : 'The previous key is no longer needed: unset BELFRY_SECRET_KEY_PREVIOUS and restart every process.',
       );
     }
   }
-  return complain(rotation);
+  return exitCodeOf(rotation);
 }
 
 async function forget(terminal: Terminal, json = false): Promise<number> {
@@ -56,21 +53,22 @@ async function forget(terminal: Terminal, json = false): Promise<number> {
   else {
     terminal.print(describe(rotation));
     const { forgotten } = rotation;
-    terminal.print(forgotten === 1 ? 'Removed one old key.' : `Removed ${forgotten || 'no'} old keys.`);
+    terminal.print(forgotten === 1 ? 'Removed one previous key.' : `Removed ${forgotten || 'no'} previous keys.`);
   }
-  return complain(rotation);
+  return exitCodeOf(rotation);
 }
 
 function describe({ reencrypted, current }: Rotation): string {
   const channels = (count: number) => (count === 1 ? '1 channel' : `${count} channels`);
-  return `Encrypted the secrets of ${channels(reencrypted)} anew; ${channels(current)} in all use the current key.`;
+  return `Re-encrypted the secrets of ${channels(reencrypted)}; ${channels(current)} in total use the current key.`;
 }
 
-function complain({ unreadable }: Rotation): number {
+/** Returns 0, or throws when secrets could not be decrypted. */
+function exitCodeOf({ unreadable }: Rotation): number {
   if (unreadable.length === 0) return 0;
   throw new AppError(
     'secret.unreadable',
-    `no key that is known reads the secrets of ${unreadable.join(', ')}: add the key they were stored with to ` +
-      'BELFRY_SECRET_KEY_PREVIOUS and try again, or give these channels their secrets anew',
+    `cannot decrypt the secrets of ${unreadable.join(', ')}: add the key they were stored with to ` +
+      'BELFRY_SECRET_KEY_PREVIOUS and try again, or set these secrets again',
   );
 }

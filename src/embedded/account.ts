@@ -1,7 +1,7 @@
 /**
- * Who runs the embedded server. An ordinary user runs it as itself. PostgreSQL refuses to run as root, so root runs
- * it as whoever owns the cluster's files, and files that root owns are first given to the system user `postgres`.
- * Invariant: the server's user is always the owner of its files, whoever starts it.
+ * The operating system user of the embedded server. An ordinary user runs it as itself. PostgreSQL refuses to run as root,
+ * so root runs it as the owner of the cluster's files; files that root owns are first given to the system user
+ * `postgres`. Invariant: the server always runs as the owner of its files.
  */
 import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
@@ -16,33 +16,33 @@ export interface Owner {
 }
 
 export interface Account {
-  /** Set when root acts for another user: files that root writes for the server are given to it. */
+  /** Set if root acts for another user: files that root writes for the server are given to this user. */
   owner?: Owner;
-  /** Goes before the program: how to become that user. Empty when `spawn` itself does it. */
+  /** The command before the program that switches to that user. Empty if `spawn` does it. */
   prefix: string[];
-  /** For `spawn`: the user to become. */
-  become: Partial<Owner>;
+  /** The user for `spawn` to switch to. */
+  spawnUser: Partial<Owner>;
 }
 
-/** The account that runs programs on `folder`, which exists; `program` is the server's executable. */
+/** Returns the account that runs programs on `folder`, which must exist; `program` is the server's executable. */
 export async function accountFor(folder: string, program: string): Promise<Account> {
-  if (process.getuid?.() !== 0) return { prefix: [], become: {} };
+  if (process.getuid?.() !== 0) return { prefix: [], spawnUser: {} };
   const { uid, gid } = await stat(folder);
   const owner = uid === 0 ? await giveToSystemUser(folder) : { uid, gid };
-  if (await canReach(owner, folder, program)) return { owner, prefix: [], become: owner };
-  return { owner, prefix: await reachingPrefix(owner, folder), become: {} };
+  if (await canReach(owner, folder, program)) return { owner, prefix: [], spawnUser: owner };
+  return { owner, prefix: await privilegedPrefix(owner, folder), spawnUser: {} };
 }
 
-/** What to hand to `spawn` so that a program runs under the account, without this process's secrets around it. */
+/** Returns the arguments of `spawn` that run a program under the account, without the secrets in our environment. */
 export function asAccount(account: Account, program: string, args: string[]) {
   const [file = program, ...rest] = [...account.prefix, program, ...args];
   const { PATH, LD_LIBRARY_PATH } = process.env;
-  // The server's messages are read for known words, hence the C locale; its user may not enter our own folder.
+  // The server's messages are matched in English, hence the C locale. Its user may not be allowed to enter our own folder.
   const env = { PATH, ...(LD_LIBRARY_PATH && { LD_LIBRARY_PATH }), LC_ALL: 'C' };
-  return { file, args: rest, options: { ...account.become, cwd: '/', env } };
+  return { file, args: rest, options: { ...account.spawnUser, cwd: '/', env } };
 }
 
-/** Asks the kernel rather than reading modes: it alone knows of access lists, mounts and security modules. */
+/** Tries it instead of reading file modes: only the kernel knows about ACLs, mounts and security modules. */
 async function canReach(owner: Owner, folder: string, program: string): Promise<boolean> {
   const script = '"$0" --version && cd "$1"';
   return run('/bin/sh', ['-c', script, program, folder], { ...owner, cwd: '/' }).then(
@@ -52,23 +52,23 @@ async function canReach(owner: Owner, folder: string, program: string): Promise<
 }
 
 /**
- * A clone under /root or a `mktemp -d` folder has a parent that only root may enter, so the server's user can reach
- * neither programs nor data. Rather than loosen modes of folders that are not ours, the server keeps the one
- * capability of root that looks past file modes; it is no root for PostgreSQL, which checks the user id.
+ * A clone under /root or in a `mktemp -d` folder has a parent that only root may enter, so the server's user can reach
+ * neither programs nor data. Rather than change the modes of folders that are not ours, the server keeps the one
+ * capability of root that bypasses file modes. PostgreSQL accepts that, as it checks only the user id.
  */
-async function reachingPrefix({ uid, gid }: Owner, folder: string): Promise<string[]> {
+async function privilegedPrefix({ uid, gid }: Owner, folder: string): Promise<string[]> {
   await run('setpriv', ['--version']).catch(cause => {
     throw new AppError(
       'embedded.failed',
       `PostgreSQL does not run as root, and its own user cannot reach ${folder} or the programs in node_modules. ` +
-        'Move Belfry and BELFRY_DATA_DIR to a folder open to other users, run Belfry as an ordinary user, ' +
-        'or set DATABASE_URL to a PostgreSQL of your own',
+        'Move Belfry and BELFRY_DATA_DIR to a folder that other users can enter, run Belfry as an ordinary user, ' +
+        'or set DATABASE_URL to your own PostgreSQL',
       { cause },
     );
   });
   const user = ['--reuid', `${uid}`, '--regid', `${gid}`, '--clear-groups'];
   const capability = ['--inh-caps', '+dac_override', '--ambient-caps', '+dac_override'];
-  // initdb looks for the server's program with access(2), which forgets capabilities unless this bit is set.
+  // initdb looks for the server's program with access(2), which ignores capabilities unless this bit is set.
   const forAccess = ['--securebits', '+no_setuid_fixup'];
   return ['setpriv', ...user, ...capability, ...forAccess, '--'];
 }
@@ -84,23 +84,23 @@ async function systemUser(): Promise<Owner> {
   const found = await lookUp(name);
   if (found) return found;
   // The second is for systems without `useradd`, such as those with BusyBox.
-  const ways: [string, string[]][] = [
+  const commands: [string, string[]][] = [
     ['useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/bin/false', name]],
     ['adduser', ['-S', '-D', '-H', name]],
   ];
   let cause: unknown;
-  for (const [program, args] of ways) {
+  for (const [program, args] of commands) {
     await run(program, args).catch(error => {
       cause ??= error;
     });
-    // Looked up even after a failure: another process may have made the user at the same moment.
-    const made = await lookUp(name);
-    if (made) return made;
+    // Looked up even after a failure: another process may have created the user at the same time.
+    const created = await lookUp(name);
+    if (created) return created;
   }
   throw new AppError(
     'embedded.failed',
-    `PostgreSQL does not run as root, and a system user "${name}" could not be made for it. ` +
-      'Make that user, run Belfry as an ordinary user, or set DATABASE_URL to a PostgreSQL of your own',
+    `PostgreSQL does not run as root, and a system user "${name}" could not be created for it. ` +
+      'Create that user, run Belfry as an ordinary user, or set DATABASE_URL to your own PostgreSQL',
     { cause },
   );
 }

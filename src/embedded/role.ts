@@ -1,28 +1,28 @@
 /**
- * Whom Belfry signs in as on the embedded server: the owner of its database, and no superuser, who could run programs
- * and read files on the machine. The superuser keeps no password, so nobody signs in as it over the network; the
- * server's single-user mode is open to whoever owns the files.
+ * The role that Belfry signs in as on the embedded server: the owner of its database, not a superuser, which could run
+ * programs and read files on the machine. The superuser has no password, so it cannot sign in over the network; the
+ * server's single-user mode remains available to the owner of the files.
  */
 export const role = 'belfry_app';
-/** Made by initdb, and the one that Belfry of before signed in as. */
+/** Created by initdb. Older versions of Belfry signed in as this role. */
 export const superuser = 'belfry';
 
-/** One statement a line, as the single-user mode reads them. Passwords are of letters, digits, dashes and underscores. */
-export function statementsFor(password: string): string[] {
+/** Returns one statement per line, as single-user mode needs. Passwords contain only letters, digits, dashes and underscores. */
+export function roleStatements(password: string): string[] {
   return [
     `do $$ begin if to_regrole('${role}') is null then create role ${role}; end if; end $$`,
-    // Rounds make it slow to guess a password that somebody has thought up. This one is random, and each connection would
-    // wait for them: a third of its time, and more than half of ours.
+    // Iterations protect passwords that can be guessed. This one is random, and they would take a third of the time of
+    // each connection, and more than half of our own.
     'set scram_iterations = 1',
-    // Databases are made by tests, and the two grants let an operator watch the server and back it up.
+    // Tests create databases; the two grants let an operator monitor the server and back it up.
     `alter role ${role} with login nosuperuser createdb password '${password}'`,
     `grant pg_monitor, pg_checkpoint to ${role}`,
     `alter role ${superuser} password null`,
   ];
 }
 
-/** Gives it everything in this database that the superuser made. `reassign owned` refuses to, as that one owns PostgreSQL's own. */
-export function handOver(): string[] {
+/** Gives the role everything that the superuser created in this database. `reassign owned` fails for system objects. */
+export function ownershipStatements(): string[] {
   const own = (catalogue: string) => `${catalogue}owner = '${superuser}'::regrole`;
   const user = (catalogue: string) => `${catalogue}namespace = 'public'::regnamespace`;
   const isPart = `exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype in ('a', 'i') and c.relkind = 'S')`;

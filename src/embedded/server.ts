@@ -1,7 +1,7 @@
 /**
- * The embedded server's process: found, started, stopped. PostgreSQL's own lock decides who runs on a cluster: the file
- * postmaster.pid, and behind it a shared memory segment tied to the folder's inode, which holds even if the file is
- * lost. So a start may always be tried; one that comes second ends by itself.
+ * Finds, starts and stops the embedded server's process. PostgreSQL's own locks allow one server per cluster: the file
+ * postmaster.pid, and a shared memory segment tied to the folder's inode, which works even if the file is lost. So it is
+ * always safe to start a server; a second one ends on its own.
  */
 import { execFile, spawn } from 'node:child_process';
 import { closeSync, fchownSync, fstatSync, ftruncateSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -28,7 +28,7 @@ export interface Postmaster {
   ready: boolean;
 }
 
-/** The server that runs on this cluster, whoever started it. A file left by a dead one is cleared out of the way. */
+/** Returns the server that runs on this cluster, whichever process started it. Removes a stale postmaster.pid. */
 export async function findPostmaster(folder: string): Promise<Postmaster | undefined> {
   const file = join(folder, 'postmaster.pid');
   const text = await readFile(file, 'utf8').catch(error => {
@@ -50,13 +50,13 @@ function toPostmaster(lines: string[]): Postmaster {
 }
 
 /**
- * PostgreSQL itself overrules the file of a dead process, but not one whose pid now belongs to a stranger, nor an
- * empty one. Read again just before it is removed, lest it is a new server's.
+ * PostgreSQL itself ignores the file of a dead process, but not one whose pid was reused by another program, nor an empty
+ * one. The file is read again just before it is removed, in case a new server has written it.
  */
 function discardIfStale(file: string, text: string, pid: number): void {
   try {
-    const inTheWay = pid ? isAlive(pid) : Date.now() - statSync(file).mtimeMs > 2_000;
-    if (inTheWay && readFileSync(file, 'utf8') === text) rmSync(file);
+    const blocksStart = pid ? isAlive(pid) : Date.now() - statSync(file).mtimeMs > 2_000;
+    if (blocksStart && readFileSync(file, 'utf8') === text) rmSync(file);
   } catch (error) {
     if (!hasCode(error, 'ENOENT')) throw error;
   }
@@ -66,7 +66,7 @@ async function isPostmasterOf(pid: number, folder: string): Promise<boolean> {
   return pid > 0 && (await commandOf(pid)).includes(` -D ${folder} -c `);
 }
 
-/** Empty for a process that is gone, or dead and not yet collected by its parent. */
+/** Returns the command line; empty for a process that is gone or a zombie. */
 async function commandOf(pid: number): Promise<string> {
   try {
     if (process.platform === 'linux') return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
@@ -76,7 +76,7 @@ async function commandOf(pid: number): Promise<string> {
   }
 }
 
-/** Fast shutdown: sessions are cut, what was committed is written down. If that takes too long, recovery will do it. */
+/** Stops the server by a fast shutdown, and after a timeout by an immediate one, which leaves the rest to recovery. */
 export async function stopPostmaster(folder: string): Promise<void> {
   const postmaster = await findPostmaster(folder);
   if (!postmaster) return;
@@ -96,23 +96,23 @@ export async function stopPostmaster(folder: string): Promise<void> {
 export interface Launch {
   /** Set once the server has ended. */
   ended?: { code: number | null; signal: string | null; error?: Error };
-  /** What the server has logged since. */
-  words(): Promise<string>;
+  /** Returns what the server has logged since the start. */
+  readLog(): Promise<string>;
 }
 
-/** Starts a server and does not wait for it. */
+/** Starts a server without waiting until it is ready. */
 export async function launch(cluster: Cluster, options: LaunchOptions): Promise<Launch> {
   const settings = {
     ...serverSettings(options.durable),
     port: `${options.port}`,
-    unix_socket_directories: options.withSocket && isShort(cluster.folder) ? cluster.folder : '',
+    unix_socket_directories: options.withSocket && fitsSocketPath(cluster.folder) ? cluster.folder : '',
     ...options.settings,
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const command = asAccount(cluster.account, cluster.binaries.postgres, ['-D', cluster.folder, ...flags]);
-  const attempt: Launch = { words: await listenToLogs(cluster) };
+  const launched: Launch = { readLog: await watchLogs(cluster) };
   const output = openStartLog(cluster);
-  // A session of its own, so that Ctrl-C in our terminal does not reach it: the last one to leave stops it.
+  // Detached, so that Ctrl-C in our terminal does not reach it: the last process to leave stops it.
   const child = spawn(command.file, command.args, {
     ...command.options,
     detached: true,
@@ -120,39 +120,39 @@ export async function launch(cluster: Cluster, options: LaunchOptions): Promise<
   });
   closeSync(output);
   child.on('error', error => {
-    attempt.ended = { code: null, signal: null, error };
+    launched.ended = { code: null, signal: null, error };
   });
   child.on('exit', (code, signal) => {
-    attempt.ended = { code, signal };
+    launched.ended = { code, signal };
   });
   child.unref();
-  return attempt;
+  return launched;
 }
 
 /**
- * A socket's path has a limit: 107 bytes on Linux, 103 on macOS. A deep data folder breaks it, and its server is reached
- * by the loopback address alone.
+ * The path of a Unix socket is limited: 107 bytes on Linux, 103 on macOS. In a deeper data folder, the server is reached
+ * only by the loopback address.
  */
-function isShort(folder: string): boolean {
+function fitsSocketPath(folder: string): boolean {
   return Buffer.byteLength(join(folder, '.s.PGSQL.65535')) <= 103;
 }
 
-export interface LaunchOptions {
+interface LaunchOptions {
   port: number;
-  /** Beside the loopback address: a statement over it takes less of the processor. */
+  /** Whether to open a Unix socket besides the loopback address: statements over it take less CPU. */
   withSocket: boolean;
   durable: boolean;
   settings?: Record<string, string>;
 }
 
-/** Reasons to end that pass by themselves: another server is there, or still leaving, or the port was just taken. */
-export function mayTryAgain(words: string): boolean {
-  return /lock file .* (already exists|is empty)|is still in use|could not create any TCP\/IP sockets/.test(words);
+/** Returns whether a start failed temporarily: another server is running or still stopping, or the port was just taken. */
+export function isTemporaryFailure(output: string): boolean {
+  return /lock file .* (already exists|is empty)|is still in use|could not create any TCP\/IP sockets/.test(output);
 }
 
-/** Some shared folders of containers and networks take no sockets. */
-export function lacksSocket(words: string): boolean {
-  return /could not create any Unix-domain sockets/.test(words);
+/** Some shared folders of containers and networks do not support sockets. */
+export function cannotCreateSocket(output: string): boolean {
+  return /could not create any Unix-domain sockets/.test(output);
 }
 
 function openStartLog({ startLog, account }: Cluster): number {
@@ -162,8 +162,8 @@ function openStartLog({ startLog, account }: Cluster): number {
   return fd;
 }
 
-/** The server speaks first to the start log and then to its own; the returned function gives what is new in both. */
-async function listenToLogs({ folder, startLog }: Cluster): Promise<() => Promise<string>> {
+/** The server logs first to the start log and then to its own; the returned function reads what is new in both. */
+async function watchLogs({ folder, startLog }: Cluster): Promise<() => Promise<string>> {
   const logFiles = async () => {
     const own = await readdir(join(folder, 'log')).catch(() => []);
     return [startLog, ...own.map(name => join(folder, 'log', name))];
@@ -173,12 +173,12 @@ async function listenToLogs({ folder, startLog }: Cluster): Promise<() => Promis
       ({ size }) => size,
       () => 0,
     );
-  const before = new Map<string, number>();
-  for (const file of await logFiles()) before.set(file, await sizeOf(file));
+  const sizes = new Map<string, number>();
+  for (const file of await logFiles()) sizes.set(file, await sizeOf(file));
   return async () => {
-    const news: string[] = [];
-    for (const file of await logFiles()) news.push(await readFrom(file, before.get(file) ?? 0));
-    return news.join('').trim();
+    const newText: string[] = [];
+    for (const file of await logFiles()) newText.push(await readFrom(file, sizes.get(file) ?? 0));
+    return newText.join('').trim();
   };
 }
 
@@ -198,15 +198,15 @@ async function readFrom(file: string, offset: number): Promise<string> {
   }
 }
 
-/** The wished port, or another when a stranger holds it; a killed server that is still going down is waited for. */
-export async function pickPort(wish: number | undefined): Promise<number> {
-  for (const deadline = Date.now() + PORT_WAIT_MS; wish && Date.now() < deadline; await sleep(POLL_MS)) {
-    if (await tryPort(wish)) return wish;
+/** Returns the preferred port, or another if it is taken. Waits briefly for a killed server to release the port. */
+export async function pickPort(preferred: number | undefined): Promise<number> {
+  for (const deadline = Date.now() + PORT_WAIT_MS; preferred && Date.now() < deadline; await sleep(POLL_MS)) {
+    if (await tryPort(preferred)) return preferred;
   }
   return (await tryPort(0)) ?? 0;
 }
 
-/** The port if it is free, any free one for 0. */
+/** Returns the port if it is free; for 0, any free port. */
 function tryPort(port: number): Promise<number | undefined> {
   return new Promise(resolve => {
     const probe = createServer();
@@ -218,12 +218,12 @@ function tryPort(port: number): Promise<number | undefined> {
   });
 }
 
-/** Passed at every start, so that a newer Belfry tunes old clusters too. */
+/** Passed at every start, so that a newer Belfry also tunes existing clusters. */
 function serverSettings(durable: boolean): Record<string, string> {
-  // A container's limit where there is one; it reads as 0 or as something huge where there is none.
+  // The container's limit, if there is one; otherwise it reads as 0 or as a huge number.
   const memoryMb = Math.min(totalmem(), process.constrainedMemory() || Number.POSITIVE_INFINITY) / 2 ** 20;
-  const megabytes = (share: number, least: number, most: number) =>
-    `${Math.round(Math.min(Math.max(memoryMb * share, least), most))}MB`;
+  const megabytes = (share: number, min: number, max: number) =>
+    `${Math.round(Math.min(Math.max(memoryMb * share, min), max))}MB`;
   return {
     listen_addresses: '127.0.0.1',
     max_connections: '100',
@@ -233,29 +233,29 @@ function serverSettings(durable: boolean): Record<string, string> {
     work_mem: '8MB',
     maintenance_work_mem: '64MB',
 
-    // A 202 to a trigger promises that it is on disk.
+    // A 202 response to a trigger promises that it is on disk.
     synchronous_commit: durable ? 'on' : 'off',
     fsync: durable ? 'on' : 'off',
     full_page_writes: durable ? 'on' : 'off',
-    // Each checkpoint makes the next change of every page log the whole page: rarer ones mean less to write.
+    // After a checkpoint, the first change of a page logs the whole page: fewer checkpoints mean less WAL.
     checkpoint_timeout: '15min',
     max_wal_size: '2GB',
     min_wal_size: '256MB',
     wal_buffers: '16MB',
-    // Whole pages in the log, after a checkpoint, by a slow algorithm: it was the most expensive function of all.
+    // Compressing full pages after a checkpoint was the most expensive function of all.
     wal_compression: 'off',
-    // Deliveries change state several times in seconds: dead rows pile up faster than the defaults expect.
+    // Deliveries change state several times within seconds: dead rows accumulate faster than the defaults expect.
     autovacuum_naptime: '15s',
     autovacuum_vacuum_scale_factor: '0.05',
     autovacuum_analyze_scale_factor: '0.05',
 
-    // Solid-state disks; and short statements, for which compiling costs more than it saves.
+    // For solid-state disks, and for short statements, where compiling costs more than it saves.
     random_page_cost: '1.1',
     jit: 'off',
 
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // One file for each weekday, begun anew a week later.
+    // One file per weekday, overwritten a week later.
     logging_collector: 'on',
     log_directory: 'log',
     log_filename: 'postgresql-%a.log',

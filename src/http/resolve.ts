@@ -1,27 +1,33 @@
 /**
- * What the parameters of a path name. Each has one entry: the schema that OpenAPI shows, and how the thing is found. They
- * are resolved in the order in which the path has them, so that what stands above is there already. What lies outside the
- * scope of the caller does not exist for it.
+ * Resolves the parameters of a path to resources. Each parameter has one entry with its OpenAPI schema and its lookup.
+ * Parameters are resolved from left to right, so a lookup can use the resources before it. A resource outside the caller's
+ * scope is reported as not found.
  */
 import { type TSchema, Type } from 'typebox';
 import { AppError, type ErrorCode } from '../core/errors.ts';
 import { isUuid } from '../core/ids.ts';
-import { findMember } from '../services/accounts.ts';
-import { findCategory } from '../services/categories.ts';
-import { findChannel } from '../services/channels.ts';
+import { findAddress } from '../db/audience/addresses.ts';
+import { findDistributionList } from '../db/audience/distribution-lists.ts';
+import { findInboxMessage } from '../db/audience/inbox.ts';
+import { findMember as findListMember } from '../db/audience/members.ts';
+import { findSuppression } from '../db/audience/suppressions.ts';
+import { findChannelId } from '../db/configuration/channels.ts';
+import { findNotification } from '../db/configuration/notifications.ts';
+import { findWebhook } from '../db/configuration/webhooks.ts';
+import { findDelivery } from '../db/history/delivery-list.ts';
+import { findOccurrence } from '../db/history/occurrences.ts';
+import { findWebhookMessage } from '../db/history/webhook-messages.ts';
+import { findInvite } from '../db/identity/invites.ts';
+import { findKey } from '../db/identity/keys.ts';
+import { findMember } from '../db/identity/memberships.ts';
+import { findUser } from '../services/audience/users.ts';
+import { findCategory } from '../services/configuration/categories.ts';
+import { findLayout, findVersionOfLayout } from '../services/configuration/layouts.ts';
+import { findVersionOfMessage } from '../services/configuration/notifications.ts';
+import type { ResolvedPath } from '../services/configuration/organizations.ts';
 import type { Deps } from '../services/deps.ts';
-import { findDistributionList, findMember as findListMember } from '../services/distribution-lists.ts';
-import { hasMessage } from '../services/inbox.ts';
-import { findInvite } from '../services/invites.ts';
-import { findKey } from '../services/key-changes.ts';
-import { findLayout, findVersionOfLayout } from '../services/layouts.ts';
-import { findNotification, findVersionOfMessage } from '../services/notifications.ts';
-import { hasDelivery, hasOccurrence } from '../services/occurrences.ts';
-import type { Place } from '../services/organizations.ts';
-import { findAddress, findUser } from '../services/users.ts';
-import { findWebhook, findWebhookMessage } from '../services/webhooks.ts';
 
-/** How far down the caller is narrowed. */
+/** The part of an organization that the caller can access. */
 export interface Scope {
   organization_id: number;
   project_id: number | null;
@@ -30,22 +36,22 @@ export interface Scope {
 
 type Id = { id: number };
 
-/** What an entry may ask: who calls, what the slugs name, and the things above it that it says it needs. */
-type At<Above extends string = never> = {
+/** What a lookup can use; `Above` names the resources to its left that it requires. */
+type ResolveContext<Above extends string = never> = {
   deps: Deps;
   scope: Scope;
   params: Partial<Record<string, string>>;
-  /** As far down as the slugs of the path lead. */
-  place: Place | undefined;
+  /** The organization, project, application and event that the slugs name. */
+  path: ResolvedPath | undefined;
   organization: Id;
   project?: Id;
 } & Record<Above, Id>;
 
 interface PathParameter {
   schema: TSchema;
-  /** The error when there is no such thing, and what that calls it. Absent: the handler tells. */
+  /** Error code and noun for a resource that does not exist. Absent: the handler reports it. */
   missing?: [code: ErrorCode, noun: string];
-  /** Undefined when there is no such thing. Answers at once where it can: a trigger awaits nothing. */
+  /** Returns undefined if it does not exist. Synchronous if cached, so that a trigger awaits nothing here. */
   resolve(at: never, text: string): object | undefined | Promise<object | undefined>;
 }
 
@@ -53,48 +59,48 @@ export const pathParameters = {
   org: {
     schema: Type.String({ description: 'Slug of the organization.' }),
     missing: ['organization.not_found', 'organization'],
-    resolve: ({ place, scope, params }: At) =>
-      place?.organization.id === scope.organization_id && (scope.project_id === null || params.prj !== undefined)
-        ? { organization: place.organization }
+    resolve: ({ path, scope, params }: ResolveContext) =>
+      path?.organization.id === scope.organization_id && (scope.project_id === null || params.prj !== undefined)
+        ? { organization: path.organization }
         : undefined,
   },
   prj: {
     schema: Type.String({ description: 'Slug of the project.' }),
     missing: ['project.not_found', 'project'],
-    resolve: ({ place, scope, params }: At) =>
-      isWithin(scope.project_id, place?.project) && (scope.application_id === null || params.app !== undefined)
-        ? { project: place!.project! }
+    resolve: ({ path, scope, params }: ResolveContext) =>
+      isWithin(scope.project_id, path?.project) && (scope.application_id === null || params.app !== undefined)
+        ? { project: path!.project! }
         : undefined,
   },
   app: {
     schema: Type.String({ description: 'Slug of the application.' }),
     missing: ['application.not_found', 'application'],
-    resolve: ({ place, scope }: At) =>
-      isWithin(scope.application_id, place?.application) ? { application: place!.application! } : undefined,
+    resolve: ({ path, scope }: ResolveContext) =>
+      isWithin(scope.application_id, path?.application) ? { application: path!.application! } : undefined,
   },
   evt: {
     schema: Type.String({ description: 'Slug of the event.' }),
     missing: ['event.not_found', 'event'],
-    resolve: ({ place }: At) => place?.event && { event: place.event },
+    resolve: ({ path }: ResolveContext) => path?.event && { event: path.event },
   },
   category: {
     schema: Type.String({ description: 'Slug of the category.' }),
     missing: ['category.not_found', 'category'],
-    resolve: async ({ deps, organization }: At, slug: string) =>
+    resolve: async ({ deps, organization }: ResolveContext, slug: string) =>
       (await findCategory(deps, organization.id, slug)) && { category: { slug } },
   },
   channel: {
     schema: Type.String({ description: 'Slug of the channel.' }),
     missing: ['channel.not_found', 'channel'],
-    resolve: async ({ deps, organization, project }: At, slug: string) => {
-      const id = await findChannel(deps, organization.id, project?.id ?? null, slug);
+    resolve: async ({ deps, organization, project }: ResolveContext, slug: string) => {
+      const id = await findChannelId(deps.db, organization.id, project?.id ?? null, slug);
       return id === undefined ? undefined : { channel: { id, slug } };
     },
   },
   username: {
     schema: Type.String({ description: 'Username of the user: the email in lower case.' }),
     missing: ['user.not_found', 'user'],
-    resolve: async ({ deps, organization }: At, username: string) => {
+    resolve: async ({ deps, organization }: ResolveContext, username: string) => {
       const user = await findUser(deps, organization.id, username);
       return user && { user };
     },
@@ -102,83 +108,91 @@ export const pathParameters = {
   address: {
     schema: Type.Integer({ description: 'Id of the address.' }),
     missing: ['address.not_found', 'address'],
-    resolve: byId(async ({ deps, organization, user }: At<'user'>, id) => {
-      const address = await findAddress(deps, organization.id, user.id, id);
+    resolve: byId(async ({ deps, organization, user }: ResolveContext<'user'>, id) => {
+      const address = await findAddress(deps.db, organization.id, user.id, id);
       return address && { address };
     }),
   },
   pk: {
     schema: Type.Integer({ description: 'Id of the distribution list.' }),
     missing: ['list.not_found', 'distribution list'],
-    resolve: byId(async ({ deps, organization, project }: At<'project'>, id) => {
-      const list = await findDistributionList(deps, organization.id, project.id, id);
+    resolve: byId(async ({ deps, organization, project }: ResolveContext<'project'>, id) => {
+      const list = await findDistributionList(deps.db, organization.id, project.id, id);
       return list && { list };
     }),
   },
   member: {
     schema: Type.Integer({ description: 'Id of the member.' }),
     missing: ['member.not_found', 'member'],
-    resolve: byId(async ({ deps, organization, list }: At<'list'>, id) => {
-      const member = await findListMember(deps, organization.id, list.id, id);
+    resolve: byId(async ({ deps, organization, list }: ResolveContext<'list'>, id) => {
+      const member = await findListMember(deps.db, organization.id, list.id, id);
       return member && { member };
+    }),
+  },
+  suppression: {
+    schema: Type.Integer({ description: 'Id of the entry in the suppression list.' }),
+    missing: ['suppression.not_found', 'suppression'],
+    resolve: byId(async ({ deps, organization }: ResolveContext, id) => {
+      const suppression = await findSuppression(deps.db, organization.id, id);
+      return suppression && { suppression };
     }),
   },
   identifier: {
     schema: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
     missing: ['occurrence.not_found', 'occurrence'],
-    resolve: async ({ deps, organization }: At, identifier: string) =>
-      isUuid(identifier) && (await hasOccurrence(deps, organization.id, identifier))
+    resolve: async ({ deps, organization }: ResolveContext, identifier: string) =>
+      isUuid(identifier) && (await findOccurrence(deps.db, organization.id, identifier))
         ? { occurrence: { identifier } }
         : undefined,
   },
   delivery: {
     schema: Type.Integer({ description: 'Id of the delivery.' }),
     missing: ['delivery.not_found', 'delivery'],
-    resolve: byId(async ({ deps, organization, params }: At, id) =>
-      (await hasDelivery(deps, organization.id, params.identifier!, id)) ? { delivery: { id } } : undefined,
+    resolve: byId(async ({ deps, organization, params }: ResolveContext, id) =>
+      (await findDelivery(deps.db, organization.id, params.identifier!, id)) ? { delivery: { id } } : undefined,
     ),
   },
   key: {
     schema: Type.String({ description: 'Id of the key.' }),
     missing: ['key.not_found', 'key'],
-    resolve: async ({ deps, organization }: At, id: string) => {
-      const key = await findKey(deps, organization.id, id);
+    resolve: async ({ deps, organization }: ResolveContext, id: string) => {
+      const key = await findKey(deps.db, organization.id, id);
       return key && { key };
     },
   },
   message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
     missing: ['message.not_found', 'message'],
-    resolve: byId(async ({ deps, organization, user }: At<'user'>, id) =>
-      (await hasMessage(deps, organization.id, user.id, id)) ? { message: { id } } : undefined,
+    resolve: byId(async ({ deps, organization, user }: ResolveContext<'user'>, id) =>
+      (await findInboxMessage(deps.db, organization.id, user.id, id)) ? { message: { id } } : undefined,
     ),
   },
   account: {
     schema: Type.Integer({ description: 'Id of the account.' }),
     missing: ['account.not_found', 'account'],
-    resolve: byId(async ({ deps, organization }: At, id) =>
-      (await findMember(deps, organization.id, id)) ? { account: { id } } : undefined,
+    resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
+      (await findMember(deps.db, organization.id, id)) ? { account: { id } } : undefined,
     ),
   },
   invite: {
     schema: Type.Integer({ description: 'Id of the invite.' }),
     missing: ['invite.not_found', 'invite'],
-    resolve: byId(async ({ deps, organization }: At, id) =>
-      (await findInvite(deps, organization.id, id)) ? { invite: { id } } : undefined,
+    resolve: byId(async ({ deps, organization }: ResolveContext, id) =>
+      (await findInvite(deps.db, organization.id, id)) ? { invite: { id } } : undefined,
     ),
   },
   notification: {
     schema: Type.Integer({ description: 'Id of the notification.' }),
     missing: ['notification.not_found', 'notification'],
-    resolve: byId(async ({ deps, organization, event }: At<'event'>, id) => {
-      const notification = await findNotification(deps, organization.id, event.id, id);
+    resolve: byId(async ({ deps, organization, event }: ResolveContext<'event'>, id) => {
+      const notification = await findNotification(deps.db, organization.id, event.id, id);
       return notification && { notification };
     }),
   },
   layout: {
     schema: Type.Integer({ description: 'Id of the layout.' }),
     missing: ['layout.not_found', 'layout'],
-    resolve: byId(async ({ deps, organization, project }: At, id) => {
+    resolve: byId(async ({ deps, organization, project }: ResolveContext, id) => {
       const layout = await findLayout(deps, organization.id, project?.id ?? null, id);
       return layout && { layout };
     }),
@@ -187,8 +201,11 @@ export const pathParameters = {
     schema: Type.Integer({ description: 'Number of the version.' }),
     missing: ['version.not_found', 'version'],
     resolve: byId(
-      async ({ deps, organization, layout, notification }: At<'notification'> & { layout?: Id }, number) => {
-        if (number > largestVersion) return undefined;
+      async (
+        { deps, organization, layout, notification }: ResolveContext<'notification'> & { layout?: Id },
+        number,
+      ) => {
+        if (number > maxVersion) return undefined;
         const version = layout
           ? await findVersionOfLayout(deps, organization.id, layout.id, number)
           : await findVersionOfMessage(deps, organization.id, notification.id, number);
@@ -199,36 +216,36 @@ export const pathParameters = {
   webhook: {
     schema: Type.String({ description: 'Slug of the webhook.' }),
     missing: ['webhook.not_found', 'webhook'],
-    resolve: async ({ deps, organization }: At, slug: string) => {
-      const webhook = await findWebhook(deps, organization.id, slug);
+    resolve: async ({ deps, organization }: ResolveContext, slug: string) => {
+      const webhook = await findWebhook(deps.db, organization.id, slug);
       return webhook && { webhook };
     },
   },
   hook_message: {
     schema: Type.Integer({ description: 'Id of the message.' }),
     missing: ['message.not_found', 'message'],
-    resolve: byId(async ({ deps, organization, webhook }: At<'webhook'>, id) => {
-      const hookMessage = await findWebhookMessage(deps, organization.id, webhook.id, id);
+    resolve: byId(async ({ deps, organization, webhook }: ResolveContext<'webhook'>, id) => {
+      const hookMessage = await findWebhookMessage(deps.db, organization.id, webhook.id, id);
       return hookMessage && { hookMessage };
     }),
   },
   token: {
-    schema: Type.String({ description: 'What the link ends in.' }),
-    resolve: (_: At, token: string) => ({ token }),
+    schema: Type.String({ description: 'Token at the end of the link.' }),
+    resolve: (_: ResolveContext, token: string) => ({ token }),
   },
   session: {
     schema: Type.Integer({ description: 'Id of the session.' }),
-    resolve: (_: At, text: string) => ({ sessionId: ownId(text) }),
+    resolve: (_: ResolveContext, text: string) => ({ sessionId: ownId(text) }),
   },
   passkey: {
     schema: Type.Integer({ description: 'Id of the passkey.' }),
-    resolve: (_: At, text: string) => ({ passkeyId: ownId(text) }),
+    resolve: (_: ResolveContext, text: string) => ({ passkeyId: ownId(text) }),
   },
 } satisfies Record<string, PathParameter>;
 
 export type PathParameterName = keyof typeof pathParameters;
 
-/** As the router has read them. */
+/** Parameters as parsed by the router. */
 export type Params = Partial<Record<PathParameterName, string>>;
 
 type ResolvedBy<Name extends PathParameterName> = NonNullable<
@@ -239,37 +256,37 @@ type Intersection<Union> = (Union extends unknown ? (part: Union) => void : neve
   ? All
   : never;
 
-/** What a handler gets of a path that has these parameters. */
+/** The resources that a handler receives for these path parameters. */
 export type Resources<Name extends PathParameterName = PathParameterName> = [Name] extends [never]
   ? unknown
   : Intersection<{ [One in Name]: ResolvedBy<One> }[Name]>;
 
-/** Any of them, where it depends on the path which ones are there. */
+/** For helpers that work with several paths. */
 export type SomeResources = Partial<Resources>;
 
-/** The names of a path's parameters, in its order. */
+/** Returns the names of a path's parameters, from left to right. */
 export function parametersOf(path: string): PathParameterName[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name as PathParameterName);
 }
 
-/** Of a path without an organization: there is nothing that a scope could hide. */
-export function resolveOutside(deps: Deps, params: Params): Resources {
-  const at = { deps, params };
-  return Object.assign({}, ...entriesOf(params).map(([name, text]) => entryOf(name).resolve(at as never, text)));
+/** Resolves a path without an organization, to which no scope applies. */
+export function resolveWithoutOrganization(deps: Deps, params: Params): Resources {
+  const context = { deps, params };
+  return Object.assign({}, ...entriesOf(params).map(([name, text]) => entryOf(name).resolve(context as never, text)));
 }
 
-/** Throws not-found for the first thing that is not there, or is not for this caller. */
+/** Throws a not-found error for the first resource that does not exist or is outside the caller's scope. */
 export async function resolve(deps: Deps, scope: Scope, params: Params): Promise<Resources> {
-  const named = entriesOf(params);
-  for (const [, text] of named) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
+  const entries = entriesOf(params);
+  for (const [, text] of entries) if (!isStorable(text)) throw notFound('path.not_found', 'path', text);
   const { org, prj, app, evt } = params;
-  const known = deps.tenantCache.findPlace({ org: org!, prj, app, evt });
-  const place = known instanceof Promise ? await known : known;
+  const cached = deps.tenantCache.resolvePath({ org: org!, prj, app, evt });
+  const path = cached instanceof Promise ? await cached : cached;
   const resources = {};
-  const at = { deps, scope, params, place };
-  for (const [name, text] of named) {
+  const context = { deps, scope, params, path };
+  for (const [name, text] of entries) {
     const { missing, resolve: resolveOne } = entryOf(name);
-    const answer = resolveOne({ ...at, ...resources } as never, text);
+    const answer = resolveOne({ ...context, ...resources } as never, text);
     const found = answer instanceof Promise ? await answer : answer;
     if (!found) throw notFound(...missing!, text);
     Object.assign(resources, found);
@@ -278,9 +295,10 @@ export async function resolve(deps: Deps, scope: Scope, params: Params): Promise
 }
 
 export function notFound(code: ErrorCode, noun: string, name: string): AppError {
-  return new AppError(code, `there is no ${noun} ${JSON.stringify(name)} here, or it is out of your reach`);
+  return new AppError(code, `${noun} ${JSON.stringify(name)} not found, or you do not have access to it`);
 }
 
+/** PostgreSQL stores neither NUL characters nor lone surrogates. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
@@ -293,14 +311,14 @@ function entryOf(name: PathParameterName): PathParameter {
   return pathParameters[name];
 }
 
-/** What the column holds. */
-const largestVersion = 2 ** 31 - 1;
+/** Maximum of a PostgreSQL integer. */
+const maxVersion = 2 ** 31 - 1;
 
-/** For what has a number: what is no number of ours names nothing. */
-function byId<Where, Thing>(find: (at: Where, id: number) => Promise<Thing | undefined>) {
-  return (at: Where, text: string): Promise<Thing | undefined> | undefined => {
+/** Wraps a lookup by numeric id; other text is not found. */
+function byId<Context, Resource>(find: (context: Context, id: number) => Promise<Resource | undefined>) {
+  return (context: Context, text: string): Promise<Resource | undefined> | undefined => {
     const id = parseId(text);
-    return id === undefined ? undefined : find(at, id);
+    return id === undefined ? undefined : find(context, id);
   };
 }
 
@@ -308,12 +326,12 @@ function parseId(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Of something that belongs to the person who asks; 0 is nobody's. */
+/** Id of a session or passkey, which the handler looks up in the caller's account; 0 never exists. */
 function ownId(text: string): number {
   return parseId(text) ?? 0;
 }
 
-/** Whether it is there, and is the one that the caller is narrowed to, if it is narrowed. */
-function isWithin(narrowedTo: number | null, thing: Id | undefined): boolean {
-  return thing !== undefined && (narrowedTo === null || narrowedTo === thing.id);
+/** Whether the resource exists and is the one that the caller is restricted to, if there is a restriction. */
+function isWithin(restrictedTo: number | null, resource: Id | undefined): boolean {
+  return resource !== undefined && (restrictedTo === null || restrictedTo === resource.id);
 }

@@ -1,59 +1,61 @@
 /**
- * The whole API and its policy: method, path, permission and endpoint of every route. The endpoint is in the file of its
- * noun beside this one. `public` is for anybody, `account` for people who are signed in; everything else takes a key or a
- * role with the permission. Who may do what is in core/permissions.ts and core/roles.ts.
+ * The whole API: method, path, permission and endpoint of every route. `public` routes need no credentials, `account`
+ * routes need a signed-in account, and all others an API key or a role with the permission: see
+ * core/identity/permissions.ts and core/identity/roles.ts.
  */
-import * as accounts from './accounts.ts';
-import * as activity from './activity.ts';
-import * as applications from './applications.ts';
-import * as audit from './audit.ts';
-import * as categories from './categories.ts';
-import * as channels from './channels.ts';
-import * as configuration from './configuration.ts';
-import * as deliveries from './deliveries.ts';
-import * as digests from './digests.ts';
-import * as distributionLists from './distribution-lists.ts';
-import * as events from './events.ts';
-import * as inbox from './inbox.ts';
-import * as inboxPush from './inbox-push.ts';
-import * as inboxStream from './inbox-stream.ts';
-import * as invites from './invites.ts';
-import * as keys from './keys.ts';
-import * as layouts from './layouts.ts';
-import * as limits from './limits.ts';
-import * as listFiles from './list-files.ts';
-import * as messages from './messages.ts';
-import * as notifications from './notifications.ts';
-import * as occurrences from './occurrences.ts';
-import * as oidc from './oidc.ts';
-import * as organizations from './organizations.ts';
-import * as passwordResets from './password-resets.ts';
-import * as pauses from './pauses.ts';
-import * as ping from './ping.ts';
-import * as preferencePreview from './preference-preview.ts';
-import * as preferences from './preferences.ts';
-import * as preview from './preview.ts';
-import * as projects from './projects.ts';
-import * as recipientTokens from './recipient-tokens.ts';
-import * as registrations from './registrations.ts';
-import { del, get, patch, post, put, type Route } from './route.ts';
-import * as sessions from './sessions.ts';
-import * as stats from './stats.ts';
-import * as twoFactor from './two-factor.ts';
-import * as users from './users.ts';
-import * as webhooks from './webhooks.ts';
-import * as why from './why.ts';
+
+import * as distributionLists from './audience/distribution-lists.ts';
+import * as inbox from './audience/inbox.ts';
+import * as inboxPush from './audience/inbox-push.ts';
+import * as inboxStream from './audience/inbox-stream.ts';
+import * as listFiles from './audience/list-files.ts';
+import * as preferencePreview from './audience/preference-preview.ts';
+import * as preferences from './audience/preferences.ts';
+import * as recipientTokens from './audience/recipient-tokens.ts';
+import * as registrations from './audience/registrations.ts';
+import * as suppressions from './audience/suppressions.ts';
+import * as users from './audience/users.ts';
+import * as applications from './configuration/applications.ts';
+import * as categories from './configuration/categories.ts';
+import * as channels from './configuration/channels.ts';
+import * as configuration from './configuration/declarative.ts';
+import * as events from './configuration/events.ts';
+import * as layouts from './configuration/layouts.ts';
+import * as limits from './configuration/limits.ts';
+import * as notifications from './configuration/notifications.ts';
+import * as organizations from './configuration/organizations.ts';
+import * as preview from './configuration/preview.ts';
+import * as projects from './configuration/projects.ts';
+import * as webhooks from './configuration/webhooks.ts';
+import * as activity from './history/activity.ts';
+import * as deliveries from './history/deliveries.ts';
+import * as digests from './history/digests.ts';
+import * as messages from './history/messages.ts';
+import * as occurrences from './history/occurrences.ts';
+import * as pauses from './history/pauses.ts';
+import * as stats from './history/stats.ts';
+import * as why from './history/why.ts';
+import * as accounts from './identity/accounts.ts';
+import * as invites from './identity/invites.ts';
+import * as keys from './identity/keys.ts';
+import * as oidc from './identity/oidc.ts';
+import * as passwordResets from './identity/password-resets.ts';
+import * as sessions from './identity/sessions.ts';
+import * as twoFactor from './identity/two-factor.ts';
+import * as audit from './operations/audit.ts';
+import * as ping from './operations/ping.ts';
+import { del, get, patch, post, put, type Route } from './server/route.ts';
 
 // biome-ignore format: one line for each route, however long
 export const routes: readonly Route[] = [
-  // The specification, in its order
+  // The Bitcaster-compatible API, in the order of its specification
   get('/api/system/ping/', 'system:ping', ping.ping),
   get('/api/o/:org/', 'organization:read', organizations.retrieveOrganization),
   get('/api/o/:org/u/', 'user:read', users.listUsers),
   post('/api/o/:org/u/', 'user:write', users.createUser),
   get('/api/o/:org/u/:username/', 'user:read', users.retrieveUser),
-  put('/api/o/:org/u/:username/', 'user:write', users.updateUser),
-  patch('/api/o/:org/u/:username/', 'user:write', users.patchUser),
+  put('/api/o/:org/u/:username/', 'user:write', users.putUser),
+  patch('/api/o/:org/u/:username/', 'user:write', users.updateUser),
   get('/api/o/:org/u/:username/address/', 'user:read', users.listUserAddresses),
   post('/api/o/:org/u/:username/address/', 'user:write', users.addUserAddress),
   get('/api/o/:org/p/', 'organization:read', projects.listProjects),
@@ -72,21 +74,21 @@ export const routes: readonly Route[] = [
   // Organizations
   get('/api/o/', 'organization:read', organizations.listOrganizations),
   post('/api/o/', 'organization:create', organizations.createOrganization),
-  patch('/api/o/:org/', 'organization:write', organizations.patchOrganization),
+  patch('/api/o/:org/', 'organization:write', organizations.updateOrganization),
   del('/api/o/:org/', 'organization:delete', organizations.deleteOrganization),
   get('/api/o/:org/limits/', 'organization:read', limits.retrieveLimits),
-  patch('/api/o/:org/limits/', 'limit:write', limits.patchLimits),
+  patch('/api/o/:org/limits/', 'limit:write', limits.updateLimits),
   get('/api/o/:org/settings/', 'organization:read', organizations.retrieveSettings),
   post('/api/o/:org/preference-page/preview/', 'organization:read', preferencePreview.previewPreferencePage),
   put('/api/o/:org/two-factor/', 'security:write', organizations.requireTwoFactor),
 
   // Projects and applications
   post('/api/o/:org/p/', 'organization:write', projects.createProject),
-  patch('/api/o/:org/p/:prj/', 'organization:write', projects.patchProject),
+  patch('/api/o/:org/p/:prj/', 'organization:write', projects.updateProject),
   del('/api/o/:org/p/:prj/', 'organization:write', projects.deleteProject),
   post('/api/o/:org/p/:prj/a/', 'organization:write', applications.createApplication),
   get('/api/o/:org/p/:prj/a/:app/', 'organization:read', applications.retrieveApplication),
-  patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.patchApplication),
+  patch('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.updateApplication),
   del('/api/o/:org/p/:prj/a/:app/', 'organization:write', applications.deleteApplication),
   post('/api/o/:org/p/:prj/a/:app/register/', 'user:write', registrations.registerUser),
   post('/api/o/:org/p/:prj/a/:app/unregister/:username/', 'user:write', registrations.unregisterUser),
@@ -96,7 +98,7 @@ export const routes: readonly Route[] = [
   // Events
   post('/api/o/:org/p/:prj/a/:app/e/', 'event:write', events.createEvent),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:list', events.retrieveEvent),
-  patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.patchEvent),
+  patch('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.updateEvent),
   del('/api/o/:org/p/:prj/a/:app/e/:evt/', 'event:write', events.deleteEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/pause/', 'event:write', events.pauseEvent),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/resume/', 'event:write', events.resumeEvent),
@@ -109,14 +111,14 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/categories/', 'category:read', categories.listCategories),
   post('/api/o/:org/categories/', 'category:write', categories.createCategory),
   get('/api/o/:org/categories/:category/', 'category:read', categories.retrieveCategory),
-  patch('/api/o/:org/categories/:category/', 'category:write', categories.patchCategory),
+  patch('/api/o/:org/categories/:category/', 'category:write', categories.updateCategory),
   del('/api/o/:org/categories/:category/', 'category:write', categories.deleteCategory),
 
   // Notifications and their messages
   get('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:read', notifications.listNotifications),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/n/', 'notification:write', notifications.createNotification),
   get('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:read', notifications.retrieveNotification),
-  patch('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.patchNotification),
+  patch('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.updateNotification),
   del('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/', 'notification:write', notifications.deleteNotification),
   put('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/message/', 'template:write', notifications.writeMessage),
   post('/api/o/:org/p/:prj/a/:app/e/:evt/n/:notification/test/', 'event:trigger', notifications.testNotification),
@@ -128,14 +130,14 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/l/', 'template:read', layouts.listOrganizationLayouts),
   post('/api/o/:org/l/', 'template:write', layouts.createOrganizationLayout),
   get('/api/o/:org/l/:layout/', 'template:read', layouts.retrieveOrganizationLayout),
-  patch('/api/o/:org/l/:layout/', 'template:write', layouts.patchOrganizationLayout),
+  patch('/api/o/:org/l/:layout/', 'template:write', layouts.updateOrganizationLayout),
   del('/api/o/:org/l/:layout/', 'template:write', layouts.deleteOrganizationLayout),
   get('/api/o/:org/l/:layout/versions/', 'template:read', layouts.listOrganizationLayoutVersions),
   get('/api/o/:org/l/:layout/versions/:version/', 'template:read', layouts.retrieveOrganizationLayoutVersion),
   get('/api/o/:org/p/:prj/l/', 'template:read', layouts.listProjectLayouts),
   post('/api/o/:org/p/:prj/l/', 'template:write', layouts.createProjectLayout),
   get('/api/o/:org/p/:prj/l/:layout/', 'template:read', layouts.retrieveProjectLayout),
-  patch('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.patchProjectLayout),
+  patch('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.updateProjectLayout),
   del('/api/o/:org/p/:prj/l/:layout/', 'template:write', layouts.deleteProjectLayout),
   get('/api/o/:org/p/:prj/l/:layout/versions/', 'template:read', layouts.listProjectLayoutVersions),
   get('/api/o/:org/p/:prj/l/:layout/versions/:version/', 'template:read', layouts.retrieveProjectLayoutVersion),
@@ -143,7 +145,7 @@ export const routes: readonly Route[] = [
   // Channels
   post('/api/o/:org/c/', 'channel:write', channels.createOrganizationChannel),
   get('/api/o/:org/c/:channel/', 'channel:read', channels.retrieveOrganizationChannel),
-  patch('/api/o/:org/c/:channel/', 'channel:write', channels.patchOrganizationChannel),
+  patch('/api/o/:org/c/:channel/', 'channel:write', channels.updateOrganizationChannel),
   del('/api/o/:org/c/:channel/', 'channel:write', channels.deleteOrganizationChannel),
   post('/api/o/:org/c/:channel/pause/', 'channel:write', channels.pauseOrganizationChannel),
   post('/api/o/:org/c/:channel/resume/', 'channel:write', channels.resumeOrganizationChannel),
@@ -151,7 +153,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/channel/', 'channel:read', channels.listChannelDetails),
   post('/api/o/:org/p/:prj/c/', 'channel:write', channels.createProjectChannel),
   get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.retrieveProjectChannel),
-  patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.patchProjectChannel),
+  patch('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.updateProjectChannel),
   del('/api/o/:org/p/:prj/c/:channel/', 'channel:write', channels.deleteProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', channels.pauseProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', channels.resumeProjectChannel),
@@ -170,7 +172,7 @@ export const routes: readonly Route[] = [
 
   // Preferences
   get('/api/o/:org/u/:username/preferences/', 'preference:read', preferences.retrievePreferences),
-  patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.patchPreferences),
+  patch('/api/o/:org/u/:username/preferences/', 'preference:write', preferences.updatePreferences),
   get('/api/o/:org/u/:username/preferences/effective/', 'preference:read', preferences.retrieveEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/effective/categories/', 'preference:read', preferences.listEffectivePreferences),
   get('/api/o/:org/u/:username/preferences/history/', 'preference:read', preferences.listPreferenceHistory),
@@ -204,6 +206,14 @@ export const routes: readonly Route[] = [
   del('/api/o/:org/p/:prj/d/:pk/m/:member/', 'distributionlist:write', distributionLists.deleteMember),
   get('/api/o/:org/p/:prj/d/:pk/members/', 'distributionlist:read', distributionLists.searchMembers),
 
+  // Suppression list
+  get('/api/o/:org/suppressions/', 'user:read', suppressions.listSuppressions),
+  post('/api/o/:org/suppressions/', 'user:write', suppressions.createSuppression),
+  get('/api/o/:org/suppressions/export/', 'user:read', suppressions.exportSuppressions),
+  post('/api/o/:org/suppressions/import/', 'user:write', suppressions.importSuppressions),
+  get('/api/o/:org/suppressions/:suppression/', 'user:read', suppressions.retrieveSuppression),
+  del('/api/o/:org/suppressions/:suppression/', 'user:write', suppressions.deleteSuppression),
+
   // Occurrences and deliveries
   get('/api/o/:org/activity/', 'occurrence:read', activity.listActivity),
   post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
@@ -235,7 +245,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/webhooks/', 'webhook:read', webhooks.listWebhooks),
   post('/api/o/:org/webhooks/', 'webhook:write', webhooks.createWebhook),
   get('/api/o/:org/webhooks/:webhook/', 'webhook:read', webhooks.retrieveWebhook),
-  patch('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.patchWebhook),
+  patch('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.updateWebhook),
   del('/api/o/:org/webhooks/:webhook/', 'webhook:write', webhooks.deleteWebhook),
   post('/api/o/:org/webhooks/:webhook/enable/', 'webhook:write', webhooks.enableWebhook),
   post('/api/o/:org/webhooks/:webhook/rotate/', 'webhook:write', webhooks.rotateWebhookSecret),
@@ -298,7 +308,7 @@ export const routes: readonly Route[] = [
   // Second factors
   post('/api/session/passkeys/', 'account', twoFactor.addPasskey),
   post('/api/session/passkeys/options/', 'account', twoFactor.beginPasskey),
-  patch('/api/session/passkeys/:passkey/', 'account', twoFactor.renamePasskey),
+  patch('/api/session/passkeys/:passkey/', 'account', twoFactor.updatePasskey),
   del('/api/session/passkeys/:passkey/', 'account', twoFactor.removePasskey),
   post('/api/session/recovery-codes/', 'account', twoFactor.renewRecoveryCodes),
   post('/api/session/totp/', 'account', twoFactor.beginTotp),

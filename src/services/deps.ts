@@ -1,60 +1,60 @@
-/** What every use case is given; made once, in app.ts. */
+/** The dependencies of every use case, created once in app.ts. */
 
 import type pg from 'pg';
-import type { Actor } from '../core/actor.ts';
-import type { NewOccurrence, StoredOccurrence } from '../db/accepting.ts';
-import type { KeyedOccurrence } from '../db/dedup.ts';
-import type { Db } from '../db/pool.ts';
-import type { Batcher } from '../lib/batcher.ts';
+import type { Actor } from '../core/identity/actor.ts';
+import type { Db } from '../db/connection/pool.ts';
+import type { EncodedOccurrence } from '../db/ledger/accept.ts';
+import type { KeyedOccurrence } from '../db/ledger/dedup.ts';
 import type { Cipher } from '../lib/cipher.ts';
 import type { Keyring } from '../lib/keyring.ts';
 import type { Outbound } from '../lib/outbound.ts';
 import type { Signer } from '../lib/signer.ts';
 import type { Traces } from '../lib/traces.ts';
+import type { Plans } from '../pipeline/plans.ts';
+import type { Rendering } from '../pipeline/rendering.ts';
 import type { Providers } from '../providers/provider.ts';
-import type { AcknowledgementTimes } from './acknowledgement-times.ts';
-import type { ContextSchemas } from './context-schemas.ts';
-import type { InboxStreams } from './inbox-streams.ts';
-import type { KeyUse } from './key-use.ts';
-import type { Mailer } from './mail.ts';
-import type { Plans } from './plans.ts';
-import type { Rendering } from './rendering.ts';
-import type { SignIn } from './sign-in-state.ts';
-import type { TenantCache } from './tenant-cache.ts';
-import type { UsageMeter } from './usage-meter.ts';
+import type { InboxStreams } from './audience/inbox-streams.ts';
+import type { ContextSchemas } from './configuration/context-schemas.ts';
+import type { TenantCache } from './configuration/tenant-cache.ts';
+import type { UsageMeter } from './configuration/usage-meter.ts';
+import type { AcknowledgementTimes } from './history/acknowledgement-times.ts';
+import type { OccurrenceStore } from './history/occurrence-store.ts';
+import type { KeyUse } from './identity/key-use.ts';
+import type { Mailer } from './identity/mail.ts';
+import type { SignIn } from './identity/sign-in-state.ts';
 
 export interface Deps {
   db: Db;
   tenantCache: TenantCache;
   contextSchemas: ContextSchemas;
   cipher: Cipher;
-  /** What the cipher and the signatures are made with. */
+  /** The passphrases behind the cipher and the signer. */
   keyring: Keyring;
-  /** For the links that recipients follow without an account. */
+  /** Signs the links that recipients follow without an account. */
   signer: Signer;
   providers: Providers;
-  occurrences: Batcher<NewOccurrence, StoredOccurrence>;
-  /** Those with a `dedup_key`. */
-  keyedOccurrences: Batcher<KeyedOccurrence, StoredOccurrence>;
+  occurrences: OccurrenceStore<EncodedOccurrence>;
+  /** Stores occurrences that have a `dedup_key`. */
+  keyedOccurrences: OccurrenceStore<KeyedOccurrence>;
   acknowledgementTimes: AcknowledgementTimes;
   keyUse: KeyUse;
-  /** What organizations take, for their limits. */
+  /** Usage per organization, for enforcing limits. */
   usage: UsageMeter;
   signIn: SignIn;
-  /** For Belfry's own mails, if there is a mail server for them. */
+  /** Sends Belfry's own mail: invites and password resets. Undefined without a mail server. */
   mailer: Mailer | undefined;
   plans: Plans;
   rendering: Rendering;
-  /** The streams of inboxes that this process has open. */
+  /** Inbox streams that are open in this process. */
   inboxStreams: InboxStreams;
-  /** For the messages that are sent to try something out; workers have a client of their own. */
+  /** HTTP client for test sends; workers have their own. */
   outbound: Outbound;
-  /** Occurrences that this process has ended itself, by outcome: for the metrics. */
-  ended: Map<string, number>;
-  /** Where triggers are traced; undefined where nothing is. */
+  /** Occurrences ended by this process, counted by outcome, for the metrics. */
+  endedByOutcome: Map<string, number>;
+  /** Undefined if tracing is off. */
   traces: Traces | undefined;
-  /** Who changes things with these: the caller of a request, else the command line. */
+  /** Who makes the changes, for the audit log: the caller of a request, else the command line. */
   actor: Actor;
-  /** For the few statements that change many rows at once. */
+  /** For the few statements that do not go through Kysely. */
   pool: pg.Pool;
 }

@@ -1,4 +1,4 @@
-// Everything that would speak to another host is off; the page's Content-Security-Policy forbids it besides.
+// Features that would contact another host are off; the Content-Security-Policy blocks them as well.
 Scalar.createApiReference('#app', {
   url: '/openapi.json',
   servers: [{ url: location.origin, description: 'This server' }],

@@ -1,11 +1,12 @@
-// The search of the guides: every word has to be in the section, its heading or the title of its page. The index is
-// fetched when somebody first goes to the box. Without this script the box is not shown.
+// The search of the guides: every word must be in the section, its heading or the title of its page. The index is fetched
+// when the search box is first focused. Without this script the box is hidden.
 const box = document.getElementById('docs-search');
 const input = document.getElementById('docs-query');
 const list = document.getElementById('docs-results');
 const status = document.getElementById('docs-status');
-const most = 12;
-const around = 70;
+const maxResults = 12;
+/** Characters before a match in an excerpt. */
+const contextLength = 70;
 
 let loading;
 function loadIndex() {
@@ -25,20 +26,20 @@ function loadIndex() {
   return loading;
 }
 
-/** Where a word begins with the letters; else wherever they are; -1 where they are not. */
-function placeOf(text, letters) {
+/** Returns the first position at which a word starts with the letters, else their first position, else -1. */
+function positionOf(text, letters) {
   for (let at = text.indexOf(letters); at >= 0; at = text.indexOf(letters, at + 1)) {
     if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1])) return at;
   }
   return text.indexOf(letters);
 }
 
-/** A heading says more about a section than its text, and a whole word more than a part of one. */
+/** Ranks a match in a heading or title above matches in the text. */
 function scoreOf({ folded, heading }, words) {
   let score = 0;
   for (const word of words) {
-    const inHeading = placeOf(folded.heading, word) >= 0;
-    const inPage = placeOf(folded.page, word) >= 0;
+    const inHeading = positionOf(folded.heading, word) >= 0;
+    const inPage = positionOf(folded.page, word) >= 0;
     const times = folded.words.split(word).length - 1;
     if (!inHeading && !inPage && times === 0) return 0;
     score += (inHeading ? 20 : 0) + (inPage ? (heading ? 3 : 20) : 0) + Math.min(times, 5);
@@ -54,17 +55,17 @@ function find(entries, query) {
   return { words, hits: scored.map(({ entry }) => entry) };
 }
 
-/** The words around the first hit. */
+/** Returns the text around the first match. */
 function excerptOf({ words: text, folded }, words) {
-  const places = words.map(word => placeOf(folded.words, word)).filter(at => at >= 0);
-  const at = places.length > 0 ? Math.min(...places) : 0;
-  const from = at <= around ? 0 : text.indexOf(' ', at - around) + 1;
-  const cut = text.slice(from, at + around * 2);
-  return (from > 0 ? '… ' : '') + cut + (at + around * 2 < text.length ? ' …' : '');
+  const positions = words.map(word => positionOf(folded.words, word)).filter(at => at >= 0);
+  const at = positions.length > 0 ? Math.min(...positions) : 0;
+  const from = at <= contextLength ? 0 : text.indexOf(' ', at - contextLength) + 1;
+  const cut = text.slice(from, at + contextLength * 2);
+  return (from > 0 ? '… ' : '') + cut + (at + contextLength * 2 < text.length ? ' …' : '');
 }
 
-/** Marks the words that were asked for; the text stays text. */
-function marked(text, words) {
+/** Highlights the search words, without interpreting the text as HTML. */
+function highlight(text, words) {
   const parts = words.map(word => word.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).sort((a, b) => b.length - a.length);
   const pieces = text.split(new RegExp(`(${parts.join('|')})`, 'i'));
   return pieces.map((piece, i) => {
@@ -81,13 +82,13 @@ function show(found) {
   if (!found) status.textContent = '';
   else if (found.hits.length === 0) status.textContent = 'No results';
   else status.textContent = found.hits.length === 1 ? '1 result' : `${found.hits.length} results`;
-  for (const hit of found?.hits.slice(0, most) ?? []) {
+  for (const hit of found?.hits.slice(0, maxResults) ?? []) {
     const link = document.createElement('a');
     link.href = hit.address;
     const heading = document.createElement('strong');
-    heading.append(...marked(hit.heading ? `${hit.page} › ${hit.heading}` : hit.page, found.words));
+    heading.append(...highlight(hit.heading ? `${hit.page} › ${hit.heading}` : hit.page, found.words));
     const excerpt = document.createElement('span');
-    excerpt.append(...marked(excerptOf(hit, found.words), found.words));
+    excerpt.append(...highlight(excerptOf(hit, found.words), found.words));
     link.append(heading, excerpt);
     const item = document.createElement('li');
     item.append(link);
@@ -95,12 +96,12 @@ function show(found) {
   }
 }
 
-let asked = 0;
+let searches = 0;
 async function search() {
-  const turn = ++asked;
+  const own = ++searches;
   try {
     const found = find(await loadIndex(), input.value);
-    if (turn === asked) show(found);
+    if (own === searches) show(found);
   } catch {
     show(undefined);
     status.textContent = 'The search index could not be loaded. Try again.';
@@ -108,11 +109,11 @@ async function search() {
 }
 
 function close() {
-  asked++;
+  searches++;
   show(undefined);
 }
 
-/** Arrow keys go from the box through the results and back. */
+/** Moves the focus from the box through the results and back. */
 function step(by) {
   const stops = [input, ...list.querySelectorAll('a')];
   stops[Math.min(Math.max(stops.indexOf(document.activeElement) + by, 0), stops.length - 1)].focus();
@@ -134,7 +135,7 @@ box.addEventListener('keydown', event => {
     list.querySelector('a')?.click();
   }
 });
-// A result may be on this very page.
+// A result may be on the current page.
 list.addEventListener('click', event => event.target.closest('a') && close());
 box.addEventListener('focusout', event => {
   if (event.relatedTarget && !box.contains(event.relatedTarget)) close();

@@ -1,4 +1,4 @@
-// What a page of yours does: it says how to get a token, and hears of what arrives.
+// What your own page does: it provides a token, and listens for new messages.
 const inbox = document.querySelector('belfry-inbox');
 
 inbox.getToken = async () => {

@@ -1,4 +1,4 @@
-/** Runs in a thread of its own: takes the reference's script out of its plugin, hands it over and ends. */
+/** Runs in its own thread: extracts the script from Scalar's plugin, posts it to the parent and exits. */
 import { parentPort } from 'node:worker_threads';
 import scalar from '@scalar/fastify-api-reference';
 import Fastify from 'fastify';

@@ -1,9 +1,7 @@
 /**
- * The script of the API reference. Scalar's plugin keeps it as a string of 4.4 MB in its module. Importing that at the
- * start would cost every process 0.4 s and 41 MB though few ever show the reference, and each time the plugin sends it
- * the event loop stands still for 0.16 s. So the first request starts a thread that fetches the script and ends: a
- * second until the page shows, no pause longer than 25 ms for anybody else, and of the heap only the script stays taken.
- * An installed Belfry has the script as a file, and not the plugin: see scripts/package.ts.
+ * The script of the API reference, a 4.4 MB string inside Scalar's plugin. Importing the plugin costs 0.4 s and 41 MB, and
+ * blocks the event loop for 0.16 s per request. So the first request starts a thread that extracts the script and exits;
+ * only the script stays in memory. A packaged Belfry has the script as a file instead: see scripts/package.ts.
  */
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

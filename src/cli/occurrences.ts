@@ -1,0 +1,98 @@
+import { parseArgs } from 'node:util';
+import { type OccurrenceOutcome, outcomeOf, outcomes } from '../core/decision/outcome.ts';
+import { listOccurrences } from '../db/history/occurrences.ts';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import { type Command, parseTime, usageError } from './command.ts';
+import { formatTable, formatWords } from './format.ts';
+import { remoteOf } from './remote.ts';
+
+const defaultLimit = 20;
+const maxLimit = 500;
+
+interface OccurrenceRow {
+  identifier: string;
+  event: string | null;
+  outcome: string;
+  created_at: string;
+  counts: Record<string, number>;
+}
+
+export const occurrences: Command = {
+  name: 'occurrences',
+  usage: 'ORG [--event EVENT] [--outcome OUTCOME] [--since TIME] [--until TIME] [--limit N] [--json]',
+  summary: 'List the occurrences of an organization with their outcomes, newest first.',
+  details: `--event EVENT      only occurrences of the event with this slug
+--outcome OUTCOME  only occurrences with this outcome
+--since TIME       from this time on, such as 2026-01-31 or 2026-01-31T08:00:00Z
+--until TIME       before this time
+--limit N          at most this many; default: ${defaultLimit}, maximum: ${maxLimit}
+--json             print JSON
+
+With BELFRY_URL, the key needs the permission occurrence:read.
+
+Outcomes:
+${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
+  examples: ['belfry occurrences acme', 'belfry occurrences acme --outcome failed --since 2026-01-31'],
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({
+      args,
+      options: {
+        event: { type: 'string' },
+        outcome: { type: 'string' },
+        since: { type: 'string' },
+        until: { type: 'string' },
+        limit: { type: 'string', default: String(defaultLimit) },
+        json: { type: 'boolean' },
+      },
+      allowPositionals: true,
+    });
+    const [org, ...others] = positionals;
+    if (!org || others.length > 0) throw usageError('name one organization: belfry occurrences ORG');
+    const limit = Number(values.limit);
+    if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
+      throw usageError(`--limit must be a number from 1 to ${maxLimit}`);
+    }
+    const filter = {
+      event: values.event,
+      outcome: readOutcome(values.outcome),
+      since: parseTime('--since', values.since),
+      until: parseTime('--until', values.until),
+    };
+    const remote = remoteOf(terminal);
+    const found = remote
+      ? await remote.request('GET', `/api/o/${encodeURIComponent(org)}/occurrence/?${toQuery({ ...filter, limit })}`)
+      : await terminal.withDeps(async deps => {
+          const { id } = await getOrganization(deps, org);
+          const rows = await listOccurrences(deps.db, id, filter, { before: '', limit });
+          return rows.map(row => ({ ...row, outcome: outcomeOf(row, Date.now()) }));
+        });
+    // Times become strings, as in the response of a server.
+    const rows = JSON.parse(JSON.stringify(found)) as OccurrenceRow[];
+    if (values.json) terminal.print(JSON.stringify(rows, null, 2));
+    else if (rows.length === 0) terminal.print('No occurrences.');
+    else
+      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'OUTCOME', 'DELIVERIES'], ...rows.map(describe)]));
+    return 0;
+  },
+};
+
+function readOutcome(text: string | undefined): OccurrenceOutcome | undefined {
+  if (text === undefined) return undefined;
+  const outcome = outcomes.find(each => each === text);
+  if (!outcome) throw usageError(`--outcome must be one of ${outcomes.join(', ')}`);
+  return outcome;
+}
+
+function toQuery(values: Record<string, string | number | Date | undefined>): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    if (value !== undefined) query.set(name, value instanceof Date ? value.toISOString() : String(value));
+  }
+  return query;
+}
+
+function describe({ created_at, identifier, event, outcome, counts }: OccurrenceRow): string[] {
+  const shown = Object.entries(counts).filter(([, count]) => count > 0);
+  const deliveries = shown.map(([status, count]) => `${count} ${status}`).join(', ');
+  return [created_at.slice(0, 19).replace('T', ' '), identifier, event ?? '(deleted)', outcome, deliveries];
+}

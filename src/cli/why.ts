@@ -1,0 +1,48 @@
+import { parseArgs } from 'node:util';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import { explain } from '../services/history/why.ts';
+import { type Command, usageError } from './command.ts';
+import { printable } from './format.ts';
+import { remoteOf } from './remote.ts';
+
+interface Explanation {
+  final: boolean;
+  answers: { notification: string | null; channel: string | null; explanation: string }[];
+}
+
+export const why: Command = {
+  name: 'why',
+  usage: 'ORG OCCURRENCE USER [--json]',
+  summary: 'Explain which messages a user received for an occurrence, or why there were none.',
+  details: `OCCURRENCE  identifier of the occurrence: see \`belfry occurrences\`
+USER        username, or any address of the user
+--json      print JSON
+
+With BELFRY_URL, the key needs the permission occurrence:read.`,
+  examples: ['belfry why acme 019a8a5d-ac96-774b-bcce-b302099a8057 jane@acme.test'],
+  async run(args, terminal) {
+    const { values, positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true });
+    const [org, identifier, user, ...others] = positionals;
+    if (!org || !identifier || !user || others.length > 0) {
+      throw usageError('name organization, occurrence and user: belfry why ORG OCCURRENCE USER');
+    }
+    if (!isUuid.test(identifier)) throw usageError('OCCURRENCE must be an identifier: see `belfry occurrences`');
+    const remote = remoteOf(terminal);
+    const path = `/api/o/${encodeURIComponent(org)}/occurrence/${identifier}/why/?${new URLSearchParams({ user })}`;
+    const found: Explanation = remote
+      ? await remote.request('GET', path)
+      : await terminal.withDeps(async deps => explain(deps, (await getOrganization(deps, org)).id, identifier, user));
+    terminal.print(values.json ? JSON.stringify(found, null, 2) : describe(found));
+    return 0;
+  },
+};
+
+const isUuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+function describe({ final, answers }: Explanation): string {
+  const lines = answers.map(({ notification, channel, explanation }) =>
+    [[notification, channel].filter(Boolean).join(' by '), explanation].filter(Boolean).join(': '),
+  );
+  if (!final) lines.push('Belfry is still deciding: this may change.');
+  return lines.map(printable).join('\n');
+}

@@ -1,0 +1,192 @@
+import { Type } from 'typebox';
+import { limits, slugPattern } from '../../core/text.ts';
+import * as queries from '../../db/audience/inbox.ts';
+import * as inbox from '../../services/audience/inbox.ts';
+import { list, plain } from '../server/route.ts';
+import { closed, nullableTimestamp, timestamp } from '../server/schemas.ts';
+
+const tag = 'Inbox';
+
+const states = {
+  seen_at: nullableTimestamp,
+  read_at: nullableTimestamp,
+  archived_at: nullableTimestamp,
+  acted_at: nullableTimestamp,
+  action: Type.Union([Type.String(), Type.Null()], { description: 'Name of the action that was taken, if any.' }),
+};
+
+export const InboxMessage = Type.Object(
+  {
+    id: Type.Integer(),
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    title: Type.String(),
+    body: Type.String({ description: 'Plain text.' }),
+    category: Type.Union([Type.String(), Type.Null()], { description: "Slug of the event's category." }),
+    avatar: Type.Union([Type.String(), Type.Null()], { description: 'URL of an image.' }),
+    actions: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        label: Type.String(),
+        url: Type.Union([Type.String(), Type.Null()], {
+          description: 'Null when the action triggers an event or acknowledges the occurrence.',
+        }),
+      }),
+    ),
+    created_at: timestamp,
+    ...states,
+  },
+  { $id: 'InboxMessage' },
+);
+
+const InboxFilter = Type.Object({
+  unread: Type.Optional(Type.Boolean({ description: 'True: only unread messages. False: only read ones.' })),
+  unseen: Type.Optional(Type.Boolean({ description: 'True: only unseen messages. False: only seen ones.' })),
+  archived: Type.Optional(Type.Boolean({ description: 'True: only archived messages. Default: only the others.' })),
+  category: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug of a category.' })),
+});
+
+/** Returns the fields that a state change can affect. */
+export function showStates(message: inbox.InboxMessage) {
+  const { id, seen_at, read_at, archived_at, acted_at, action } = message;
+  return {
+    id,
+    seen_at: (seen_at ?? read_at)?.toISOString() ?? null,
+    read_at: read_at?.toISOString() ?? null,
+    archived_at: archived_at?.toISOString() ?? null,
+    acted_at: acted_at?.toISOString() ?? null,
+    action,
+  };
+}
+
+export function showMessage(message: inbox.InboxMessage) {
+  const { occurrence_id, title, body, category, avatar, actions, created_at } = message;
+  return {
+    ...showStates(message),
+    occurrence: occurrence_id,
+    title,
+    body,
+    category,
+    avatar,
+    actions: (actions ?? []).map(({ name, label, url = null }) => ({ name, label, url })),
+    created_at: created_at.toISOString(),
+  };
+}
+
+const change = (verb: inbox.InboxChange, id: string, summary: string, description?: string) =>
+  plain(['org', 'username', 'message'], {
+    id,
+    summary,
+    description,
+    tag,
+    status: 200,
+    answer: InboxMessage,
+    handle: async ({ deps, organization, user, message }) =>
+      showMessage(await inbox.changeMessage(deps, organization.id, user.id, message.id, verb)),
+  });
+
+export const listInbox = list(['org', 'username'], {
+  id: 'listInbox',
+  summary: 'List inbox',
+  description: 'Newest first.',
+  tag,
+  query: InboxFilter,
+  item: InboxMessage,
+  list: async ({ deps, organization, user, query }, page) =>
+    (await queries.listInbox(deps.db, organization.id, user.id, query, page)).map(showMessage),
+});
+
+const unread = Type.Integer({ description: 'Unread messages that are not archived.' });
+
+export const countUnread = plain(['org', 'username'], {
+  id: 'countUnread',
+  summary: 'Count unread messages',
+  tag,
+  status: 200,
+  answer: Type.Object({ unread }),
+  handle: async ({ deps, organization, user }) => {
+    const counts = await queries.getInboxCounts(deps.db, organization.id, user.id);
+    return { unread: counts.unread };
+  },
+});
+
+export const retrieveInboxCounts = plain(['org', 'username'], {
+  id: 'retrieveInboxCounts',
+  summary: 'Retrieve inbox counts',
+  tag,
+  status: 200,
+  answer: Type.Object(
+    { unread, unseen: Type.Integer({ description: 'Unread messages that were not seen yet.' }) },
+    { $id: 'InboxCounts' },
+  ),
+  handle: ({ deps, organization, user }) => queries.getInboxCounts(deps.db, organization.id, user.id),
+});
+
+export const readInbox = plain(['org', 'username'], {
+  id: 'readInbox',
+  summary: 'Mark all messages as read',
+  tag,
+  status: 200,
+  answer: Type.Object({ read: Type.Integer({ description: 'Messages that were unread.' }) }),
+  handle: async ({ deps, organization, user }) => ({
+    read: await inbox.changeAllMessages(deps, organization.id, user.id, 'read'),
+  }),
+});
+
+export const seeInbox = plain(['org', 'username'], {
+  id: 'seeInbox',
+  summary: 'Mark all messages as seen',
+  description: 'For when the user opens the inbox: the messages stay unread.',
+  tag,
+  status: 200,
+  answer: Type.Object({ seen: Type.Integer({ description: 'Messages that had not been seen.' }) }),
+  handle: async ({ deps, organization, user }) => ({
+    seen: await inbox.changeAllMessages(deps, organization.id, user.id, 'seen'),
+  }),
+});
+
+export const seeMessage = change('seen', 'seeMessage', 'Mark message as seen', 'The message stays unread.');
+export const readMessage = change(
+  'read',
+  'readMessage',
+  'Mark message as read',
+  'A message that is already read keeps its time.',
+);
+export const unreadMessage = change('unread', 'unreadMessage', 'Mark message as unread');
+export const archiveMessage = change(
+  'archive',
+  'archiveMessage',
+  'Archive message',
+  'Removes the message from the list and from the unread count.',
+);
+export const unarchiveMessage = change(
+  'unarchive',
+  'unarchiveMessage',
+  'Unarchive message',
+  'Returns the message to the list, read or unread as before.',
+);
+
+export const actOnMessage = plain(['org', 'username', 'message'], {
+  id: 'actOnMessage',
+  summary: 'Take action of message',
+  description:
+    'The first action is final and marks the message as read. An action with a link is only recorded: your client opens the ' +
+    'link. An action with an event triggers it with the context of the original trigger plus `inbox` (`message`, ' +
+    '`occurrence`, `action`, `username`). An action with `acknowledge` acknowledges the occurrence. If that fails, the ' +
+    'action is not taken. Repeating the same action changes nothing.',
+  tag,
+  status: 200,
+  problems: [400, 409, 429, 503],
+  body: Type.Object(
+    {
+      action: Type.String({
+        maxLength: limits.slug,
+        pattern: slugPattern,
+        patternHint: 'must be the name of an action',
+      }),
+    },
+    { $id: 'InboxActionTaken', ...closed },
+  ),
+  answer: InboxMessage,
+  handle: async ({ deps, organization, user, message, body }) =>
+    showMessage(await inbox.takeAction(deps, organization, user, message.id, body.action)),
+});

@@ -1,0 +1,131 @@
+import { Type } from 'typebox';
+import type { JsonObject } from '../../core/json.ts';
+import { limits } from '../../core/text.ts';
+import * as queries from '../../db/audience/registrations.ts';
+import * as registrations from '../../services/audience/registrations.ts';
+import { list, plain } from '../server/route.ts';
+import { customFields, personName, timestamp, User } from '../server/schemas.ts';
+
+const closed = { additionalProperties: false } as const;
+
+const NewRegistration = Type.Object(
+  {
+    username: Type.String({ minLength: 1, maxLength: limits.email, pattern: '\\S', patternHint: 'must not be blank' }),
+    first_name: Type.Optional(personName),
+    last_name: Type.Optional(personName),
+    email: Type.Optional(Type.String({ maxLength: limits.email, description: 'Default: the username.' })),
+    custom_fields: Type.Optional(Type.Union([customFields, Type.Null()])),
+    active: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+    addresses: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            value: Type.String({ minLength: 1, maxLength: limits.subscription }),
+            name: Type.Optional(
+              Type.String({
+                minLength: 1,
+                maxLength: limits.name,
+                pattern: '^[^\\r\\n]*[^\\s][^\\r\\n]*$',
+                patternHint: 'must be a single line that is not blank',
+                description: 'Default: `email` or `phone`, depending on the value.',
+              }),
+            ),
+            assign_to_preferred_channel: Type.Optional(Type.Boolean({ description: 'Default: true.' })),
+          },
+          closed,
+        ),
+        { maxItems: 100 },
+      ),
+    ),
+    distribution_list: Type.Optional(
+      Type.Union([Type.String({ maxLength: limits.name }), Type.Null()], {
+        description: 'Name of a list of the project; the assigned addresses become its members.',
+      }),
+    ),
+  },
+  { $id: 'NewRegistration', ...closed },
+);
+
+const Registration = Type.Object(
+  {
+    user: User,
+    created: Type.Boolean({ description: 'Whether the user was created.' }),
+    membership: Type.Object({
+      application: Type.String({ description: 'Slug.' }),
+      active: Type.Boolean(),
+      custom_fields: customFields,
+    }),
+    addresses: Type.Array(Type.Object({ name: Type.String(), value: Type.String() })),
+    assignments: Type.Array(
+      Type.Object({
+        address: Type.String(),
+        channel: Type.String({
+          description: 'Slug of the channel that reaches the address, or the channel type if there is none.',
+        }),
+      }),
+    ),
+    distribution_list: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'Registration' },
+);
+
+export const registerUser = plain(['org', 'prj', 'app'], {
+  id: 'registerUser',
+  summary: 'Register user with application',
+  description:
+    'Creates the user if needed; names and email are used only then. `custom_fields` are merged into those of the existing ' +
+    'registration, and available in templates as `membership`. Does everything or nothing.',
+  tag: 'Users',
+  status: 200,
+  body: NewRegistration,
+  answer: Registration,
+  handle: ({ deps, organization, project, application, body }) =>
+    registrations.register(
+      deps,
+      { organization, project, application },
+      { ...body, custom_fields: body.custom_fields as JsonObject | null | undefined },
+    ),
+});
+
+export const unregisterUser = plain(['org', 'prj', 'app', 'username'], {
+  id: 'unregisterUser',
+  summary: 'Unregister user from application',
+  description: 'Deletes the registration with its custom fields. The user, addresses and memberships are kept.',
+  tag: 'Users',
+  status: 200,
+  answer: Type.Object(
+    { deleted: Type.Integer({ description: 'Number of deleted registrations: 0 or 1.' }) },
+    { $id: 'Unregistered' },
+  ),
+  handle: ({ deps, organization, project, application, user }) =>
+    registrations.unregister(deps, { organization, project, application }, user),
+});
+
+const UserRegistration = Type.Object(
+  {
+    id: Type.Integer(),
+    project: Type.String({ description: 'Slug.' }),
+    application: Type.String({ description: 'Slug.' }),
+    active: Type.Boolean(),
+    custom_fields: customFields,
+    created_at: timestamp,
+    updated_at: timestamp,
+  },
+  { $id: 'UserRegistration' },
+);
+
+export const listUserRegistrations = list(['org', 'username'], {
+  id: 'listUserRegistrations',
+  summary: 'List user registrations',
+  description: 'The applications that the user is registered with, and the custom fields of each.',
+  tag: 'Users',
+  item: UserRegistration,
+  list: async ({ deps, organization, user }, page) =>
+    (await queries.listRegistrationsOfUser(deps.db, organization.id, user.id, page)).map(
+      ({ created_at, updated_at, ...rest }) => ({
+        ...rest,
+        created_at: created_at.toISOString(),
+        updated_at: updated_at.toISOString(),
+      }),
+    ),
+});

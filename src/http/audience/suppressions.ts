@@ -1,0 +1,168 @@
+import { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { media } from '../../core/configuration/document.ts';
+import { suppressionLimits, suppressionReasons } from '../../core/suppressions.ts';
+import { limits } from '../../core/text.ts';
+import * as queries from '../../db/audience/suppressions.ts';
+import { maxRows } from '../../services/audience/list-files.ts';
+import * as suppressions from '../../services/audience/suppressions.ts';
+import { recordRead } from '../../services/operations/audit.ts';
+import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
+import { apiPathOf, list, plain } from '../server/route.ts';
+import { Deleted, DeleteQuery, nullableText, nullableTimestamp } from '../server/schemas.ts';
+
+const tag = 'Suppression list';
+
+const channelType = Type.Enum([...media]);
+const reason = Type.Enum([...suppressionReasons]);
+
+const Suppression = Type.Object(
+  {
+    id: Type.Integer(),
+    channel_type: Type.String(),
+    target: Type.String({
+      description:
+        'The address; emails are in lower case. `@` and a domain: all emails of the domain, not of its subdomains.',
+    }),
+    reason,
+    source: Type.String({ description: '`manual`, `import`, or the name of the provider that reported it.' }),
+    detail: nullableText,
+    since: Type.String({ format: 'date-time' }),
+    expires_at: nullableTimestamp,
+  },
+  { $id: 'Suppression' },
+);
+
+const NewSuppression = Type.Object(
+  {
+    channel_type: channelType,
+    target: Type.String({
+      minLength: 1,
+      maxLength: limits.subscription,
+      description: 'An address of this channel type; for email also `@` and a domain.',
+    }),
+    reason: Type.Optional(Type.Enum([...suppressionReasons], { default: 'manual' })),
+    detail: Type.Optional(Type.Union([Type.String({ maxLength: suppressionLimits.detail }), Type.Null()])),
+    expires_at: Type.Optional(
+      Type.Union([Type.String({ format: 'date-time' }), Type.Null()], { description: 'Null: never.' }),
+    ),
+  },
+  { $id: 'NewSuppression', additionalProperties: false },
+);
+
+function present({ since, expires_at, ...entry }: suppressions.SuppressionRow) {
+  return { ...entry, since: since.toISOString(), expires_at: expires_at?.toISOString() ?? null };
+}
+
+export const listSuppressions = list(['org'], {
+  id: 'listSuppressions',
+  summary: 'List suppressions',
+  description: 'Returns the addresses and domains to which nothing is sent, newest first.',
+  tag,
+  query: Type.Object({
+    channel_type: Type.Optional(channelType),
+    reason: Type.Optional(reason),
+    search: Type.Optional(
+      Type.String({ maxLength: limits.subscription, description: 'Prefix of the address or domain.' }),
+    ),
+  }),
+  item: Suppression,
+  personal: 'user',
+  list: async ({ deps, organization, query }, page) =>
+    (await queries.listSuppressions(deps.db, organization.id, query, page)).map(present),
+});
+
+export const createSuppression = plain(['org'], {
+  id: 'createSuppression',
+  summary: 'Create suppression',
+  description:
+    'Nothing is sent to the address from now on, including messages that are waiting. This also applies to required ' +
+    'categories.',
+  tag,
+  status: 201,
+  problems: [409],
+  body: NewSuppression,
+  answer: Suppression,
+  handle: async call => {
+    const { deps, organization, body } = call;
+    const { reason = 'manual', expires_at, ...fields } = body;
+    const expiry = expires_at ? new Date(expires_at) : null;
+    const input = { ...fields, reason, expires_at: expiry };
+    const entry = present(await suppressions.createSuppression(deps, organization.id, input));
+    return asCreated(call, `${apiPathOf({ organization })}suppressions/${entry.id}/`, entry);
+  },
+});
+
+export const retrieveSuppression = plain(['org', 'suppression'], {
+  id: 'retrieveSuppression',
+  summary: 'Retrieve suppression',
+  tag,
+  status: 200,
+  answer: Suppression,
+  handle: call => withEtag(call, present(call.suppression)),
+});
+
+export const deleteSuppression = plain(['org', 'suppression'], {
+  id: 'deleteSuppression',
+  summary: 'Remove suppression',
+  description: 'The address is sent to again. Messages that were suppressed are not sent later.',
+  tag,
+  status: 200,
+  query: DeleteQuery,
+  answer: Deleted,
+  handle: async call => {
+    const { deps, organization, suppression, query } = call;
+    const { dry_run = false } = query;
+    const check = ifMatch(call, present);
+    const deleted = await suppressions.deleteSuppression(deps, organization.id, suppression.id, dry_run, check);
+    return { deleted, ...(dry_run && { dry_run }) };
+  },
+});
+
+export const importSuppressions = plain(['org'], {
+  id: 'importSuppressions',
+  summary: 'Import suppressions',
+  description:
+    `A CSV file in UTF-8 with at most ${maxRows} rows and 10 MiB, separated by commas, semicolons or tabs. The first row ` +
+    'names the columns: `target` is required; `channel_type` (default: `email`), `reason` (default: `manual`), `detail` and ' +
+    '`expires_at` are optional; `source` and `since`, which an export contains, are ignored. All rows are imported, or none. ' +
+    'An entry that exists already is kept, except that its expiry can become later.',
+  tag,
+  status: 200,
+  consumes: 'text/csv',
+  bodyLimit: 10 * 1024 * 1024,
+  body: Type.String({ description: 'The file.' }),
+  answer: Type.Object(
+    {
+      rows: Type.Integer({ description: 'Different targets in the file.' }),
+      added: Type.Integer({ description: 'New entries.' }),
+      extended: Type.Integer({ description: 'Existing entries that expire later than before.' }),
+      existing: Type.Integer({ description: 'Existing entries that were left unchanged.' }),
+    },
+    { $id: 'SuppressionsImported' },
+  ),
+  handle: ({ deps, organization, body }) => suppressions.importSuppressions(deps, organization.id, body),
+});
+
+export const exportSuppressions = plain(['org'], {
+  id: 'exportSuppressions',
+  summary: 'Export suppressions',
+  description:
+    'Returns a CSV file that can be imported again. A cell that a spreadsheet would run as a formula is prefixed with a ' +
+    'quotation mark, which the import removes.',
+  tag,
+  status: 200,
+  produces: 'text/csv',
+  answer: Type.String(),
+  handle: async ({ deps, organization, request, reply }) => {
+    const isHead = request.method === 'HEAD';
+    if (!isHead)
+      await recordRead(deps, organization.id, { action: 'export', noun: 'suppression', path: 'suppressions' });
+    reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="suppressions.csv"')
+      .serializer((text: string) => text);
+    const rows = isHead ? [] : suppressions.exportSuppressions(deps, organization.id);
+    return reply.send(Readable.from(rows, { objectMode: false })) as never;
+  },
+});

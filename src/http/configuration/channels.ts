@@ -1,0 +1,262 @@
+import { Type } from 'typebox';
+import { ChannelEntry } from '../../core/configuration/document.ts';
+import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import { templateLimits } from '../../core/render/template-limits.ts';
+import { limits } from '../../core/text.ts';
+import * as queries from '../../db/configuration/channels.ts';
+import * as channels from '../../services/configuration/channels.ts';
+import { testChannel } from '../../services/configuration/test-sends.ts';
+import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
+import { apiPathOf, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
+import { CascadeQuery, Channel, Deleted, deletionOptions, PauseState, ResumeState } from '../server/schemas.ts';
+
+const tag = 'Channels';
+const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
+const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', 'providers'];
+
+const NewChannel = createSchemaOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
+const Changes = updateSchemaOf<channels.ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
+
+const ChannelDetails = Type.Object(
+  {
+    slug: Type.String(),
+    name: Type.String(),
+    type: Type.String({ description: 'The medium.' }),
+    enabled: Type.Boolean(),
+    on_unknown: Type.Enum(['resend', 'hold']),
+    rate_per_second: maybeInteger,
+    concurrency: maybeInteger,
+    providers: Type.Array(
+      Type.Unsafe<{ use: string; secrets_set: string[]; [setting: string]: unknown }>({
+        type: 'object',
+        properties: {
+          use: { type: 'string', description: 'Name of the provider. Its settings are further fields of this object.' },
+          secrets_set: {
+            type: 'array',
+            items: { type: 'string' },
+            description:
+              'Names of the stored secrets. Their values are never returned; an omitted secret is kept, null removes it.',
+          },
+        },
+        required: ['use', 'secrets_set'],
+        additionalProperties: true,
+      }),
+      { description: 'Tried in order.' },
+    ),
+    paused: Type.Boolean(),
+    project: Type.Union([Type.String(), Type.Null()], {
+      description: "Slug of the project. Null: the organization's own channel.",
+    }),
+    problem: Type.Union([Type.String(), Type.Null()], { description: 'Why it cannot send.' }),
+    health: Type.Object(
+      { hours: Type.Integer(), sent: Type.Integer(), failed: Type.Integer(), unknown: Type.Integer() },
+      { description: 'Outcomes of the last hours. Not part of the ETag.' },
+    ),
+    created_at: Type.String({ format: 'date-time' }),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'ChannelDetails' },
+);
+
+const ProviderKind = Type.Object(
+  {
+    name: Type.String({ description: 'The value of `use`.' }),
+    medium: Type.String({ description: 'Type of the channels that can use it, or any.' }),
+    title: Type.String({ description: 'Display name.' }),
+    summary: Type.String(),
+    settings: Type.Unsafe<object>({
+      type: 'object',
+      additionalProperties: true,
+      description:
+        'JSON Schema with titles and descriptions. Secrets are marked `secret: true`, and settings that decide where they ' +
+        'are sent `destination: true`.',
+    }),
+  },
+  { $id: 'ProviderKind' },
+);
+
+/** Leaves out counters, which change without an edit and must not make an If-Match fail. */
+function withoutHealth({ health: _, ...channel }: channels.ChannelDetails) {
+  return channel;
+}
+
+const ChannelTest = Type.Object(
+  {
+    to: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.address,
+        description: 'Address to send to. Not needed if the provider posts to a fixed room.',
+      }),
+    ),
+    subject: Type.Optional(Type.String({ maxLength: 2_000, description: 'A template.' })),
+    body: Type.Optional(Type.String({ minLength: 1, maxLength: templateLimits.source, description: 'A template.' })),
+    provider: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 9, description: 'Index of the provider. The first one is 0.' }),
+    ),
+  },
+  { $id: 'ChannelTest', additionalProperties: false },
+);
+
+export const TestResult = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'Whether the provider accepted the message.' }),
+    provider: Type.Union([Type.String(), Type.Null()], { description: 'Name of the provider.' }),
+    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it was not accepted: a stable code.' }),
+    detail: Type.Union([Type.String(), Type.Null()], {
+      description: "Status and text of the provider's answer, at most 200 characters.",
+    }),
+    message_id: Type.Union([Type.String(), Type.Null()], { description: "The provider's id of the message." }),
+    ms: Type.Integer({ description: 'Duration in milliseconds.' }),
+  },
+  { $id: 'TestResult' },
+);
+
+export const [createOrganizationChannel, createProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org'], {
+    id: `create${owner}Channel`,
+    summary: `Create ${lower} channel`,
+    tag,
+    status: 201,
+    problems: [409],
+    body: NewChannel,
+    answer: ChannelDetails,
+    handle: async call => {
+      const made = await channels.createChannel(call.deps, slugsOf(call), call.body);
+      return asCreated(call, `${apiPathOf(call)}c/${made.slug}/`, made, withoutHealth(made));
+    },
+  }),
+);
+
+export const [retrieveOrganizationChannel, retrieveProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `retrieve${owner}Channel`,
+    summary: `Retrieve ${lower} channel`,
+    tag,
+    status: 200,
+    answer: ChannelDetails,
+    handle: async call => {
+      const channel = await channels.getChannel(call.deps, call.organization.id, call.channel.id);
+      return withEtag(call, channel, withoutHealth(channel));
+    },
+  }),
+);
+
+export const [updateOrganizationChannel, updateProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `update${owner}Channel`,
+    summary: `Update ${lower} channel`,
+    description:
+      'Providers are replaced as a whole. An omitted secret is kept; null removes it. Provide the secrets again if a ' +
+      'setting marked `destination` changes, such as `host` or `url`, or if it is ambiguous which of several providers ' +
+      'was changed.',
+    tag,
+    status: 200,
+    body: Changes,
+    answer: ChannelDetails,
+    handle: async call => {
+      const channel = await channels.updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
+      return withEtag(call, channel, withoutHealth(channel));
+    },
+  }),
+);
+
+export const [testOrganizationChannel, testProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `test${owner}Channel`,
+    summary: `Test ${lower} channel`,
+    description: "Sends one real message now and returns the provider's answer. No delivery is stored.",
+    tag,
+    status: 200,
+    body: ChannelTest,
+    answer: TestResult,
+    handle: call => {
+      const channel = { id: call.channel.id, path: slugPathOf(call) };
+      return testChannel(call.deps, call.organization, channel, call.body);
+    },
+  }),
+);
+
+export const [deleteOrganizationChannel, deleteProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `delete${owner}Channel`,
+    summary: `Delete ${lower} channel`,
+    description: 'Fails while a notification uses it. History is kept.',
+    tag,
+    status: 200,
+    problems: [409],
+    query: CascadeQuery,
+    answer: Deleted,
+    handle: call =>
+      channels.deleteChannel(call.deps, slugsOf(call), call.channel.id, deletionOptions(call.query), ifMatch(call)),
+  }),
+);
+
+export const [pauseOrganizationChannel, pauseProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `pause${owner}Channel`,
+    summary: `Pause ${lower} channel`,
+    description: 'Messages are held until it is resumed. None is dropped.',
+    tag,
+    status: 200,
+    answer: PauseState,
+    handle: async call => {
+      await channels.pauseChannel(call.deps, call.organization.id, { id: call.channel.id, path: slugPathOf(call) });
+      return { paused: true };
+    },
+  }),
+);
+
+export const [resumeOrganizationChannel, resumeProjectChannel] = forOrganizationAndProject((owner, lower) =>
+  plain(['org', 'channel'], {
+    id: `resume${owner}Channel`,
+    summary: `Resume ${lower} channel`,
+    description: 'Held messages are sent.',
+    tag,
+    status: 200,
+    answer: ResumeState,
+    handle: async call => ({
+      paused: false,
+      released: await channels.resumeChannel(call.deps, call.organization.id, {
+        id: call.channel.id,
+        path: slugPathOf(call),
+      }),
+    }),
+  }),
+);
+
+export const listOrganizationChannels = list(['org'], {
+  id: 'listOrganizationChannels',
+  summary: 'List organization channels',
+  tag,
+  item: Channel,
+  list: ({ deps, organization }, page) => queries.listChannels(deps.db, organization.id, null, page),
+});
+
+export const listProjectChannels = list(['org', 'prj'], {
+  id: 'listProjectChannels',
+  summary: 'List project channels',
+  description: "The project's own channels. Its events can also use the organization's channels.",
+  tag,
+  item: Channel,
+  list: ({ deps, organization, project }, page) => queries.listChannels(deps.db, organization.id, project.id, page),
+});
+
+export const listChannelDetails = list(['org'], {
+  id: 'listChannelDetails',
+  summary: 'List channels with details',
+  description: 'The channels of the organization and of its projects, with all details.',
+  tag,
+  item: ChannelDetails,
+  list: ({ deps, organization }, page) => channels.listChannelDetails(deps, organization.id, page),
+});
+
+export const listProviders = plain(['org'], {
+  id: 'listProviders',
+  summary: 'List providers',
+  description: 'The providers that channels can use, and their settings.',
+  tag,
+  status: 200,
+  answer: Type.Array(ProviderKind),
+  handle: ({ deps }) => channels.listProviders(deps),
+});

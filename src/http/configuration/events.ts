@@ -1,0 +1,312 @@
+import { Type } from 'typebox';
+import { EventEntry } from '../../core/configuration/document.ts';
+import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import { allows } from '../../core/identity/permissions.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { limits } from '../../core/text.ts';
+import { TriggerBody } from '../../core/trigger.ts';
+import * as queries from '../../db/configuration/events.ts';
+import * as waitingQueries from '../../db/history/waiting.ts';
+import * as events from '../../services/configuration/events.ts';
+import { simulate } from '../../services/configuration/simulation.ts';
+import { messageFields } from '../history/messages.ts';
+import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
+import { apiPathOf, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
+import {
+  CascadeQuery,
+  Deleted,
+  deletionOptions,
+  Event,
+  PauseState,
+  ResumeState,
+  Triggered,
+  TriggerHeaders,
+  TriggerQuery,
+  timestamp,
+} from '../server/schemas.ts';
+import { applicationFields } from './applications.ts';
+
+const own = ['name', 'active', 'category', 'context_schema'];
+const NewEvent = createSchemaOf<Parameters<typeof events.createEvent>[2]>('NewEvent', EventEntry, ['slug', ...own]);
+const EventChanges = updateSchemaOf<events.EventChanges>('EventChanges', EventEntry, own, ['slug']);
+
+const orNull = { anyOf: [{ type: 'object', additionalProperties: true }, { type: 'null' }] } as const;
+
+const EventDetails = Type.Object(
+  {
+    ...applicationFields,
+    active: Type.Boolean({ description: 'False: triggers are refused.' }),
+    category: Type.String({ description: 'Slug of the category.' }),
+    context_schema: Type.Unsafe<JsonObject | null>({
+      ...orNull,
+      description: 'JSON Schema of the context. Null: any context is accepted.',
+    }),
+    sample_context: Type.Unsafe<JsonObject | null>({
+      ...orNull,
+      description: 'Sample context generated from the examples and defaults of the schema. Null: there is no schema.',
+    }),
+    notifications: Type.Array(
+      Type.Object({
+        id: Type.Integer(),
+        name: Type.String(),
+        active: Type.Boolean(),
+        channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
+      }),
+    ),
+  },
+  { $id: 'EventDetails' },
+);
+
+const maybeText = Type.Union([Type.String(), Type.Null()]);
+
+const SimulatedRun = Type.Object({
+  number: Type.Integer({ description: 'Number of the run, starting at 1.' }),
+  step: Type.Integer({ description: 'Number of the step. A repeated step has several runs.' }),
+  at: Type.String({ format: 'date-time', description: 'Earliest time, if triggered now.' }),
+  channels: Type.Array(Type.String()),
+  recipients: Type.Union([Type.String(), Type.Null()], {
+    description: "The step's own distribution list. Null: the notification's recipients.",
+  }),
+  unless: maybeText,
+  deliveries: Type.Integer({ description: 'Number of messages that would be sent.' }),
+  suppressed: Type.Record(Type.String(), Type.Integer(), { description: 'Number of suppressed messages by reason.' }),
+});
+
+const Simulation = Type.Object(
+  {
+    complete: Type.Boolean({ description: 'Whether all recipients were examined.' }),
+    notifications: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would have no recipients.' }),
+        deliveries: Type.Integer({ description: 'Number of messages that would be sent.' }),
+        suppressed: Type.Record(Type.String(), Type.Integer(), {
+          description: 'Number of suppressed messages by reason.',
+        }),
+        held: Type.Record(Type.String(), Type.Integer(), {
+          description: 'Number of messages that would be held before they are sent, by reason.',
+        }),
+        steps: Type.Union([Type.Array(SimulatedRun), Type.Null()], {
+          description: 'The runs of the steps if no one acknowledged. Null: it has no steps.',
+        }),
+      }),
+    ),
+    recipients_shown: Type.Boolean({
+      description: 'Whether `deliveries` contains recipients and messages, which requires `user:read`.',
+    }),
+    deliveries: Type.Array(
+      Type.Object({
+        notification: Type.String(),
+        channel: Type.String(),
+        user: Type.String(),
+        address: maybeText,
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it would be suppressed or held.' }),
+        detail: Type.Union([Type.String(), Type.Null()], {
+          description: 'Further detail of the reason.',
+        }),
+        due_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+          description: 'When it would be sent, if it would be held.',
+        }),
+        step: Type.Union([Type.Integer(), Type.Null()], {
+          description: 'Number of the run. Null: the notification has no steps.',
+        }),
+        message: Type.Union([Type.Object(messageFields), Type.Null()]),
+        problem: Type.Union([Type.String(), Type.Null()], { description: 'Why the message cannot be rendered.' }),
+      }),
+      { description: 'The first 50, those that would be sent before suppressed ones.' },
+    ),
+  },
+  { $id: 'Simulation' },
+);
+
+export const listEvents = list(['org', 'prj', 'app'], {
+  id: 'listEvents',
+  summary: 'List events',
+  tag: 'Events',
+  item: Event,
+  list: ({ deps, organization, application }, page) =>
+    queries.listEvents(deps.db, organization.id, application.id, page),
+});
+
+export const listOrganizationEvents = list(['org'], {
+  id: 'listOrganizationEvents',
+  summary: 'List events of the organization',
+  description: 'The events of all applications, with path and category.',
+  tag: 'Events',
+  query: Type.Object({
+    category: Type.Optional(
+      Type.String({ maxLength: limits.slug, description: 'Slug. `general` includes events without a category.' }),
+    ),
+    include: Type.Optional(Type.Literal('context_schema', { description: 'Additional field to return.' })),
+  }),
+  item: Type.Object(
+    {
+      path: Type.String({ description: 'project/application/event' }),
+      name: Type.String(),
+      active: Type.Boolean(),
+      category: Type.String({ description: 'Slug.' }),
+      context_schema: Type.Optional(
+        Type.Unsafe<JsonObject | null>({
+          ...orNull,
+          description: 'Only with `include=context_schema`. Null: there is none.',
+        }),
+      ),
+    },
+    { $id: 'OrganizationEvent' },
+  ),
+  list: ({ deps, organization, query }, page) => {
+    const filter = { category: query.category, withSchemas: query.include === 'context_schema' };
+    return queries.listOrganizationEvents(deps.db, organization.id, filter, page);
+  },
+});
+
+const Waiting = Type.Object(
+  {
+    complete: Type.Boolean({
+      description: 'False: there were too many waiting messages in the organization to count all.',
+    }),
+    waiting: Type.Array(
+      Type.Object({
+        reason: Type.String({ description: 'A stable code, such as `quiet_hours`.' }),
+        count: Type.Integer(),
+        first_due_at: timestamp,
+        last_due_at: timestamp,
+      }),
+    ),
+  },
+  { $id: 'Waiting' },
+);
+
+export const retrieveWaiting = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'retrieveWaiting',
+  summary: 'Count waiting messages',
+  description:
+    'Counts the messages of the event that wait for a known time, by reason, with the first and the last time. Messages ' +
+    'held by a pause are not included.',
+  tag: 'Events',
+  status: 200,
+  answer: Waiting,
+  handle: ({ deps, organization, event }) => waitingQueries.summarizeWaiting(deps.db, organization.id, event.id),
+});
+
+export const triggerEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'triggerEvent',
+  summary: 'Trigger event',
+  description: 'Responds once the occurrence is durably stored. It is processed afterwards.',
+  tag: 'Events',
+  status: 201,
+  problems: [409],
+  body: TriggerBody,
+  query: TriggerQuery,
+  headers: TriggerHeaders,
+  answer: Triggered,
+  handle: async ({ deps, caller, body, query, request, organization, project, application, event }) => {
+    const occurrence = await events.triggerEvent(
+      deps,
+      { organization, project, application, event },
+      {
+        context: body.context as JsonObject | undefined,
+        options: body.options,
+        bytes: request.bodyBytes,
+        correlationId: query.cid,
+        idempotencyKey: request.headers['idempotency-key'] as string | undefined,
+        keyId: caller.kind === 'key' ? caller.id : `account:${caller.id}`,
+        traceparent: request.headers.traceparent as string | undefined,
+        onTrace: traceId => {
+          request.traceId = traceId;
+        },
+      },
+    );
+    return { occurrence };
+  },
+});
+
+export const simulateEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'simulateEvent',
+  summary: 'Simulate event',
+  description:
+    'Returns who would get which message, and why others would not. Nothing is stored or sent. Recipients and messages ' +
+    'are returned only with the permission `user:read`; counts and reasons always.',
+  tag: 'Events',
+  status: 200,
+  body: TriggerBody,
+  answer: Simulation,
+  handle: ({ deps, caller, body, organization, project, application, event }) =>
+    simulate(
+      deps,
+      { organization, project, application, event },
+      { context: body.context as JsonObject | undefined, options: body.options },
+      allows(caller.permissions, 'user:read'),
+    ),
+});
+
+export const createEvent = plain(['org', 'prj', 'app'], {
+  id: 'createEvent',
+  summary: 'Create event',
+  tag: 'Events',
+  status: 201,
+  problems: [409],
+  body: NewEvent,
+  answer: EventDetails,
+  handle: async call => {
+    const made = await events.createEvent(call.deps, slugsOf(call), call.body);
+    return asCreated(call, `${apiPathOf(call)}e/${made.slug}/`, made);
+  },
+});
+
+export const retrieveEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'retrieveEvent',
+  summary: 'Retrieve event',
+  tag: 'Events',
+  status: 200,
+  answer: EventDetails,
+  handle: async call => withEtag(call, await events.getEvent(call.deps, slugsOf(call))),
+});
+
+export const updateEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'updateEvent',
+  summary: 'Update event',
+  tag: 'Events',
+  status: 200,
+  body: EventChanges,
+  answer: EventDetails,
+  handle: async call => withEtag(call, await events.updateEvent(call.deps, slugsOf(call), call.body, ifMatch(call))),
+});
+
+export const deleteEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'deleteEvent',
+  summary: 'Delete event',
+  description: 'Fails if there are objects below it, unless `cascade` is true. History is kept.',
+  tag: 'Events',
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: call => events.deleteEvent(call.deps, slugsOf(call), deletionOptions(call.query), ifMatch(call)),
+});
+
+export const pauseEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'pauseEvent',
+  summary: 'Pause event',
+  description: 'Messages are held until it is resumed. None is dropped.',
+  tag: 'Events',
+  status: 200,
+  answer: PauseState,
+  handle: async call => {
+    await events.pauseEvent(call.deps, call.organization.id, { id: call.event.id, path: slugPathOf(call) });
+    return { paused: true };
+  },
+});
+
+export const resumeEvent = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'resumeEvent',
+  summary: 'Resume event',
+  description: 'Held messages are sent.',
+  tag: 'Events',
+  status: 200,
+  answer: ResumeState,
+  handle: async call => ({
+    paused: false,
+    released: await events.resumeEvent(call.deps, call.organization.id, { id: call.event.id, path: slugPathOf(call) }),
+  }),
+});

@@ -1,0 +1,227 @@
+import { Type } from 'typebox';
+import { Message, NotificationEntry, Override } from '../../core/configuration/document.ts';
+import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import { Digest } from '../../core/decision/digest.ts';
+import { Step } from '../../core/decision/steps.ts';
+import { Throttle } from '../../core/decision/throttle.ts';
+import { allows } from '../../core/identity/permissions.ts';
+import type { JsonObject } from '../../core/json.ts';
+import { limits } from '../../core/text.ts';
+import * as notifications from '../../services/configuration/notifications.ts';
+import * as testSends from '../../services/configuration/test-sends.ts';
+import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
+import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
+import { CascadeQuery, Deleted, deletionOptions } from '../server/schemas.ts';
+import { TestResult } from './channels.ts';
+import { VersionSummary, versionFields } from './layouts.ts';
+
+const tag = 'Notifications';
+const own = [
+  ...['name', 'active', 'recipients', 'channels', 'steps', 'give_up_after', 'notify_resolved', 'filter', 'environs'],
+  ...['extra_context', 'priority', 'throttle', 'digest'],
+];
+const messageFields = ['message', 'overrides'];
+
+const NewNotification = createSchemaOf<NotificationEntry>('NewNotification', NotificationEntry, [
+  ...own,
+  ...messageFields,
+]);
+const Changes = updateSchemaOf<notifications.NotificationChanges>('NotificationChanges', NotificationEntry, own);
+const NewMessage = createSchemaOf<notifications.MessageTexts>('NewMessage', NotificationEntry, messageFields);
+
+const messageSchemas = {
+  message: Message,
+  overrides: Type.Record(Type.String(), Override, { description: 'Overrides for a channel, by its slug or type.' }),
+};
+
+const Notification = Type.Object(
+  {
+    id: Type.Integer(),
+    name: Type.String(),
+    active: Type.Boolean(),
+    recipients: NotificationEntry.properties.recipients,
+    channels: Type.Array(Type.String(), { description: 'Slugs or types. With steps: the channels of all steps.' }),
+    steps: Type.Union([Type.Array(Step), Type.Null()], { description: 'Null: all recipients are notified at once.' }),
+    give_up_after: Type.Union([Type.String(), Type.Null()], { description: 'When the steps end. Null: 24h.' }),
+    notify_resolved: Type.Boolean({
+      description: 'Whether notified recipients are also notified when it is resolved.',
+    }),
+    filter: Type.Union([Type.String(), Type.Null()], { description: 'JMESPath over the context.' }),
+    environs: Type.Union([Type.Array(Type.String()), Type.Null()]),
+    extra_context: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'Free-form JSON.',
+    }),
+    throttle: Type.Union([Throttle, Type.Null()], { description: 'Limit per recipient. Null: no limit.' }),
+    digest: Type.Union([Digest, Type.Null()], { description: 'Collects messages into a digest. Null: no digest.' }),
+    priority: Type.Union([Type.String(), Type.Null()], { description: 'urgent, normal or bulk. Null: not set.' }),
+    version: Type.Integer({ description: 'Current version of the message.' }),
+    ...messageSchemas,
+    missing_variables: Type.Array(
+      Type.Object({
+        name: Type.String({ description: 'As written in the template: order.total.' }),
+        count: Type.Integer({ description: 'Number of messages rendered without it.' }),
+        version: Type.Integer({ description: 'Version of the last message in which it was missing.' }),
+        first_at: Type.String({ format: 'date-time' }),
+        last_at: Type.String({ format: 'date-time' }),
+      }),
+      { description: 'Variables that were missing from the context. Not part of the ETag.' },
+    ),
+    updated_at: Type.String({ format: 'date-time' }),
+  },
+  { $id: 'Notification' },
+);
+
+const MessageVersion = Type.Object({ ...versionFields, ...messageSchemas }, { $id: 'MessageVersion' });
+
+/** Leaves out counters, which change without an edit and must not make an If-Match fail. */
+function withoutCounters({ missing_variables: _, ...notification }: notifications.NotificationDetails) {
+  return notification;
+}
+
+const NotificationTest = Type.Object(
+  {
+    to: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: limits.address,
+        description: 'Address to send to. Not needed if the provider posts to a fixed room.',
+      }),
+    ),
+    channel: Type.String({ minLength: 1, maxLength: limits.slug, description: 'Slug or type.' }),
+    context: Type.Optional(
+      Type.Unsafe<JsonObject>({ type: 'object', additionalProperties: true, description: 'Free-form JSON.' }),
+    ),
+    user: Type.Optional(
+      Type.String({ maxLength: limits.email, description: 'Username of the recipient to render for.' }),
+    ),
+  },
+  { $id: 'NotificationTest', additionalProperties: false },
+);
+
+export const listNotifications = list(['org', 'prj', 'app', 'evt'], {
+  id: 'listNotifications',
+  summary: 'List notifications',
+  tag,
+  item: Notification,
+  list: ({ deps, organization, event }, page) => notifications.listNotifications(deps, organization.id, event.id, page),
+});
+
+export const createNotification = plain(['org', 'prj', 'app', 'evt'], {
+  id: 'createNotification',
+  summary: 'Create notification',
+  tag,
+  status: 201,
+  problems: [409],
+  body: NewNotification,
+  answer: Notification,
+  handle: async call => {
+    const made = await notifications.createNotification(call.deps, slugsOf(call), call.body);
+    return asCreated(call, `${apiPathOf(call)}n/${made.id}/`, made, withoutCounters(made));
+  },
+});
+
+export const retrieveNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'retrieveNotification',
+  summary: 'Retrieve notification',
+  tag,
+  status: 200,
+  answer: Notification,
+  handle: async call => {
+    const { deps, organization, event, notification } = call;
+    const found = await notifications.getNotification(deps, organization.id, event.id, notification.id);
+    return withEtag(call, found, withoutCounters(found));
+  },
+});
+
+export const updateNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'updateNotification',
+  summary: 'Update notification',
+  description: 'Updates everything but the message, which has its own endpoint.',
+  tag,
+  status: 200,
+  problems: [409],
+  body: Changes,
+  answer: Notification,
+  handle: async call => {
+    const { deps, notification, body } = call;
+    const changed = await notifications.updateNotification(deps, slugsOf(call), notification.id, body, ifMatch(call));
+    return withEtag(call, changed, withoutCounters(changed));
+  },
+});
+
+export const writeMessage = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'writeMessage',
+  summary: 'Write message',
+  description:
+    'Creates a new current version, unless nothing differs. To restore an older version, send its content again.',
+  tag,
+  status: 200,
+  body: NewMessage,
+  answer: Notification,
+  handle: async call => {
+    const { deps, notification, body } = call;
+    const changed = await notifications.writeMessage(deps, slugsOf(call), notification.id, body, ifMatch(call));
+    return withEtag(call, changed, withoutCounters(changed));
+  },
+});
+
+export const testNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'testNotification',
+  summary: 'Test notification',
+  description:
+    "Sends one real message now, ignoring the filter, and returns the provider's answer. It can be sent to your own email " +
+    'address and those of team members; any other address requires `channel:write`. No delivery is stored. Naming a ' +
+    'user requires `user:read`.',
+  tag,
+  status: 200,
+  body: NotificationTest,
+  answer: TestResult,
+  handle: ({ deps, caller, body, notification, organization, project, application, event }) => {
+    const path = { organization, project, application, event };
+    return testSends.testNotification(deps, path, notification, body, {
+      mayReadUsers: allows(caller.permissions, 'user:read'),
+      mayReachAnyone: allows(caller.permissions, 'channel:write'),
+    });
+  },
+});
+
+export const listMessageVersions = list(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'listMessageVersions',
+  summary: 'List message versions',
+  description: 'Newest first.',
+  tag,
+  item: VersionSummary,
+  list: ({ deps, organization, notification }, page) =>
+    notifications.listVersionsOfMessage(deps, organization.id, notification.id, page),
+});
+
+export const retrieveMessageVersion = plain(['org', 'prj', 'app', 'evt', 'notification', 'version'], {
+  id: 'retrieveMessageVersion',
+  summary: 'Retrieve message version',
+  tag,
+  status: 200,
+  answer: MessageVersion,
+  handle: async ({ deps, organization, notification, version }) =>
+    (await notifications.findVersionOfMessage(deps, organization.id, notification.id, version.number))!,
+});
+
+export const deleteNotification = plain(['org', 'prj', 'app', 'evt', 'notification'], {
+  id: 'deleteNotification',
+  summary: 'Delete notification',
+  description: 'Fails if there are objects below it, unless `cascade` is true. History is kept.',
+  tag,
+  status: 200,
+  problems: [409],
+  query: CascadeQuery,
+  answer: Deleted,
+  handle: call =>
+    notifications.deleteNotification(
+      call.deps,
+      slugsOf(call),
+      call.notification.id,
+      deletionOptions(call.query),
+      ifMatch(call),
+    ),
+});

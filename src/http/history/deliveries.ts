@@ -1,0 +1,141 @@
+import { Type } from 'typebox';
+import { isUuid } from '../../core/ids.ts';
+import * as queries from '../../db/history/delivery-history.ts';
+import * as deliveries from '../../services/history/deliveries.ts';
+import { previewReplay } from '../../services/history/replays.ts';
+import { badCursor, ordered, type Page, plain } from '../server/route.ts';
+import { nullableText, nullableTimestamp, timestamp } from '../server/schemas.ts';
+import { Delivery, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
+
+const tag = 'Occurrences';
+
+const Sandboxed = Type.Object(
+  {
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    delivery: Type.Integer({ description: 'Id of the delivery.' }),
+    user: Type.Union([Type.String(), Type.Null()], { description: 'Username; null when the user has been deleted.' }),
+    address: nullableText,
+    channel: nullableText,
+    type: Type.Union([Type.String(), Type.Null()], { description: 'Type of the channel.' }),
+    event: nullableText,
+    notification: nullableText,
+    sent_at: nullableTimestamp,
+  },
+  { $id: 'Sandboxed' },
+);
+
+const Attempt = Type.Object(
+  {
+    at: timestamp,
+    provider: nullableText,
+    outcome: Type.Enum(['sent', 'failed', 'unknown']),
+    detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
+    duration_ms: Type.Union([Type.Integer(), Type.Null()], { description: 'Duration of the provider call.' }),
+  },
+  { $id: 'Attempt' },
+);
+
+export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    sent_at: row.sent_at?.toISOString() ?? null,
+    next_attempt_at: row.next_attempt_at?.toISOString() ?? null,
+  };
+}
+
+/** Parses a cursor: the occurrence and the delivery id of the last row of the previous page. */
+export function pageBefore({ after, limit }: Page<string>): deliveries.PageBefore {
+  if (after === '') return { before: undefined, limit };
+  const [occurrence = '', id = '', ...more] = after.split('.');
+  if (!isUuid(occurrence) || !/^\d{1,15}$/.test(id) || more.length > 0) throw badCursor();
+  return { before: { occurrence, id: Number(id) }, limit };
+}
+
+/** Formats a cursor for `pageBefore`. */
+export function cursorOf({ occurrence, id }: { occurrence: string; id: number }): string {
+  return `${occurrence}.${id}`;
+}
+
+export function showPastDelivery(row: deliveries.PastDelivery) {
+  return { ...showDelivery(row), cursor: cursorOf(row) };
+}
+
+export const retrieveDelivery = plain(['org', 'identifier', 'delivery'], {
+  id: 'retrieveDelivery',
+  summary: 'Retrieve delivery',
+  tag,
+  status: 200,
+  answer: Delivery,
+  handle: async ({ deps, organization, occurrence, delivery }) =>
+    showDelivery(await deliveries.getDelivery(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const previewRetry = plain(['org', 'identifier', 'delivery'], {
+  id: 'previewRetry',
+  summary: 'Preview retry',
+  description: 'Returns what a retry of this delivery would do now. Nothing is sent.',
+  tag,
+  status: 200,
+  answer: Type.Omit(ReplayPreview, []),
+  handle: ({ deps, organization, occurrence, delivery }) =>
+    previewReplay(deps, organization.id, occurrence.identifier, delivery.id),
+});
+
+export const retryDelivery = plain(['org', 'identifier', 'delivery'], {
+  id: 'retryDelivery',
+  summary: 'Retry delivery',
+  description: 'Retries a delivery that failed or whose outcome is unknown.',
+  tag,
+  status: 200,
+  answer: Delivery,
+  handle: async ({ deps, organization, occurrence, delivery }) =>
+    showDelivery(await deliveries.retry(deps, organization.id, occurrence.identifier, delivery.id)),
+});
+
+export const listAttempts = plain(['org', 'identifier', 'delivery'], {
+  id: 'listAttempts',
+  summary: 'List attempts',
+  description: 'The provider calls for this delivery, oldest first. Only the last 20 failed attempts are kept.',
+  tag,
+  status: 200,
+  answer: Type.Array(Attempt),
+  handle: async ({ deps, organization, occurrence, delivery }) => {
+    const attempts = await deliveries.listAttempts(deps, organization.id, occurrence.identifier, delivery.id);
+    return attempts.map(({ at, ms, ...rest }) => ({ ...rest, at: at.toISOString(), duration_ms: ms }));
+  },
+});
+
+export const listFailures = ordered(['org'], {
+  id: 'listFailures',
+  summary: 'List failures',
+  description: 'Deliveries that failed or whose outcome is unknown, newest occurrences first.',
+  tag,
+  item: PastDelivery,
+  list: async ({ deps, organization }, page) =>
+    (await queries.listFailedDeliveries(deps.db, organization.id, pageBefore(page))).map(showPastDelivery),
+});
+
+export const listSandbox = ordered(['org'], {
+  id: 'listSandbox',
+  summary: 'List sandbox messages',
+  description:
+    'Messages that the `sandbox` provider accepted instead of sending, newest occurrences first. *Retrieve message* returns ' +
+    'the content.',
+  tag,
+  item: Sandboxed,
+  list: async ({ deps, organization }, page) => {
+    const rows = await queries.listSandboxedDeliveries(deps.db, organization.id, pageBefore(page));
+    return rows.map(row => ({ ...showPastDelivery(row), delivery: row.id }));
+  },
+});
+
+export const listUserDeliveries = ordered(['org', 'username'], {
+  id: 'listUserDeliveries',
+  summary: 'List user deliveries',
+  description: 'All deliveries to this user with their status, newest occurrences first.',
+  tag: 'Users',
+  item: PastDelivery,
+  list: async ({ deps, organization, user }, page) =>
+    (await queries.listUserDeliveries(deps.db, organization.id, user.id, pageBefore(page))).map(showPastDelivery),
+});

@@ -1,0 +1,206 @@
+import { Type } from 'typebox';
+import { explainReason } from '../../core/decision/explain.ts';
+import { outcomeOf } from '../../core/decision/outcome.ts';
+import { invalid } from '../../core/errors.ts';
+import { fold } from '../../core/text.ts';
+import * as deliveryQueries from '../../db/history/delivery-list.ts';
+import * as queries from '../../db/history/occurrences.ts';
+import * as acknowledgements from '../../services/history/acknowledgements.ts';
+import { listOccurrenceSteps } from '../../services/history/occurrence-steps.ts';
+import * as occurrences from '../../services/history/occurrences.ts';
+import * as replays from '../../services/history/replays.ts';
+import { badCursor, history, ordered, plain } from '../server/route.ts';
+import { showDelivery } from './deliveries.ts';
+import {
+  Answers,
+  Delivery,
+  DeliveryFilter,
+  Occurrence,
+  OccurrenceFilter,
+  OccurrenceStep,
+  OccurrenceSummary,
+  ReplayPreview,
+} from './schemas-occurrences.ts';
+
+const tag = 'Occurrences';
+const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
+
+type Summary = Awaited<ReturnType<typeof queries.listOccurrences>>[number];
+
+function summarize(row: Summary) {
+  const { created_at, completed_at, due_at, acknowledged_at, resolved_at } = row;
+  const outcome = outcomeOf(row, Date.now());
+  return {
+    ...row,
+    outcome,
+    trace_id: row.trace_id ?? undefined,
+    scheduled_for: outcome === 'scheduled' ? due_at!.toISOString() : null,
+    created_at: created_at.toISOString(),
+    completed_at: completed_at?.toISOString() ?? null,
+    acknowledged_at: acknowledged_at?.toISOString() ?? null,
+    resolved_at: resolved_at?.toISOString() ?? null,
+  };
+}
+
+export const listOccurrences = history(['org'], {
+  id: 'listOccurrences',
+  summary: 'List occurrences',
+  description: 'Newest first.',
+  tag,
+  query: OccurrenceFilter,
+  item: OccurrenceSummary,
+  list: async ({ deps, organization, query }, page) => {
+    const filter = {
+      ...query,
+      since: query.since ? new Date(query.since) : undefined,
+      until: query.until ? new Date(query.until) : undefined,
+    };
+    const rows = await queries.listOccurrences(deps.db, organization.id, filter, {
+      before: page.after,
+      limit: page.limit,
+    });
+    return rows.map(row => ({ id: row.identifier, ...summarize(row) }));
+  },
+});
+
+export const retrieveOccurrence = plain(['org', 'identifier'], {
+  id: 'retrieveOccurrence',
+  summary: 'Retrieve occurrence',
+  tag,
+  status: 200,
+  answer: Occurrence,
+  handle: async ({ deps, organization, occurrence: { identifier }, link }) => {
+    const row = await occurrences.getOccurrence(deps, organization.id, identifier);
+    const deliveries = link(`/api/o/${organization.slug}/occurrence/${identifier}/deliveries/`);
+    return { ...summarize(row), context: row.context, options: row.options, deliveries };
+  },
+});
+
+export const listDeliveries = ordered(['org', 'identifier'], {
+  id: 'listDeliveries',
+  summary: 'List deliveries',
+  description:
+    'One row for each recipient and channel, sent or not, with the reason. With `order=attention`, failed deliveries come ' +
+    'first, then open ones, then the rest; suppressed ones are left out (see *List reasons of suppressed deliveries*).',
+  tag,
+  query: DeliveryFilter,
+  item: Delivery,
+  list: async ({ deps, organization, occurrence, query: { order, ...query } }, { after, limit }) => {
+    const { identifier } = occurrence;
+    const [, group = '0', id = '0'] = /^(?:([0-2])\.)?(\d{1,15})?$/.exec(after) ?? [];
+    if (after !== '' && id === '0') throw badCursor();
+    if (order === 'attention') {
+      const filters = Object.entries(query).filter(([name, value]) => deliveryFilters.has(name) && value !== undefined);
+      if (filters[0]) throw invalid({ order: [`cannot be combined with ${filters[0][0]}: use one of them`] });
+      const position = { group: Number(group), id: Number(id) };
+      const rows = await deliveryQueries.listDeliveriesByAttention(
+        deps.db,
+        organization.id,
+        identifier,
+        position,
+        limit,
+      );
+      return rows.map(({ group, ...row }) => ({ ...showDelivery(row), cursor: `${group}.${row.id}` }));
+    }
+    const filter = { ...query, user: query.user && fold(query.user) };
+    const page = { after: Number(id), limit };
+    const rows = await deliveryQueries.listDeliveries(deps.db, organization.id, identifier, filter, page);
+    return rows.map(row => ({ ...showDelivery(row), cursor: String(row.id) }));
+  },
+});
+
+export const listSuppressedReasons = plain(['org', 'identifier'], {
+  id: 'listSuppressedReasons',
+  summary: 'List reasons of suppressed deliveries',
+  description: 'The number of suppressed deliveries by reason, most frequent first.',
+  tag,
+  status: 200,
+  answer: Type.Array(
+    Type.Object({
+      reason: Type.String({ description: 'A stable code.' }),
+      explanation: Type.String(),
+      count: Type.Integer(),
+      capped: Type.Boolean({
+        description: `Whether there may be more: counting stops at ${occurrences.maxSuppressed}.`,
+      }),
+    }),
+  ),
+  handle: async ({ deps, organization, occurrence }) => {
+    const found = await occurrences.listSuppressedReasons(deps, organization.id, occurrence.identifier);
+    return found.map(one => ({ ...one, explanation: explainReason(one.reason) }));
+  },
+});
+
+export const listSteps = plain(['org', 'identifier'], {
+  id: 'listSteps',
+  summary: 'List steps',
+  description:
+    'The past steps of the occurrence, with the reason where no one was notified, and the steps planned if no one responds.',
+  tag,
+  status: 200,
+  answer: Type.Array(OccurrenceStep),
+  handle: ({ deps, organization, occurrence }) =>
+    listOccurrenceSteps(deps, organization.id, occurrence.identifier, Date.now()),
+});
+
+export const acknowledgeOccurrence = plain(['org', 'identifier'], {
+  id: 'acknowledgeOccurrence',
+  summary: 'Acknowledge occurrence',
+  description:
+    'Ends all later steps and cancels their pending deliveries. Final: repeating it changes nothing and returns the same.',
+  tag,
+  status: 200,
+  answer: Answers,
+  handle: ({ deps, organization, occurrence }) =>
+    acknowledgements.acknowledge(deps, organization.id, occurrence.identifier),
+});
+
+export const resolveOccurrence = plain(['org', 'identifier'], {
+  id: 'resolveOccurrence',
+  summary: 'Resolve occurrence',
+  description:
+    'Like an acknowledgement, and later triggers with its `dedup_key` start a new occurrence. With `notify_resolved`, the ' +
+    'notified recipients are informed. Final.',
+  tag,
+  status: 200,
+  answer: Answers,
+  handle: ({ deps, organization, occurrence }) =>
+    acknowledgements.resolve(deps, organization.id, occurrence.identifier),
+});
+
+export const cancelOccurrence = plain(['org', 'identifier'], {
+  id: 'cancelOccurrence',
+  summary: 'Cancel occurrence',
+  description:
+    'Cancels everything that is not sent yet, also what waits for its provider. Only messages that a provider is accepting at ' +
+    'this moment may still arrive: `sending` says how many they are at most.',
+  tag,
+  status: 200,
+  answer: Type.Object({
+    cancelled: Type.Integer({ description: 'Deliveries that will not be sent.' }),
+    sending: Type.Integer({ description: 'Deliveries that were with a provider, and may still arrive.' }),
+  }),
+  handle: ({ deps, organization, occurrence }) => occurrences.cancel(deps, organization.id, occurrence.identifier),
+});
+
+export const previewReplay = plain(['org', 'identifier'], {
+  id: 'previewReplay',
+  summary: 'Preview replay',
+  description: 'Returns what a replay would do now. Nothing is sent.',
+  tag,
+  status: 200,
+  answer: ReplayPreview,
+  handle: ({ deps, organization, occurrence }) => replays.previewReplay(deps, organization.id, occurrence.identifier),
+});
+
+export const replayOccurrence = plain(['org', 'identifier'], {
+  id: 'replayOccurrence',
+  summary: 'Replay occurrence',
+  description: 'Retries all deliveries that failed or whose outcome is unknown.',
+  tag,
+  status: 200,
+  answer: Type.Object({ replayed: Type.Integer({ description: 'Deliveries that are due again.' }) }),
+  handle: async ({ deps, organization, occurrence }) => ({
+    replayed: await occurrences.replay(deps, organization.id, occurrence.identifier),
+  }),
+});

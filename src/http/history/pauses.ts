@@ -1,0 +1,49 @@
+import { Type } from 'typebox';
+import * as pauses from '../../services/history/pauses.ts';
+import { plain } from '../server/route.ts';
+import { timestamp } from '../server/schemas.ts';
+
+export const pauseFields = {
+  kind: Type.Enum(['service', 'channel', 'application', 'event'], {
+    description:
+      '`service`: the whole instance is paused, because its database may be a copy of another one. The operator resumes it ' +
+      'with `belfry resume`.',
+  }),
+  path: Type.String({ description: 'Slugs, such as `shop/web/order-paid`. Empty for `service`.' }),
+  since: timestamp,
+  waiting: Type.Object(
+    {
+      messages: Type.Integer({ description: 'Messages that will be sent on resume.' }),
+      occurrences: Type.Integer({ description: 'Occurrences that will be expanded on resume.' }),
+      capped: Type.Boolean({ description: `Whether there may be more: each count stops at ${pauses.maxHeld}.` }),
+    },
+    { description: 'What is held by the pause.' },
+  ),
+};
+
+const Pause = Type.Object(pauseFields, { $id: 'Pause' });
+
+export function showPause(pause: pauses.Pause) {
+  return { ...pause, since: pause.since.toISOString() };
+}
+
+export const listPauses = plain(['org'], {
+  id: 'listPauses',
+  summary: 'List pauses',
+  description: 'What is paused, and how much is held because of it; longest pause first.',
+  tag: 'Occurrences',
+  status: 200,
+  answer: Type.Array(Pause),
+  handle: async ({ deps, organization }) => (await pauses.listPauses(deps, organization.id)).map(showPause),
+});
+
+export const listOccurrencePauses = plain(['org', 'identifier'], {
+  id: 'listOccurrencePauses',
+  summary: 'List occurrence pauses',
+  description: 'The pauses that hold this occurrence. Counts include everything held by the same pause.',
+  tag: 'Occurrences',
+  status: 200,
+  answer: Type.Array(Type.Omit(Pause, [])),
+  handle: async ({ deps, organization, occurrence }) =>
+    (await pauses.listPausesOfOccurrence(deps, organization.id, occurrence.identifier)).map(showPause),
+});

@@ -1,0 +1,210 @@
+/** Schemas of occurrences and their deliveries. */
+import { Type } from 'typebox';
+import { outcomes } from '../../core/decision/outcome.ts';
+import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/statuses.ts';
+import { limits } from '../../core/text.ts';
+import { maxChecked } from '../../services/history/replays.ts';
+import { nullableText, nullableTimestamp, timestamp, url } from '../server/schemas.ts';
+
+const occurrenceFields = {
+  identifier: Type.String({ format: 'uuid' }),
+  event: Type.Union([Type.String(), Type.Null()], {
+    description: 'prj/app/evt; null when the event has been deleted.',
+  }),
+  status: Type.Enum([...occurrenceStatuses], { description: 'Processing stage in the engine.' }),
+  outcome: Type.Enum([...outcomes], {
+    description:
+      'Overall state: `scheduled` for later, `held` by a pause, `expanding` while recipients are looked up, `sending`, and ' +
+      'finally `sent`, `partly_failed`, `failed`, `unknown` (may have arrived), `nobody` (no recipients), `suppressed`, `cancelled` or `expired`. With ' +
+      'steps: `escalating` while steps remain, `acknowledged`, `resolved`, or `unacknowledged` when all steps have run and ' +
+      'no one responded.',
+  }),
+  scheduled_for: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'When it will be sent, if it is scheduled for later.',
+  }),
+  reason: Type.Union([Type.String(), Type.Null()], {
+    description: 'Why nothing was sent, or why it stopped before all recipients were reached.',
+  }),
+  created_at: timestamp,
+  completed_at: nullableTimestamp,
+  correlation_id: nullableText,
+  trace_id: Type.Optional(
+    Type.String({ description: 'Trace id in hexadecimal; absent when the trigger was not traced.' }),
+  ),
+  acknowledged_at: nullableTimestamp,
+  acknowledged_by: Type.Union([Type.String(), Type.Null()], { description: 'A user, or the API key that was used.' }),
+  resolved_at: nullableTimestamp,
+  resolved_by: nullableText,
+  dedup_key: nullableText,
+  triggers: Type.Integer({ description: 'Number of triggers with the same `dedup_key`, including the first.' }),
+  counts: Type.Object(
+    {
+      pending: Type.Integer({ description: 'Waiting, in flight, or to be retried.' }),
+      sent: Type.Integer(),
+      failed: Type.Integer(),
+      suppressed: Type.Integer(),
+      cancelled: Type.Integer(),
+      expired: Type.Integer(),
+      unknown: Type.Integer(),
+    },
+    { description: 'Deliveries by status.' },
+  ),
+};
+
+export const OccurrenceSummary = Type.Object(occurrenceFields, { $id: 'OccurrenceSummary' });
+export const Occurrence = Type.Object(
+  {
+    ...occurrenceFields,
+    context: Type.Record(Type.String(), Type.Unknown()),
+    options: Type.Record(Type.String(), Type.Unknown()),
+    deliveries: url('URL of the deliveries.'),
+  },
+  { $id: 'Occurrence' },
+);
+
+export const OccurrenceFilter = Type.Object({
+  project: Type.Optional(Type.String({ description: 'Slug.' })),
+  application: Type.Optional(Type.String({ description: 'Slug.' })),
+  event: Type.Optional(Type.String({ description: 'Slug.' })),
+  status: Type.Optional(Type.Enum([...occurrenceStatuses])),
+  outcome: Type.Optional(Type.Enum([...outcomes])),
+  unacknowledged: Type.Optional(Type.Boolean({ description: 'True: only occurrences that await an acknowledgement.' })),
+  correlation_id: Type.Optional(Type.String({ maxLength: limits.name })),
+  search: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: limits.name,
+      description: 'Prefix of the identifier, or the complete correlation id.',
+    }),
+  ),
+  since: Type.Optional(timestamp),
+  until: Type.Optional(timestamp),
+});
+
+const deliveryStatus = Type.Enum([...deliveryStatuses]);
+
+const deliveryFields = {
+  id: Type.Integer(),
+  user: Type.Union([Type.String(), Type.Null()], { description: 'Username; null when the user has been deleted.' }),
+  address: nullableText,
+  channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
+  notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
+  status: deliveryStatus,
+  reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
+  detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
+  attempts: Type.Integer(),
+  provider: nullableText,
+  step: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'Number of the step run that it belongs to, starting at 1.',
+  }),
+  resolved: Type.Boolean({ description: 'Whether it notifies that the occurrence was resolved.' }),
+  created_at: timestamp,
+  sent_at: nullableTimestamp,
+  next_attempt_at: nullableTimestamp,
+  digest: Type.Union([Type.String(), Type.Null()], {
+    description: 'Id of the digest. Deliveries with the same digest are sent as one message.',
+  }),
+};
+
+export const Delivery = Type.Object(deliveryFields, { $id: 'Delivery' });
+export const PastDelivery = Type.Object(
+  {
+    ...deliveryFields,
+    occurrence: Type.String({ format: 'uuid', description: 'Identifier of the occurrence.' }),
+    event: Type.Union([Type.String(), Type.Null()], {
+      description: 'prj/app/evt; null when the event has been deleted.',
+    }),
+    type: Type.Union([Type.String(), Type.Null()], {
+      description: 'Channel type; null when the channel has been deleted.',
+    }),
+  },
+  { $id: 'PastDelivery' },
+);
+
+export const DeliveryFilter = Type.Object({
+  status: Type.Optional(deliveryStatus),
+  reason: Type.Optional(Type.String({ maxLength: limits.slug, description: 'A stable code.' })),
+  order: Type.Optional(Type.Enum(['id', 'attention'], { description: 'Default: `id`.' })),
+  user: Type.Optional(Type.String({ maxLength: limits.email, description: 'Username.' })),
+  channel: Type.Optional(Type.String({ description: 'Slug.' })),
+});
+
+export const ActivityFilter = Type.Object({
+  user: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
+  ),
+  status: Type.Optional(deliveryStatus),
+  channel: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Slug.' })),
+  type: Type.Optional(Type.String({ maxLength: limits.slug, description: 'Channel type, such as `email` or `sms`.' })),
+  since: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only deliveries triggered at this time or later.' }),
+  ),
+  until: Type.Optional(
+    Type.String({ format: 'date-time', description: 'Only deliveries triggered before this time.' }),
+  ),
+});
+
+export const ReplayPreview = Type.Object(
+  {
+    deliveries: Type.Integer({ description: 'Deliveries that would be replayed.' }),
+    checked: Type.Integer({
+      description: `Deliveries that were checked, at most ${maxChecked}; the counts below refer to these.`,
+    }),
+    send: Type.Integer({ description: 'Deliveries that would be sent.' }),
+    wait: Type.Integer({
+      description: 'Deliveries that would wait for a pause or for quiet hours to end.',
+    }),
+    skip: Type.Integer({ description: 'Deliveries that would end without being sent.' }),
+    reasons: Type.Array(
+      Type.Object({
+        effect: Type.Enum(['wait', 'skip']),
+        reason: Type.String({ description: 'A stable code.' }),
+        explanation: Type.String(),
+        count: Type.Integer(),
+      }),
+      { description: 'Why some would wait or not be sent, most frequent first.' },
+    ),
+    expands: Type.Boolean({ description: 'Whether recipients are also looked up again, because that failed before.' }),
+  },
+  { $id: 'ReplayPreview' },
+);
+
+export const OccurrenceStep = Type.Object(
+  {
+    notification: Type.Union([Type.String(), Type.Null()], {
+      description: 'Name; null when the notification has been deleted.',
+    }),
+    number: Type.Integer({ description: 'Number of the run, starting at 1; a repeated step has several runs.' }),
+    step: Type.Union([Type.Integer(), Type.Null()], {
+      description: 'Number of the step; null for the notification that the occurrence was resolved.',
+    }),
+    status: Type.Enum([...stepStatuses], {
+      description:
+        '`planned` for later, `running`, `done`, `skipped` because there was no one to notify, or `ended` by an earlier ' +
+        'acknowledgement or resolution.',
+    }),
+    reason: Type.Union([Type.String(), Type.Null()], { description: 'Why it was skipped or ended: a stable code.' }),
+    channels: Type.Array(Type.String(), { description: 'Slugs or types.' }),
+    recipients: Type.Union([Type.String(), Type.Null()], {
+      description: "The step's own distribution list; null when it uses the notification's recipients.",
+    }),
+    unless: nullableText,
+    due_at: timestamp,
+    ended_at: nullableTimestamp,
+    messages: Type.Integer({ description: 'Number of messages.' }),
+    suppressed: Type.Integer({ description: 'Number of suppressed deliveries.' }),
+  },
+  { $id: 'OccurrenceStep' },
+);
+
+export const Answers = Type.Object(
+  {
+    acknowledged_at: nullableTimestamp,
+    acknowledged_by: nullableText,
+    resolved_at: nullableTimestamp,
+    resolved_by: nullableText,
+    changed: Type.Boolean({ description: 'False when it was already done, so that this request changed nothing.' }),
+    cancelled: Type.Integer({ description: 'Deliveries that were cancelled as a result.' }),
+  },
+  { $id: 'Answers' },
+);

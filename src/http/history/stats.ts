@@ -1,0 +1,98 @@
+import { Type } from 'typebox';
+import { endedStatuses } from '../../core/statuses.ts';
+import { describeOrganization, maxDisabled, maxPending, maxUnresolved } from '../../services/history/stats.ts';
+import { plain } from '../server/route.ts';
+import { pauseFields, showPause } from './pauses.ts';
+
+const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
+  description: 'Deliveries that ended in this period.',
+});
+const maybeMs = Type.Union([Type.Integer(), Type.Null()]);
+
+const Statistics = Type.Object(
+  {
+    hours: Type.Array(
+      Type.Object({
+        hour: Type.String({ format: 'date-time', description: 'Start of the hour.' }),
+        triggers: Type.Integer({ description: 'Triggers accepted in this hour.' }),
+        by_status: byStatus,
+      }),
+      { description: 'Oldest first, without gaps; the last one is the current hour.' },
+    ),
+    channels: Type.Array(
+      Type.Object({
+        channel: Type.String({ description: 'Slug.' }),
+        project: Type.Union([Type.String(), Type.Null()], {
+          description: 'Slug; null for a channel of the organization.',
+        }),
+        type: Type.String(),
+        by_status: byStatus,
+      }),
+    ),
+    events: Type.Array(
+      Type.Object({
+        event: Type.String({ description: 'prj/app/evt' }),
+        triggers: Type.Integer(),
+        by_status: byStatus,
+      }),
+      { description: 'The 20 events with the most triggers.' },
+    ),
+    latency: Type.Object(
+      { p50_ms: maybeMs, p95_ms: maybeMs, p99_ms: maybeMs },
+      { description: 'Time from due to sent; null when nothing was sent.' },
+    ),
+    queue: Type.Object({
+      pending: Type.Integer({
+        description: `Messages waiting to be sent, and triggers that are due. Counting stops at ${maxPending}.`,
+      }),
+      due: Type.Integer({ description: 'Messages and triggers that are due now.' }),
+      scheduled: Type.Integer({ description: 'Messages and triggers that are due later.' }),
+      held: Type.Integer({ description: 'Messages and triggers held by a pause.' }),
+      capped: Type.Boolean({ description: 'Whether one of the counts reached its limit.' }),
+      oldest_seconds: Type.Union([Type.Integer(), Type.Null()], {
+        description: 'How long the oldest of them has been due; null when nothing is due.',
+      }),
+    }),
+    attention: Type.Object({
+      failed: Type.Integer({ description: 'Failed deliveries in this period.' }),
+      unknown: Type.Integer({ description: 'Deliveries with an unknown outcome in this period.' }),
+      disabled_addresses: Type.Integer({ description: `Disabled addresses. Counting stops at ${maxDisabled}.` }),
+      disabled_webhooks: Type.Integer({ description: 'Webhooks that Belfry disabled because they failed.' }),
+      unresolved: Type.Object(
+        { failed: Type.Integer(), unknown: Type.Integer(), capped: Type.Boolean() },
+        {
+          description:
+            'Deliveries that *List failures* returns now, whenever they failed. Counting stops at ' +
+            `${maxUnresolved}, and \`capped\` is then true.`,
+        },
+      ),
+      paused: Type.Array(Type.Object(pauseFields)),
+    }),
+  },
+  { $id: 'Statistics' },
+);
+
+export const retrieveStatistics = plain(['org'], {
+  id: 'retrieveStatistics',
+  summary: 'Retrieve statistics',
+  description: 'Read from maintained counters, so this is fast for any volume.',
+  tag: 'Statistics',
+  status: 200,
+  query: Type.Object({
+    hours: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 2160, default: 24, description: 'Number of hours, up to the current one.' }),
+    ),
+  }),
+  answer: Statistics,
+  handle: async ({ deps, organization, query: { hours = 24 } }) => {
+    const { attention, ...found } = await describeOrganization(deps, organization.id, hours);
+    return {
+      ...found,
+      hours: found.hours.map(one => ({ ...one, hour: one.hour.toISOString() })),
+      attention: {
+        ...attention,
+        paused: attention.paused.map(showPause),
+      },
+    };
+  },
+});

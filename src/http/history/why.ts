@@ -1,0 +1,53 @@
+import { Type } from 'typebox';
+import { explain } from '../../services/history/why.ts';
+import { plain } from '../server/route.ts';
+import { nullableText } from '../server/schemas.ts';
+import { showDelivery } from './deliveries.ts';
+import { Delivery } from './schemas-occurrences.ts';
+
+const Why = Type.Object(
+  {
+    user: Type.Union([
+      Type.Object({
+        username: Type.String(),
+        email: Type.String(),
+        first_name: Type.String(),
+        last_name: Type.String(),
+        locked: Type.Boolean(),
+      }),
+      Type.Null(),
+    ]),
+    final: Type.Boolean({ description: 'False while recipients are still being looked up: the answers may change.' }),
+    deliveries: Type.Array(Type.Omit(Delivery, [])),
+    answers: Type.Array(
+      Type.Object({
+        notification: Type.Union([Type.String(), Type.Null()], {
+          description: 'Name; null when the answer is about all notifications.',
+        }),
+        channel: nullableText,
+        outcome: Type.String({ description: 'Status of the delivery, or `none` when there is no delivery.' }),
+        reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
+        explanation: Type.String({ description: 'A sentence that can be forwarded to the user.' }),
+      }),
+    ),
+  },
+  { $id: 'Why' },
+);
+
+export const explainOccurrence = plain(['org', 'identifier'], {
+  id: 'explainOccurrence',
+  summary: 'Explain occurrence',
+  description:
+    'Explains which messages this user received and why, or why there were none. Where there is no delivery, the decision ' +
+    'is made again with the current event and user.',
+  tag: 'Occurrences',
+  status: 200,
+  query: Type.Object({
+    user: Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
+  }),
+  answer: Why,
+  handle: async ({ deps, organization, occurrence, query }) => {
+    const { deliveries, ...rest } = await explain(deps, organization.id, occurrence.identifier, query.user);
+    return { ...rest, deliveries: deliveries.map(showDelivery) };
+  },
+});

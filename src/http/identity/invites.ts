@@ -1,0 +1,157 @@
+/** Invites: managed by an organization, and accepted by the user who follows the link. */
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { type Role, roles } from '../../core/identity/roles.ts';
+import { limits } from '../../core/text.ts';
+import * as queries from '../../db/identity/invites.ts';
+import type { Deps } from '../../services/deps.ts';
+import * as invites from '../../services/identity/invites.ts';
+import {
+  describeSession,
+  findSession,
+  forgetSession,
+  type Session as OpenSession,
+} from '../../services/identity/sessions.ts';
+import { readCookie, requireCsrfToken, setSession, siteOf, visitorOf } from '../server/cookie.ts';
+import { ifMatch } from '../server/etag.ts';
+import { list, plain } from '../server/route.ts';
+import { closed, timestamp } from '../server/schemas.ts';
+import { password, personName, Session } from './sessions.ts';
+
+const tag = 'Session';
+
+const role = Type.Enum([...roles]);
+
+const Invite = Type.Object(
+  {
+    id: Type.Integer(),
+    email: Type.String(),
+    role,
+    invited_by: Type.String({ description: 'Email of the account or name of the key that created the invite.' }),
+    created_at: timestamp,
+    expires_at: timestamp,
+  },
+  { $id: 'Invite' },
+);
+
+function showInvite({ role, created_at, expires_at, ...invite }: invites.ListedInvite) {
+  return {
+    ...invite,
+    role: role as Role,
+    created_at: created_at.toISOString(),
+    expires_at: expires_at.toISOString(),
+  };
+}
+
+/** Returns the session of the request, if there is one; then the request needs its CSRF token. */
+async function currentSession(deps: Deps, request: FastifyRequest): Promise<OpenSession | undefined> {
+  const cookie = readCookie(request);
+  const session = cookie ? await findSession(deps, cookie, Date.now()) : undefined;
+  if (session) requireCsrfToken(deps, request, session);
+  return session;
+}
+
+export const retrieveInvite = plain(['token'], {
+  id: 'retrieveInvite',
+  summary: 'Retrieve invite',
+  tag,
+  status: 200,
+  answer: Type.Object(
+    {
+      organization: Type.Object({ slug: Type.String(), name: Type.String() }),
+      email: Type.String(),
+      role: Type.Enum([...roles]),
+      expires_at: Type.String({ format: 'date-time' }),
+    },
+    { $id: 'PendingInvite' },
+  ),
+  handle: async ({ deps, token }) => {
+    const { organization, email, role, expires_at } = await invites.readInvite(deps, token);
+    return { organization, email, role, expires_at: expires_at.toISOString() };
+  },
+});
+
+export const acceptInvite = plain(['token'], {
+  id: 'acceptInvite',
+  summary: 'Accept invite',
+  description:
+    'Send a name and a password to create an account, the password of an existing account, or an empty object if you are ' +
+    'signed in with the invited email. Signs in. An account with a second factor gets 401 `session.second_factor`: ' +
+    'finish signing in, then accept with an empty object.',
+  tag,
+  status: 201,
+  problems: [409],
+  body: Type.Object(
+    { name: Type.Optional(personName), password: Type.Optional(password) },
+    { $id: 'InviteAcceptance', additionalProperties: false },
+  ),
+  answer: Session,
+  handle: async call => {
+    const { deps, request, body, token } = call;
+    const before = await currentSession(deps, request);
+    const opened = await invites.acceptInvite(deps, token, body, visitorOf(request), siteOf(call), before);
+    if (before) await forgetSession(deps, readCookie(request)!);
+    setSession(call, opened);
+    return describeSession(deps, opened.session);
+  },
+});
+
+export const listInvites = list(['org'], {
+  id: 'listInvites',
+  summary: 'List invites',
+  description: 'Lists the invites that can still be accepted.',
+  tag: 'Accounts',
+  item: Invite,
+  list: async ({ deps, organization }, page) =>
+    (await queries.listInvites(deps.db, organization.id, page)).map(showInvite),
+});
+
+export const createInvite = plain(['org'], {
+  id: 'createInvite',
+  summary: 'Create invite',
+  description:
+    'Sends the invite by mail if a mail server is configured (`BELFRY_MAIL_URL`). Otherwise, or if the mail could not be ' +
+    'sent, the response contains the link to pass on. The link works once and expires after seven days. Replaces an ' +
+    'earlier invite for the same email.',
+  tag: 'Accounts',
+  status: 201,
+  problems: [409],
+  body: Type.Object(
+    { email: Type.String({ minLength: 1, maxLength: limits.email }), role },
+    { $id: 'NewInvite', ...closed },
+  ),
+  answer: Type.Object(
+    {
+      id: Type.Integer(),
+      email: Type.String(),
+      role,
+      expires_at: timestamp,
+      link: Type.Union([Type.String({ format: 'uri' }), Type.Null()], {
+        description: 'The link to pass on. Shown only once. Null if it was mailed: then only the invited user has it.',
+      }),
+      mailed: Type.Boolean({ description: 'Whether the mail server accepted the mail.' }),
+      mail_failure: Type.Union([Type.String(), Type.Null()], {
+        description: 'Why the mail could not be sent. Null if it was sent or no mail server is configured.',
+      }),
+    },
+    { $id: 'CreatedInvite' },
+  ),
+  handle: async ({ deps, organization, body, caller, link }) => {
+    const { id } = organization;
+    const { expires_at, ...invite } = await invites.createInvite(deps, id, body, caller, link);
+    return { ...invite, expires_at: expires_at.toISOString() };
+  },
+});
+
+export const withdrawInvite = plain(['org', 'invite'], {
+  id: 'withdrawInvite',
+  summary: 'Withdraw invite',
+  tag: 'Accounts',
+  status: 200,
+  answer: Type.Object({ deleted: Type.Object({ invites: Type.Integer() }) }),
+  handle: async call => {
+    const { deps, organization, invite } = call;
+    await invites.withdrawInvite(deps, organization.id, invite, ifMatch(call, showInvite));
+    return { deleted: { invites: 1 } };
+  },
+});

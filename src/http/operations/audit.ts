@@ -1,0 +1,81 @@
+import { Readable } from 'node:stream';
+import { type Static, Type } from 'typebox';
+import * as audit from '../../services/operations/audit.ts';
+import { list, plain } from '../server/route.ts';
+
+const AuditEntry = Type.Object(
+  {
+    id: Type.Integer(),
+    at: Type.String({ format: 'date-time' }),
+    actor: Type.Object({
+      kind: Type.Enum(['key', 'account', 'command', 'visitor'], {
+        description: '`visitor`: a person who is not signed in.',
+      }),
+      id: Type.Union([Type.String(), Type.Null()]),
+      name: Type.String({ description: 'Name at the time of the entry.' }),
+    }),
+    action: Type.String({
+      description: '`create`, `update`, `delete`, `read`, `export`, `sign in`, `sign in failed`, …',
+    }),
+    noun: Type.String({ description: '`organization`, `channel`, `user`, `key`, …' }),
+    path: Type.String({
+      description: 'Slugs and names below the organization, such as `shop/web/order-paid/receipt`.',
+    }),
+    before: Type.Unknown({
+      description: 'Previous state; for an update, only the fields that changed. Secrets are never shown.',
+    }),
+    after: Type.Unknown({ description: 'New state, in the same form.' }),
+    origin: Type.Union([Type.String(), Type.Null()], { description: 'IP address of the caller.' }),
+    request_id: Type.Union([Type.String(), Type.Null()]),
+  },
+  { $id: 'AuditEntry' },
+);
+
+const AuditFilter = Type.Object({
+  noun: Type.Optional(Type.String({ maxLength: 255 })),
+  action: Type.Optional(Type.String({ maxLength: 255 })),
+  actor: Type.Optional(Type.String({ maxLength: 255, description: 'Name of the API key, or email of the account.' })),
+  path: Type.Optional(Type.String({ maxLength: 1_000, description: 'Prefix of the path.' })),
+  since: Type.Optional(Type.String({ format: 'date-time' })),
+  until: Type.Optional(Type.String({ format: 'date-time' })),
+});
+
+function toFilter({ since, until, ...query }: Static<typeof AuditFilter>) {
+  return { ...query, since: since ? new Date(since) : undefined, until: until ? new Date(until) : undefined };
+}
+
+const tag = 'Audit';
+
+export const listAudit = list(['org'], {
+  id: 'listAudit',
+  summary: 'List audit entries',
+  description: 'Returns changes, sign-ins, failed sign-ins and bulk reads of personal data, newest first.',
+  tag,
+  query: AuditFilter,
+  item: AuditEntry,
+  list: ({ deps, organization, query }, page) => audit.listAuditEntries(deps, organization.id, toFilter(query), page),
+});
+
+export const exportAudit = plain(['org'], {
+  id: 'exportAudit',
+  summary: 'Export audit entries',
+  description:
+    'Returns all matching entries, newest first, as a file of JSON lines. Each line has the same form as in the list.',
+  tag,
+  status: 200,
+  query: AuditFilter,
+  produces: 'application/x-ndjson',
+  answer: Type.String(),
+  handle: async ({ deps, organization, query, request, reply }) => {
+    const isHead = request.method === 'HEAD';
+    if (!isHead)
+      await audit.recordRead(deps, organization.id, { action: 'export', noun: 'audit', path: '', after: query });
+    const name = `${organization.slug}-audit-${new Date().toISOString().slice(0, 10)}.jsonl`;
+    reply
+      .type('application/x-ndjson; charset=utf-8')
+      .header('content-disposition', `attachment; filename="${name}"`)
+      .serializer((text: string) => text);
+    const lines = isHead ? [] : audit.exportAudit(deps, organization.id, toFilter(query));
+    return reply.send(Readable.from(lines, { objectMode: false })) as never;
+  },
+});

@@ -1,0 +1,72 @@
+/** The page behind `{{ acknowledge_url }}`. GET shows a button and only POST acknowledges, because link scanners follow links. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Deps } from '../../services/deps.ts';
+import {
+  type AcknowledgeLink,
+  acknowledgeByLink,
+  findAcknowledgeLink,
+  sampleToken,
+} from '../../services/history/acknowledge-links.ts';
+import { type AcknowledgeTexts, acknowledgeTextsIn } from './acknowledge-texts.ts';
+import { type Frame, html, page } from './preference-html.ts';
+import { forVisitor, frameFor, sendBroken, sendPage } from './preference-page.ts';
+import { fill } from './preference-texts.ts';
+
+type TokenRequest = FastifyRequest<{ Params: { token: string } }>;
+
+const bodyLimit = 16 * 1024;
+
+export async function registerAcknowledgePage(app: FastifyInstance, deps: Deps): Promise<void> {
+  await app.register(async scope => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit }, (_request, text, done) => done(null, text));
+    const hidden = { schema: { hide: true }, bodyLimit };
+    scope.get('/acknowledge/:token', hidden, async (request: TokenRequest, reply) => {
+      const { token } = request.params;
+      const link = await findAcknowledgeLink(deps, token);
+      if (!link) {
+        const frame = frameFor(request, undefined, undefined);
+        const { sampleHint } = acknowledgeTextsIn(frame.language);
+        return sendBroken(request, reply, token === sampleToken ? sampleHint : undefined);
+      }
+      const frame = frameOf(request, link);
+      return sendPage(reply, frame, acknowledgePage(frame, link, link.answers));
+    });
+    scope.post('/acknowledge/:token', hidden, async (request: TokenRequest, reply) => {
+      const link = await findAcknowledgeLink(deps, request.params.token);
+      if (!link) return sendBroken(request, reply);
+      const answers = await acknowledgeByLink(forVisitor(deps, request), link);
+      const frame = frameOf(request, link);
+      return sendPage(reply, frame, acknowledgePage(frame, link, answers));
+    });
+  });
+}
+
+function frameOf(request: FastifyRequest, { person, organization }: AcknowledgeLink): Frame {
+  return frameFor(request, person?.locale, organization);
+}
+
+function acknowledgePage(frame: Frame, { event, organization }: AcknowledgeLink, answers: AcknowledgeLink['answers']) {
+  const texts = acknowledgeTextsIn(frame.language);
+  const status = describeStatus(texts, frame.language, answers);
+  const body = status
+    ? html`<p role="status" class="notice">${status}</p>`
+    : html`<p>${fill(texts.question, { event, name: organization.name })}</p>
+<form method="post">
+<p class="actions"><button type="submit">${texts.button}</button></p>
+</form>`;
+  return page(frame, texts.title, body);
+}
+
+/** Returns who acknowledged or resolved it and when; undefined if it is still open. */
+function describeStatus(
+  texts: AcknowledgeTexts,
+  language: string,
+  answers: AcknowledgeLink['answers'],
+): string | undefined {
+  const { acknowledged_at, acknowledged_by, resolved_at, resolved_by } = answers;
+  const at = (time: string) =>
+    new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' }).format(new Date(time));
+  if (resolved_at) return fill(texts.resolved, { by: resolved_by ?? '', at: at(resolved_at) });
+  return acknowledged_at ? fill(texts.acknowledged, { by: acknowledged_by ?? '', at: at(acknowledged_at) }) : undefined;
+}

@@ -1,0 +1,168 @@
+/**
+ * The hosted preference page and one-click unsubscribe (RFC 8058), behind the links in messages. They need no account, no
+ * cookie and no script: the token in the URL authenticates. Only POST changes anything, because link scanners follow links.
+ */
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { weekdays } from '../../core/decision/quiet-hours.ts';
+import { AppError, invalid } from '../../core/errors.ts';
+import { anonymous } from '../../core/identity/actor.ts';
+import { logoOriginOf } from '../../core/logo-url.ts';
+import {
+  describeCategory,
+  findLinkHolder,
+  findUnsubscribeLink,
+  type LinkedUser,
+  type PageChoice,
+  type PageQuietHours,
+  preferencesPath,
+  readPage,
+  sampleToken,
+  savePage,
+  switchAllOff,
+  unsubscribe,
+} from '../../services/audience/preference-page.ts';
+import type { Deps } from '../../services/deps.ts';
+import {
+  brokenPage,
+  type Frame,
+  preferencePage,
+  unsubscribedPage,
+  unsubscribePage,
+  writeQuietState,
+} from './preference-html.ts';
+import { chooseLanguage, textsIn } from './preference-texts.ts';
+
+/** Fits a form with a hundred categories and a dozen channel types. */
+const bodyLimit = 256 * 1024;
+
+type TokenRequest = FastifyRequest<{ Params: { token: string } }>;
+type PageRequest = FastifyRequest<{ Params: { token: string }; Querystring: { saved?: string; wrong?: string } }>;
+
+export async function registerPreferencePage(app: FastifyInstance, deps: Deps): Promise<void> {
+  await app.register(async scope => {
+    // Mail providers send forms, URL-encoded or multipart; the content of an unsubscribe request is ignored.
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', { parseAs: 'string', bodyLimit }, (_request, text, done) => done(null, text));
+    const hidden = { schema: { hide: true }, bodyLimit };
+    scope.get('/preferences/:token', hidden, async (request: PageRequest, reply) => {
+      const person = await findLinkHolder(deps, request.params.token);
+      if (!person) return sendBroken(request, reply);
+      const frame = frameOf(request, person);
+      const state = { saved: request.query.saved === '1', wrong: request.query.wrong === '1' };
+      const shown = await readPage(deps, person, person.locale ?? frame.language);
+      return sendPage(reply, frame, preferencePage(frame, person, shown, state));
+    });
+    scope.post('/preferences/:token', hidden, async (request: PageRequest, reply) => {
+      const person = await findLinkHolder(deps, request.params.token);
+      if (!person) return sendBroken(request, reply);
+      const form = new URLSearchParams(typeof request.body === 'string' ? request.body : '');
+      const own = forVisitor(deps, request);
+      let outcome = 'saved';
+      try {
+        if (form.get('action') === 'off') await switchAllOff(own, person);
+        else await savePage(own, person, readChoices(form), readQuiet(form, person));
+      } catch (error) {
+        if (!(error instanceof AppError) || error.kind !== 'invalid') throw error;
+        outcome = 'wrong';
+      }
+      // The redirect prevents a reload from submitting the form again.
+      return reply
+        .code(303)
+        .header('location', `${preferencesPath(deps, person)}?${outcome}=1`)
+        .send();
+    });
+    scope.get('/unsubscribe/:token', hidden, async (request: PageRequest, reply) => {
+      const link = await findUnsubscribeLink(deps, request.params.token);
+      if (!link) return sendBroken(request, reply);
+      const frame = frameOf(request, link.person);
+      const { name, isRequired } = await describeCategory(deps, link, link.person.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person) };
+      if (isRequired) return sendPage(reply, frame, unsubscribedPage(frame, { ...about, done: false }));
+      return sendPage(reply, frame, unsubscribePage(frame, about));
+    });
+    scope.post('/unsubscribe/:token', hidden, async (request: PageRequest, reply) => {
+      const link = await findUnsubscribeLink(deps, request.params.token);
+      if (!link) return sendBroken(request, reply);
+      const done = await unsubscribe(forVisitor(deps, request), link);
+      const frame = frameOf(request, link.person);
+      const { name } = await describeCategory(deps, link, link.person.locale ?? frame.language);
+      const about = { category: name, type: link.channelType, manage: preferencesPath(deps, link.person), done };
+      return sendPage(reply, frame, unsubscribedPage(frame, about));
+    });
+  });
+}
+
+/** Attributes changes in the audit log to an anonymous visitor, with the origin of the request. */
+export function forVisitor(deps: Deps, request: FastifyRequest): Deps {
+  return { ...deps, actor: { ...anonymous, origin: request.ip, requestId: request.id } };
+}
+
+function frameOf(request: FastifyRequest, person: LinkedUser | undefined): Frame {
+  return frameFor(request, person?.locale, person?.organization);
+}
+
+export function frameFor(
+  request: FastifyRequest,
+  locale: string | null | undefined,
+  organization: Frame['organization'],
+): Frame {
+  const language = chooseLanguage(locale, request.headers['accept-language']);
+  return { language, words: textsIn(language), nonce: randomBytes(16).toString('base64'), organization };
+}
+
+export function sendBroken(request: TokenRequest, reply: FastifyReply, sampleHint?: string) {
+  const frame = frameOf(request, undefined);
+  const isSample = request.params.token === sampleToken;
+  return sendPage(reply.code(isSample ? 200 : 404), frame, brokenPage(frame, isSample, sampleHint));
+}
+
+/** The URL grants access to the page, so it is neither cached nor sent as a referrer. */
+export function sendPage(reply: FastifyReply, { nonce, organization }: Frame, page: string) {
+  const logoOrigin = logoOriginOf(organization?.logo_url);
+  const policy = [
+    "default-src 'none'",
+    `style-src 'self' 'nonce-${nonce}'`,
+    `img-src 'self'${logoOrigin ? ` ${logoOrigin}` : ''}`,
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ];
+  return reply
+    .headers({
+      'content-security-policy': policy.join('; '),
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      'x-robots-tag': 'noindex',
+    })
+    .type('text/html; charset=utf-8')
+    .send(page);
+}
+
+/** Returns no change if the recipient left the fields as the page showed them. */
+function readQuiet(form: URLSearchParams, person: LinkedUser): PageQuietHours {
+  if (!form.has('quiet')) return {};
+  const timezone = form.get('timezone') || null;
+  const days = weekdays.filter(day => form.getAll('day').includes(day));
+  const hours = {
+    from: form.get('from') ?? undefined,
+    to: form.get('to') ?? undefined,
+    ...(days.length > 0 && days.length < weekdays.length && { weekdays: days }),
+  };
+  const chosen = { usual: null, none: { enabled: false }, own: hours }[form.get('quiet') ?? ''];
+  const quiet_hours = chosen === undefined ? person.quiet_hours : chosen;
+  if (writeQuietState(quiet_hours, timezone) === form.get('quiet_was')) return {};
+  const times = quiet_hours && 'from' in quiet_hours ? [quiet_hours.from, quiet_hours.to] : [];
+  const wrong = times.some(time => !/^([01]\d|2[0-3]):[0-5]\d$/.test(time ?? ''));
+  if (wrong) throw invalid({ quiet_hours: ['must be times of day, such as 22:00'] });
+  return { timezone, quiet_hours };
+}
+
+/** The form sends the previous state of every cell, and the cells that are now on. */
+function readChoices(form: URLSearchParams): PageChoice[] {
+  const on = new Set(form.getAll('on'));
+  return form.getAll('was').flatMap(cell => {
+    const [category = '', type = '', was] = cell.split(':');
+    return was === '0' || was === '1' ? [{ category, type, was: was === '1', is: on.has(`${category}:${type}`) }] : [];
+  });
+}

@@ -1,0 +1,391 @@
+/** Builds the Fastify server from the route table: admission, validation, errors, logs, metrics and pages. */
+import { randomUUID } from 'node:crypto';
+import { METHODS } from 'node:http';
+import cookie from '@fastify/cookie';
+import cors from '@fastify/cors';
+import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { AppError, invalid } from '../../core/errors.ts';
+import { nextTurn } from '../../lib/slices.ts';
+import type { Deps } from '../../services/deps.ts';
+import { recordRead } from '../../services/operations/audit.ts';
+import type { WorkerRounds } from '../../services/operations/backlog.ts';
+import { registerHealth } from '../operations/health.ts';
+import { registerAcknowledgePage } from '../pages/acknowledge-page.ts';
+import { registerConsole } from '../pages/console.ts';
+import { registerDocs } from '../pages/docs/docs.ts';
+import { registerInboxDemo, registerInboxFiles } from '../pages/inbox-files.ts';
+import { registerPreferencePage } from '../pages/preference-page.ts';
+import { registerPages } from '../pages/reference.ts';
+import type { Resources } from '../resolve.ts';
+import { routes } from '../routes.ts';
+import { type Admission, chargeBody, createAdmission } from './auth.ts';
+import { sendError } from './errors.ts';
+import { LargeBodies } from './large-bodies.ts';
+import { readChunk, sendList } from './lists.ts';
+import { refuseOtherMethods } from './methods.ts';
+import { type Metrics, type MetricsAccess, registerMetrics } from './metrics.ts';
+import { namedSchemas, registerOpenApi, schemaOf } from './openapi.ts';
+import type { Call, Caller, ListEndpoint, Route } from './route.ts';
+import { cleanBody, cleanQuery, createValidator, decodeBody, refuseWideOrDeep } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    admission: Admission | null;
+    /** Set for a trigger that is traced. */
+    traceId: string | undefined;
+    /** Size of the body, once it was read. */
+    bodyBytes: number;
+  }
+  interface FastifyContextConfig {
+    /** Media type of the body if it is not JSON. */
+    consumes?: string;
+  }
+}
+
+interface ServerOptions {
+  deps: Deps;
+  logger: FastifyBaseLogger;
+  /** False for a worker, which serves only health checks and metrics. */
+  withApi: boolean;
+  baseUrl: string | undefined;
+  trustProxy: readonly string[];
+  corsOrigins: readonly string[];
+  /** Whether the demo page is public: only with the embedded database. */
+  withDemo?: boolean;
+  metrics: Metrics;
+  metricsAccess: MetricsAccess;
+  /** Rounds of this process's worker, if it has one. */
+  rounds?: WorkerRounds;
+  /** Called before routes are added, to observe them. */
+  describe?: (app: FastifyInstance) => Promise<void>;
+}
+
+/** Fits a percent-encoded email of 254 multi-byte characters. */
+const maxParameterLength = 2_300;
+const bodyLimit = 1024 * 1024;
+/** For unauthenticated requests, which carry little more than credentials. */
+const publicBodyLimit = 16 * 1024;
+const requestTimeoutMs = 60_000;
+/** All methods that Node parses; CONNECT never becomes a request. */
+const methods = METHODS.filter(method => method !== 'CONNECT');
+
+export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
+  const { deps, logger, withApi, baseUrl, trustProxy, corsOrigins } = options;
+  const app = Fastify({
+    loggerInstance: logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: requestId,
+    // The one log line per request contains its id, so no request needs its own logger.
+    childLoggerFactory: parent => parent,
+    bodyLimit,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: 'idle',
+    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxParameterLength },
+    // No hook has run if the path could not be parsed.
+    frameworkErrors: (error, request, reply) =>
+      void sendError(error, request, reply.headers(commonHeaders(request, baseUrl))),
+    clientErrorHandler,
+    schemaController: { bucket: schemaBucket, compilersFactory: { buildSerializer: buildLazySerializer } },
+  });
+
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  app.decorateRequest('admission', null);
+  app.decorateRequest('traceId', undefined);
+  app.decorateRequest('bodyBytes', 0);
+  const schemas = namedSchemas(routes);
+  for (const schema of schemas) app.addSchema(schema);
+  app.setValidatorCompiler(createValidator(schemas));
+  app.setErrorHandler(sendError);
+  const page = withApi ? registerConsole(app) : undefined;
+  app.setNotFoundHandler((request, reply) => {
+    const shown = page?.(request, reply);
+    if (shown) return shown;
+    throw pathNotFound(request.url.split('?', 1)[0]!);
+  });
+  app.removeContentTypeParser('text/plain');
+  const largeBodies = new LargeBodies();
+  const parseJson = app.getDefaultJsonParser('error', 'error');
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    return largeBodies.run(request, bytes, () => {
+      if (request.raw.socket.destroyed) return done(new AppError('request.malformed', 'the connection was closed'));
+      const text = decodeBody(bytes);
+      if (text === undefined) return done(notUtf8());
+      try {
+        refuseWideOrDeep(text, request.routeOptions.bodyLimit);
+      } catch (error) {
+        return done(error as Error);
+      }
+      return largeBodies.run(request, bytes, () => parseJson(request, text, done));
+    });
+  });
+  let refuseMethod: (request: FastifyRequest) => void = () => {};
+  app.addHook('onRequest', async (request, reply) => {
+    reply.headers(commonHeaders(request, baseUrl));
+    // No path has an empty segment; the router would accept one as an alias of another path.
+    const [path = ''] = request.url.split('?', 1);
+    if (path.includes('//')) throw pathNotFound(path);
+    if (request.is404) refuseMethod(request);
+  });
+  logRequests(app);
+  registerMetrics(app, options.metrics, options.metricsAccess);
+  if (corsOrigins.length > 0) {
+    const exposedHeaders = ['Link', 'Retry-After', 'X-Request-Id'];
+    const allowedMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+    await app.register(cors, {
+      origin: [...corsOrigins],
+      methods: allowedMethods,
+      exposedHeaders,
+      strictPreflight: false,
+    });
+  }
+  registerHealth(app, deps, options.rounds);
+  if (withApi) {
+    // Cookies are parsed on demand, not for every trigger.
+    await app.register(cookie, { hook: false });
+    if (options.describe) await options.describe(app);
+    registerOpenApi(app);
+    registerPages(app);
+    registerDocs(app);
+    await registerPreferencePage(app, deps);
+    await registerAcknowledgePage(app, deps);
+    registerInboxFiles(app);
+    if (options.withDemo) registerInboxDemo(app, deps);
+    const admit = createAdmission(deps, baseUrl);
+    const linkFor = (request: FastifyRequest) => {
+      const origin = baseUrl ?? `${request.protocol}://${request.host}`;
+      return (path: string) => origin + path;
+    };
+    for (const route of routes) {
+      if (!route.consumes) addRoute(app, route, deps, admit, linkFor, largeBodies);
+      else await app.register(async scope => addTextRoute(scope, route, deps, admit, linkFor, largeBodies));
+    }
+    refuseMethod = refuseOtherMethods(app, routes);
+  }
+  return app;
+}
+
+/** Shares the schemas, which never change. Fastify's own bucket copies all of them for each route: 90 ms of a start. */
+function schemaBucket(parent?: unknown) {
+  const schemas = { ...(parent as Record<string, unknown>) };
+  return {
+    // The return value is not used, whatever its type says.
+    add: (schema: unknown) => Object.assign(schemas, { [(schema as { $id: string }).$id]: schema }) as never,
+    getSchema: (id: string) => schemas[id],
+    getSchemas: () => schemas,
+  };
+}
+
+type Compile = ReturnType<ReturnType<typeof SerializerSelector>>;
+
+/** Shared by all servers of the process, which have the same routes: tests start many. */
+const serializers = new Map<string, ReturnType<Compile>>();
+
+/** Compiles a serializer when it is first used: compiling all of them would take half of the start-up time. */
+const buildLazySerializer: ReturnType<typeof SerializerSelector> = (...schemas) => {
+  const compile = SerializerSelector()(...schemas);
+  return route => {
+    const { method, url, httpStatus, contentType } = route as typeof route & { contentType?: string };
+    const key = `${method} ${url} ${httpStatus} ${contentType}`;
+    let serialize: ReturnType<Compile> | undefined;
+    return data => {
+      if (!serialize) {
+        serialize = serializers.get(key) ?? compile(route);
+        serializers.set(key, serialize);
+      }
+      return serialize(data);
+    };
+  };
+};
+
+function addRoute(
+  app: FastifyInstance,
+  route: Route,
+  deps: Deps,
+  admit: ReturnType<typeof createAdmission>,
+  linkFor: (request: FastifyRequest) => (path: string) => string,
+  largeBodies: LargeBodies,
+): void {
+  const callOf = (request: FastifyRequest, reply: FastifyReply): Call & Resources => {
+    const { caller = anonymousCaller, session, resources } = request.admission!;
+    const { kind, id, name } = caller;
+    const actor = {
+      kind: kind === 'recipient' ? ('visitor' as const) : kind,
+      id,
+      name,
+      origin: request.ip,
+      requestId: request.id,
+    };
+    return { ...resources, deps: { ...deps, actor }, caller, session, link: linkFor(request), request, reply };
+  };
+  app.route({
+    method: route.method,
+    url: route.path,
+    schema: schemaOf(route),
+    bodyLimit: route.bodyLimit ?? (route.permission === 'public' ? publicBodyLimit : bodyLimit),
+    config: { consumes: route.consumes },
+    onRequest: async (request, reply) => {
+      request.admission = await admit(route, request, reply);
+      largeBodies.admit(request, reply);
+    },
+    // Does not run for requests whose body is not read, such as GET.
+    preParsing: async request => refuseEncoded(request),
+    preValidation: async request => {
+      // Routes without query parameters ignore the query.
+      if (route.query || 'list' in route) cleanQuery(request);
+      if (!route.body) return;
+      chargeBody(request);
+      // If nothing is required, a missing body counts as an empty one.
+      if (request.body === undefined && allOptional(route.body)) request.body = {};
+      if (route.consumes && request.body === undefined) throw invalid({ body: ['is required: send the file'] });
+      const isLarge = Number(request.headers['content-length'] ?? bodyLimit) >= bodyLimit;
+      if (isLarge) await nextTurn();
+      cleanBody(request);
+      if (isLarge) await nextTurn();
+    },
+    handler: async (request, reply) => {
+      const call = callOf(request, reply);
+      if ('list' in route) {
+        const serialize = reply.compileSerializationSchema(route.item as object as Record<string, unknown>) as (
+          row: unknown,
+        ) => string;
+        const listCall = { ...call, query: request.query as never };
+        const { personal } = route;
+        const record = personal && (() => recordWholeRead(personal, call, request));
+        return sendList(request, reply, call.link, page => readChunk(route, listCall, page, serialize), record);
+      }
+      reply.code(route.status);
+      return route.handle({ ...call, body: request.body as never, query: request.query as never });
+    },
+  });
+}
+
+/** Compressed bodies are not accepted: a few bytes could expand beyond the limit. */
+function refuseEncoded({ method, headers }: FastifyRequest): void {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || method === 'GET' || method === 'HEAD') return;
+  throw new AppError('request.encoding', `send the body without Content-Encoding: ${encoding.slice(0, 50)}`);
+}
+
+function pathNotFound(path: string): AppError {
+  return new AppError('path.not_found', `${path} does not exist: see /docs`);
+}
+
+/** One year. Without subdomains, which may not be under Belfry's control. */
+const strictTransport = 'max-age=31536000';
+
+/** Headers of every response. API responses contain personal data that changes, so they are never cached. */
+function commonHeaders(request: FastifyRequest, baseUrl: string | undefined): Record<string, string> {
+  return {
+    'x-request-id': request.id,
+    'x-content-type-options': 'nosniff',
+    ...(request.url.startsWith('/api/') && { 'cache-control': 'no-store' }),
+    ...((request.protocol === 'https' || baseUrl?.startsWith('https:')) && {
+      'strict-transport-security': strictTransport,
+    }),
+  };
+}
+
+/** Records in the audit log that a whole list with personal data was read. */
+async function recordWholeRead(
+  noun: NonNullable<ListEndpoint['personal']>,
+  { deps, organization, project, list }: Call & Resources,
+  request: FastifyRequest,
+): Promise<void> {
+  const { search } = request.query as { search?: string };
+  const path = list ? `${project.slug}/${list.name}` : '';
+  await recordRead(deps, organization.id, { action: 'read', noun, path, ...(search && { after: { search } }) });
+}
+
+/** The caller on public routes. */
+const anonymousCaller: Caller = {
+  kind: 'account',
+  id: '',
+  name: 'nobody',
+  permissions: [],
+  scope: null,
+};
+
+/** Adds a route with a text body, in its own Fastify scope: other routes do not accept its media type. */
+function addTextRoute(app: FastifyInstance, ...rest: Tail<Parameters<typeof addRoute>>): void {
+  const [route, , , , largeBodies] = rest;
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(route.consumes!, { parseAs: 'buffer' }, (request, bytes: Buffer, done) =>
+    largeBodies.run(request, bytes, () => {
+      const [, charset = 'utf-8'] = /;\s*charset="?([^";\s]+)/i.exec(request.headers['content-type'] ?? '') ?? [];
+      const text = /^utf-?8$/i.test(charset) ? decodeBody(bytes) : undefined;
+      if (text !== undefined) return done(null, text);
+      const message = 'the file is not encoded as UTF-8: save it as "CSV UTF-8" and send it again';
+      return done(new AppError('request.malformed', message));
+    }),
+  );
+  addRoute(app, ...rest);
+}
+
+type Tail<All extends unknown[]> = All extends [unknown, ...infer Rest] ? Rest : never;
+
+function notUtf8(): AppError {
+  return new AppError('request.malformed', 'the body is not valid UTF-8');
+}
+
+function allOptional(schema: object): boolean {
+  const { type, required } = schema as { type?: string; required?: string[] };
+  return type === 'object' && !required?.length;
+}
+
+/** Returns the `x-request-id` of the caller or a proxy if it is well-formed, else a new id. */
+function requestId(request: { headers: Record<string, string | string[] | undefined> }): string {
+  const header = request.headers['x-request-id'];
+  return typeof header === 'string' && /^[\w.:+/=-]{1,128}$/.test(header) ? header : randomUUID();
+}
+
+/** Logs one line per request, with the pattern of the route and ids, but never an address, key, token, query or body. */
+function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { caller, resources } = request.admission ?? {};
+    const line = {
+      request_id: request.id,
+      trace_id: request.traceId,
+      method: request.method,
+      route: request.routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      ms: Math.round(reply.elapsedTime * 100) / 100,
+      organization: resources?.organization?.slug,
+      // Accounts and recipients are logged by id, because their names are email addresses.
+      ...(caller && { [caller.kind]: caller.kind === 'key' ? caller.name : Number(caller.id) }),
+    };
+    if (reply.statusCode >= 500) request.log.error(line, 'request');
+    else request.log.info(line, 'request');
+  });
+}
+
+/** Answers input that is not valid HTTP, for which there is no request object. */
+function clientErrorHandler(error: NodeJS.ErrnoException, socket: import('node:net').Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [status, title] = refusals[error.code ?? ''] ?? [400, 'Bad Request'];
+  const body = JSON.stringify({
+    type: '/docs/problems/#request.malformed',
+    title,
+    status,
+    detail: 'this is not a valid HTTP request',
+    code: 'request.malformed',
+    request_id: randomUUID(),
+  });
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\nContent-Type: application/problem+json\r\nX-Content-Type-Options: nosniff\r\n` +
+      `Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+const refusals: Record<string, [status: number, title: string]> = {
+  HPE_HEADER_OVERFLOW: [431, 'Request Header Fields Too Large'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request Timeout'],
+};

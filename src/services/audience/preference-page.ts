@@ -1,0 +1,189 @@
+/** The hosted preference page of a recipient: what it shows, and what the recipient can change. */
+import {
+  type Category,
+  type Choices,
+  categoryScope,
+  everything,
+  generalCategory,
+  generalSlug,
+  isOffered,
+  isPersonal,
+  localizeCategory,
+  type PreferenceSource,
+  resolvePreference,
+} from '../../core/decision/preferences.ts';
+import type { QuietHours } from '../../core/decision/quiet-hours.ts';
+import { maskAddress } from '../../core/recipient-links.ts';
+import { addressKind } from '../../core/text.ts';
+import { listWholeAddresses } from '../../db/audience/addresses.ts';
+import { listPreferenceHistory, listPreferences, type PreferenceWrite } from '../../db/audience/preferences.ts';
+import type { LinkedUser } from '../../db/audience/recipient-links.ts';
+import { findCategory } from '../../db/configuration/categories.ts';
+import { listRecipientCategories } from '../configuration/categories.ts';
+import type { Deps } from '../deps.ts';
+import { listChannelTypes, storePreferences, storeQuietHours, toChoices } from './preferences.ts';
+
+export type { LinkedUser } from '../../db/audience/recipient-links.ts';
+export { sampleToken } from '../../pipeline/message-links.ts';
+export { findLinkHolder, findUnsubscribeLink, preferencesPath } from './recipient-links.ts';
+
+export interface PageCategory {
+  slug: string;
+  name: string;
+  description: string;
+  isRequired: boolean;
+  /** Whether each channel type is enabled; absent types are not offered. */
+  channels: Record<string, boolean>;
+}
+
+export interface PreferencePage {
+  types: string[];
+  categories: PageCategory[];
+  /** Masked, so that the link reveals no address but the recipient recognises it. */
+  addresses: { type: string; value: string }[];
+  lastChange: { at: Date; source: PreferenceSource } | undefined;
+}
+
+const maxAddresses = 50;
+
+export async function readPage(deps: Deps, person: LinkedUser, locale: string): Promise<PreferencePage> {
+  const { db } = deps;
+  const organizationId = person.organization_id;
+  const [offered, preferences, addresses, [last]] = await Promise.all([
+    readOfferedCategories(deps, organizationId),
+    listPreferences(db, organizationId, person.id),
+    listWholeAddresses(db, organizationId, person.id, { after: 0, limit: maxAddresses }),
+    listPreferenceHistory(db, organizationId, person.id, { after: 0, limit: 1 }),
+  ]);
+  return {
+    ...showCategories(offered, toChoices(preferences), locale),
+    addresses: addresses
+      .filter(({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush'].includes(addressKind(name)))
+      .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
+    lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
+  };
+}
+
+/** Returns the page as a recipient without preferences sees it, for the preview in the console. */
+export async function readSamplePage(deps: Deps, organizationId: number, locale: string): Promise<PreferencePage> {
+  const offered = await readOfferedCategories(deps, organizationId);
+  const addresses = [{ type: 'email', value: maskAddress('ada@example.com') }];
+  return { ...showCategories(offered, {}, locale), addresses, lastChange: undefined };
+}
+
+interface OfferedCategories {
+  types: string[];
+  categories: Category[];
+}
+
+async function readOfferedCategories(deps: Deps, organizationId: number): Promise<OfferedCategories> {
+  const [categories, types] = await Promise.all([
+    listRecipientCategories(deps, organizationId),
+    listChannelTypes(deps, organizationId),
+  ]);
+  return { categories, types: types.filter(isPersonal) };
+}
+
+function showCategories({ types, categories }: OfferedCategories, choices: Choices, locale: string) {
+  return {
+    types,
+    categories: categories.map(category => {
+      const offered = types.filter(type => isOffered(category, type));
+      const topic = { category, event: undefined };
+      return {
+        slug: category.slug,
+        ...localizeCategory(category, locale),
+        isRequired: category.kind === 'required',
+        channels: Object.fromEntries(offered.map(type => [type, resolvePreference(topic, type, choices).enabled])),
+      };
+    }),
+  };
+}
+
+/** A switch on the page, as shown and as submitted. Only differences are saved. */
+export interface PageChoice {
+  category: string;
+  type: string;
+  was: boolean;
+  is: boolean;
+}
+
+/** Undefined fields are left unchanged. */
+export interface PageQuietHours {
+  timezone?: string | null;
+  quiet_hours?: QuietHours | null;
+}
+
+/** Throws when the quiet hours are invalid, and then saves nothing. */
+export async function savePage(
+  deps: Deps,
+  person: LinkedUser,
+  choices: PageChoice[],
+  quiet: PageQuietHours,
+): Promise<void> {
+  const page = await readPage(deps, person, 'en');
+  const offered = new Map(page.categories.filter(one => !one.isRequired).map(one => [one.slug, one.channels]));
+  const writes = choices
+    .filter(({ category, type, was, is }) => was !== is && Object.hasOwn(offered.get(category) ?? {}, type))
+    .map(({ category, type, is }) => ({ scope: categoryScope(category), channel_type: type, enabled: is }));
+  await savePreferences(deps, person, writes, 'page', quiet);
+}
+
+/**
+ * Switches off everything that is not required. This includes preferences that were switched on individually, because a
+ * broad preference does not override a narrow one.
+ */
+export async function switchAllOff(deps: Deps, person: LinkedUser): Promise<void> {
+  const chosen = await listPreferences(deps.db, person.organization_id, person.id);
+  const on = chosen.filter(({ enabled }) => enabled).map(({ scope, channel_type }) => ({ scope, channel_type }));
+  const all = [
+    { scope: everything, channel_type: '' },
+    ...on.filter(({ scope, channel_type }) => scope !== everything || channel_type !== ''),
+  ];
+  await savePreferences(
+    deps,
+    person,
+    all.map(one => ({ ...one, enabled: false })),
+    'page',
+  );
+}
+
+interface UnsubscribeLink {
+  person: LinkedUser;
+  category: string;
+  channelType: string;
+}
+
+/** Unsubscribes from one category on one channel type. Returns false, and changes nothing, when it is required. */
+export async function unsubscribe(deps: Deps, { person, category, channelType }: UnsubscribeLink): Promise<boolean> {
+  const found = await findCategory(deps.db, person.organization_id, category);
+  if (found?.kind === 'required') return false;
+  const choice = { scope: categoryScope(category), channel_type: channelType, enabled: false };
+  await savePreferences(deps, person, [choice], 'one-click');
+  return true;
+}
+
+/** Returns the localized name of the category; a deleted category is shown by its slug. */
+export async function describeCategory({ db }: Deps, { person, category }: UnsubscribeLink, locale: string) {
+  const found = await findCategory(db, person.organization_id, category);
+  const shown = found ?? (category === generalSlug ? generalCategory : undefined);
+  return {
+    name: shown ? localizeCategory(shown, locale).name : category,
+    isRequired: shown?.kind === 'required',
+  };
+}
+
+async function savePreferences(
+  deps: Deps,
+  person: LinkedUser,
+  writes: PreferenceWrite[],
+  source: PreferenceSource,
+  quiet: PageQuietHours = {},
+) {
+  const actor = { ...deps.actor, kind: 'visitor' as const, id: null, name: person.username };
+  const organizationId = person.organization_id;
+  await deps.db.transaction().execute(async trx => {
+    await storePreferences({ actor }, trx, organizationId, person, writes, source);
+    await storeQuietHours({ actor }, trx, organizationId, person, quiet, source);
+  });
+}

@@ -1,0 +1,209 @@
+/** Channels with their providers, without secrets, and their recent outcomes. */
+import type { ChannelEntry, ProviderEntry } from '../../core/configuration/document.ts';
+import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
+import type { ChannelFields } from '../../core/configuration/state.ts';
+import { AppError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import * as rows from '../../db/configuration/channels.ts';
+import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
+import type { PageRequest } from '../../db/connection/page.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { openSecrets } from '../../pipeline/channel-secrets.ts';
+import { type Providers, withoutSecrets } from '../../providers/provider.ts';
+import type { Deps } from '../deps.ts';
+import {
+  changeAndInvalidate,
+  type DeletionOptions,
+  type DeletionResult,
+  deleteEntry,
+  type Precondition,
+  pause,
+  putEntry,
+  requireCreatedId,
+  requirePath,
+  resume,
+} from './entries.ts';
+import { findNotificationsUsingChannel, refuseIfUsed } from './references.ts';
+
+interface ProviderView {
+  use: string;
+  [setting: string]: unknown;
+  /** Names of the secret settings that are stored. */
+  secrets_set: string[];
+}
+
+interface ChannelView extends ChannelFields {
+  providers: ProviderView[];
+  paused: boolean;
+  /** Slug; null: the channel belongs to the organization. */
+  project: string | null;
+  /** Why the channel cannot send; null: its secrets can be decrypted. */
+  problem: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface ChannelHealth {
+  hours: number;
+  sent: number;
+  failed: number;
+  unknown: number;
+}
+
+export interface ChannelDetails extends ChannelView {
+  health: ChannelHealth;
+}
+
+export type ChannelChanges = { slug?: unknown; type?: unknown } & {
+  [field in Exclude<keyof ChannelEntry, 'slug' | 'type'>]?: ChannelEntry[field] | null;
+};
+
+const healthHours = 24;
+
+const typeAdvice = 'its providers and addresses have that type; create another channel';
+
+export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
+  const channel = await read(deps, deps.db, organizationId, id);
+  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+}
+
+/** Lists the channels of the organization and of its projects. */
+export async function listChannelDetails(deps: Deps, organizationId: number, page: PageRequest) {
+  const details = await rows.listChannelDetails(deps.db, organizationId, page);
+  const ids = details.map(row => row.id);
+  const healthOf = await readHealth(deps.db, organizationId, ids);
+  return details.map(row => ({ id: row.id, ...show(deps, organizationId, row), health: healthOf(row.id) }));
+}
+
+/** Creates a channel of the project in the slugs, or of the organization without one. */
+export async function createChannel(deps: Deps, slugs: Slugs, entry: ChannelEntry): Promise<ChannelDetails> {
+  const { id, organizationId } = await changeAndInvalidate(deps, slugs, async trx => {
+    const { organization } = await requirePath(trx, slugs);
+    const steps = await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry));
+    return { id: requireCreatedId(steps, 'slug', entry), organizationId: organization.id };
+  });
+  return getChannel(deps, organizationId, id);
+}
+
+/** Updates a channel. A secret that a provider entry omits is kept, unless its destination changes. */
+export async function updateChannel(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  changes: ChannelChanges,
+  check: Precondition<ChannelView>,
+): Promise<ChannelDetails> {
+  const { channel, organizationId } = await changeAndInvalidate(deps, slugs, async trx => {
+    const { organization } = await requirePath(trx, slugs);
+    const current = await read(deps, trx, organization.id, id);
+    check(current);
+    refuseChanges(current, changes, { slug: slugAdvice, type: typeAdvice });
+    const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = current;
+    const entry = mergeEntry({ slug, name, type, enabled, on_unknown, rate_per_second, concurrency }, changes);
+    await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry as ChannelEntry));
+    return { channel: await read(deps, trx, organization.id, id), organizationId: organization.id };
+  });
+  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+}
+
+/** Throws while a notification uses the channel. */
+export async function deleteChannel(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  deletion: DeletionOptions,
+  check: Precondition<ChannelView>,
+): Promise<DeletionResult> {
+  const target = {
+    noun: 'channel' as const,
+    read: (trx: Db, { organization }: ResolvedPath) => read(deps, trx, organization.id, id),
+    check,
+    nameOf: ({ slug }: ChannelView) => slug,
+    refuseIfUsed: async (trx: Db, { organization }: ResolvedPath, { name }: ChannelView) =>
+      refuseIfUsed(`channel ${name}`, await findNotificationsUsingChannel(trx, organization.id, id)),
+    delete: (trx: Db, { organization }: ResolvedPath) => rows.deleteChannel(trx, organization.id, id),
+  };
+  return deleteEntry(deps, slugs, target, deletion);
+}
+
+export async function pauseChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
+  await pause(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
+}
+
+export async function resumeChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
+  return resume(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
+}
+
+/** Removes `secrets_set`, which is in responses, so that a response can be sent back. */
+function withoutSecretNames<Entry extends { providers?: ProviderEntry[] }>({ providers, ...entry }: Entry) {
+  const plain = providers?.map(({ secrets_set: _, ...provider }) => provider);
+  return { ...entry, ...(plain && { providers: plain }) } as unknown as ChannelEntry;
+}
+
+async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ChannelView> {
+  const row = await rows.findChannelDetails(db, organizationId, id);
+  if (!row) throw new AppError('channel.not_found', 'the channel has been deleted in the meantime');
+  return show(deps, organizationId, row);
+}
+
+function show({ cipher, providers }: Deps, organizationId: number, row: rows.ChannelDetails): ChannelView {
+  let secrets: JsonObject[] = [];
+  let problem: string | null = null;
+  try {
+    secrets = openSecrets(cipher, organizationId, row);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    problem = error.message;
+  }
+  const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
+  return {
+    slug,
+    name,
+    type,
+    enabled,
+    on_unknown,
+    rate_per_second,
+    concurrency,
+    providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
+    paused: row.paused_at !== null,
+    project: row.project,
+    problem,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+  };
+}
+
+function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject): ProviderView {
+  const settings = withoutSecrets(providers, String(use), fields);
+  return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
+}
+
+async function getHealth(db: Db, organizationId: number, id: number): Promise<ChannelHealth> {
+  return (await readHealth(db, organizationId, [id]))(id);
+}
+
+/** Reads the hourly counts. */
+async function readHealth(db: Db, organizationId: number, ids: number[]): Promise<(id: number) => ChannelHealth> {
+  const since = new Date(Date.now() - healthHours * 3_600_000);
+  const outcomes = await rows.countChannelOutcomes(db, organizationId, ids, since);
+  return id => ({ hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(id) });
+}
+
+interface ProviderKind {
+  name: string;
+  medium: string;
+  title: string;
+  summary: string;
+  /** JSON schema; see `provider.ts` for its custom keywords. */
+  settings: object;
+}
+
+export function listProviders({ providers }: Deps): ProviderKind[] {
+  return Object.values(providers).map(({ name, medium, title, summary, settings }) => ({
+    name,
+    medium,
+    title,
+    summary,
+    settings,
+  }));
+}

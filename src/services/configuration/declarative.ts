@@ -1,0 +1,297 @@
+/**
+ * Declarative configuration: compares a document with the stored configuration and shows (plan) or makes (apply) the
+ * difference. Each runs in one transaction, so that a plan sees a consistent snapshot and an apply is atomic.
+ */
+
+import { toAuditEntry } from '../../core/configuration/audit.ts';
+import { checkDocument, throwIfAny } from '../../core/configuration/check.ts';
+import { type Change, diff, type Step, toChange } from '../../core/configuration/diff.ts';
+import type { Document, OrganizationDocument } from '../../core/configuration/document.ts';
+import { toDocument } from '../../core/configuration/export.ts';
+import { toProviderEntry } from '../../core/configuration/fields.ts';
+import { checkDanglingReferences, checkReferences, type Reference } from '../../core/configuration/references.ts';
+import { keepSecrets, pairChannels } from '../../core/configuration/secrets.ts';
+import { addError } from '../../core/configuration/shape.ts';
+import { type OrganizationState, toState } from '../../core/configuration/state.ts';
+import { loadPatterns } from '../../core/context-schema/patterns.ts';
+import { AppError, type FieldErrors } from '../../core/errors.ts';
+import { isObject, type JsonObject, toNfc } from '../../core/json.ts';
+import { generateWebhookSecret, webhookLimits } from '../../core/webhooks.ts';
+import { findUsernames } from '../../db/audience/users.ts';
+import type { PathIds } from '../../db/configuration/organizations.ts';
+import {
+  findOrganizationsAcrossTenants,
+  listOrganizationsAcrossTenants,
+  lockConfigurationAcrossTenants,
+  type Organization,
+} from '../../db/configuration/organizations.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { runInSlices } from '../../lib/slices.ts';
+import { openSecrets, sealSecrets } from '../../pipeline/channel-secrets.ts';
+import {
+  checkEntry,
+  destinationsOf,
+  findMissing,
+  readEntry,
+  withGenerated,
+  withoutSecrets,
+} from '../../providers/provider.ts';
+import type { Deps } from '../deps.ts';
+import { recordAll } from '../operations/audit.ts';
+import { readOrganization, type SecretOpeners } from './declarative-read.ts';
+import { applySteps } from './declarative-write.ts';
+import { openWebhookSecrets, sealWebhookSecrets } from './webhook-secrets.ts';
+
+export type { Change } from '../../core/configuration/diff.ts';
+
+interface ApplyOptions {
+  /** Deletes stored objects that are missing from a section of the document. */
+  prune: boolean;
+  /** Set when the document covers one path only: nothing else is read. */
+  within?: PathIds;
+}
+
+/** Exports these organizations, or all, without secrets. */
+export async function exportConfiguration(deps: Deps, slugs?: string[]): Promise<Document> {
+  return deps.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async trx => {
+      const all = await listOrganizationsAcrossTenants(trx);
+      const selected = slugs?.map(slug => {
+        const organization = all.find(candidate => candidate.slug === slug);
+        if (!organization) throw new AppError('organization.not_found', `there is no organization ${slug}`);
+        return organization;
+      });
+      const organizations: OrganizationDocument[] = [];
+      for (const organization of new Set(selected ?? all)) {
+        const state = await readOrganization(trx, organization, { users: true, members: true });
+        const open = ({ use, settings }: { use: string; settings: JsonObject }) => ({
+          use,
+          settings: withoutSecrets(deps.providers, use, settings),
+          secrets: {},
+        });
+        organizations.push(toDocument(state, open));
+      }
+      return { organizations };
+    });
+}
+
+/** Returns the changes that `applyConfiguration` would make. */
+export async function planConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
+  const desired = await readDocument(deps, document);
+  return deps.db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute(async trx => (await planSteps(deps, trx, desired, options)).map(toChange));
+}
+
+/** Applies a document and returns the changes made. Concurrent applies to one organization are serialized. */
+export async function applyConfiguration(deps: Deps, document: unknown, options: ApplyOptions): Promise<Change[]> {
+  const desired = await readDocument(deps, document);
+  return changeConfiguration(
+    deps,
+    desired.organizations.map(organization => organization.slug),
+    async trx => (await applyDesired(deps, trx, desired, options)).map(toChange),
+  );
+}
+
+/** Applies a document within the caller's transaction, which must hold the configuration lock. */
+export async function applyInTransaction(deps: Deps, trx: Db, document: unknown, options: ApplyOptions) {
+  return applyDesired(deps, trx, await readDocument(deps, document), options);
+}
+
+/** Runs `work` in a transaction that holds the configuration lock of these organizations. */
+export async function changeConfiguration<T>(deps: Deps, slugs: string[], work: (trx: Db) => Promise<T>): Promise<T> {
+  // Read committed: statements must see what was committed while this transaction waited for the lock.
+  const transaction = deps.db.transaction().setIsolationLevel('read committed');
+  return transaction.execute(async trx => {
+    await lockConfigurationAcrossTenants(trx, slugs);
+    return work(trx);
+  });
+}
+
+async function applyDesired(deps: Deps, trx: Db, desired: DesiredState, options: ApplyOptions): Promise<Step[]> {
+  const steps = await planSteps(deps, trx, desired, options);
+  await applySteps(trx, steps, {
+    seal: (...channel) => sealSecrets(deps.cipher, ...channel),
+    sealWebhook: (id, slug, secret = generateWebhookSecret()) => sealWebhookSecrets(deps.cipher, id, slug, { secret }),
+    by: deps.actor.name,
+  });
+  await recordSteps(deps, trx, steps);
+  const newUsers = steps.filter(({ noun, action }) => noun === 'user' && action === 'create');
+  for (const [organizationId, own] of Map.groupBy(newUsers, step => step.organization.id!)) {
+    await deps.usage.admitUsers(trx, organizationId, own.length, Date.now());
+  }
+  return steps;
+}
+
+/** Records each step in the audit log, without secrets. */
+async function recordSteps(deps: Deps, db: Db, steps: readonly Step[]): Promise<void> {
+  for (const [organizationId, own] of Map.groupBy(steps, step => step.organization.id!)) {
+    await recordAll(deps, db, organizationId, own.map(toAuditEntry));
+  }
+}
+
+interface DesiredState {
+  organizations: OrganizationState[];
+  references: Reference[];
+}
+
+function hasContextSchema(part: unknown): boolean {
+  if (Array.isArray(part)) return part.some(hasContextSchema);
+  if (!isObject(part)) return false;
+  const { organizations, projects, applications, events } = part;
+  return isObject(part.context_schema) || [organizations, projects, applications, events].some(hasContextSchema);
+}
+
+async function readDocument({ providers, rendering, actor }: Deps, given: unknown): Promise<DesiredState> {
+  const checkTemplate = await rendering.createChecker(actor.id ?? actor.name, textsOf(given));
+  if (hasContextSchema(given)) await loadPatterns();
+  // A copy, because checking normalizes the document in place and a caller may plan and then apply the same one.
+  const { document, references } = await runInSlices(
+    checkDocument(structuredClone(given), (entry, medium) => checkEntry(providers, entry, medium), checkTemplate),
+  );
+  const organizations = document.organizations.map(organization =>
+    toState(organization, entry => readEntry(providers, entry)),
+  );
+  return { organizations, references };
+}
+
+/** Returns all strings of the document, normalized as when they are checked. The templates are among them. */
+function textsOf(value: unknown, found: string[] = []): string[] {
+  if (typeof value === 'string') found.push(toNfc(value));
+  else if (typeof value === 'object' && value !== null) for (const item of Object.values(value)) textsOf(item, found);
+  return found;
+}
+
+async function planSteps(deps: Deps, db: Db, desired: DesiredState, options: ApplyOptions): Promise<Step[]> {
+  const slugs = desired.organizations.map(organization => organization.slug);
+  const rows = slugs.length > 0 ? await findOrganizationsAcrossTenants(db, slugs) : [];
+  const current = new Map<string, OrganizationState>();
+  for (const organization of desired.organizations) {
+    const row = rows.find(candidate => candidate.slug === organization.slug);
+    if (row) current.set(row.slug, await readCurrent(deps, db, row, organization, options));
+  }
+
+  const errors: FieldErrors = {};
+  checkReferences(desired.references, desired.organizations, current, errors);
+  const steps: Step[] = [];
+  for (const [i, organization] of desired.organizations.entries()) {
+    const stored = current.get(organization.slug);
+    const at = `organizations/${i}`;
+    if (stored) checkDanglingReferences(stored, organization, options, at, errors);
+    checkWebhookCount(stored, organization, options, at, errors);
+    const complete = withStoredSecrets(deps, organization, stored, at, errors);
+    const newUsers = await findNewUsers(db, organization, stored);
+    // Not push(...steps): 100,000 and more arguments overflow the stack.
+    for (const step of diff(stored, { ...complete, newUsers }, options)) steps.push(step);
+  }
+  throwIfAny(errors);
+  return steps;
+}
+
+async function readCurrent(
+  deps: Deps,
+  db: Db,
+  row: Organization,
+  desired: OrganizationState,
+  { within }: ApplyOptions,
+): Promise<OrganizationState> {
+  const managesMembers = desired.projects?.some(project => project.lists?.some(list => list.members));
+  const readOptions = { users: desired.users !== undefined, members: managesMembers === true, within };
+  return readOrganization(db, row, readOptions, createSecretOpeners(deps, row, desired));
+}
+
+/** Fills in the secrets that the document omits; required ones that are not stored either are reported. */
+function withStoredSecrets(
+  { providers }: Deps,
+  desired: OrganizationState,
+  current: OrganizationState | undefined,
+  path: string,
+  errors: FieldErrors,
+): OrganizationState {
+  const complete = structuredClone(desired);
+  for (const { at, channel, stored } of pairChannels(complete, current, path)) {
+    if (!channel.providers) {
+      // The stored providers are kept and must support the channel's type in the document.
+      const found = (stored?.providers ?? []).flatMap(provider =>
+        checkEntry(providers, toProviderEntry(provider), channel.type),
+      );
+      for (const { message } of found.filter(({ field }) => field === 'use')) addError(errors, `${at}/type`, message);
+      continue;
+    }
+    const before = stored?.providers ?? [];
+    channel.providers = channel.providers.map(entry => withGenerated(providers, entry, before));
+    const kept = keepSecrets(channel.providers, stored?.providers ?? [], use => destinationsOf(providers, use));
+    for (const { index, field } of kept.ambiguous) {
+      const several = `several ${channel.providers[index]!.use} providers changed, and it is ambiguous which of them had this secret`;
+      addError(errors, `${at}/providers/${index}/${field}`, `${several}: provide it again, or null if there is none`);
+    }
+    for (const { index, field, changed } of kept.moved) {
+      const why = `${formatList(changed)} changed, and a stored secret is not sent to another destination`;
+      addError(errors, `${at}/providers/${index}/${field}`, `${why}: provide it again, or null if there is none`);
+    }
+    channel.providers = kept.providers;
+    if (kept.ambiguous.length + kept.moved.length > 0) continue;
+    for (const [i, provider] of channel.providers.entries()) {
+      for (const { field, message } of findMissing(providers, provider)) {
+        addError(errors, `${at}/providers/${i}/${field}`, message);
+      }
+    }
+  }
+  for (const [i, { slug, url, secret }] of (complete.webhooks ?? []).entries()) {
+    const stored = current?.webhooks?.find(one => one.slug === slug);
+    if (!stored || stored.url === url || secret !== undefined) continue;
+    const why = 'url changed, and a stored secret is not used for another destination';
+    addError(errors, `${path}/webhooks/${i}/secret`, `${why}: provide the secret again, or a new one`);
+  }
+  return complete;
+}
+
+function formatList(names: string[]): string {
+  return new Intl.ListFormat('en').format(names);
+}
+
+/** Returns list members who are not users yet: they are created, unless the document manages users. */
+async function findNewUsers(db: Db, desired: OrganizationState, current: OrganizationState | undefined) {
+  const emails = desired.memberEmails;
+  if (desired.users || !emails || emails.size === 0) return [];
+  const existing = new Set(current?.id === undefined ? [] : await findUsernames(db, current.id, [...emails.keys()]));
+  return [...emails].filter(([username]) => !existing.has(username)).map(([username, email]) => ({ username, email }));
+}
+
+function checkWebhookCount(
+  current: OrganizationState | undefined,
+  { webhooks = [] }: OrganizationState,
+  { prune }: ApplyOptions,
+  at: string,
+  errors: FieldErrors,
+): void {
+  const named = new Set(webhooks.map(({ slug }) => slug));
+  const unmentioned = prune ? [] : (current?.webhooks ?? []).filter(({ slug }) => !named.has(slug));
+  const addsOne = webhooks.some(({ slug }) => !current?.webhooks?.some(one => one.slug === slug));
+  if (!addsOne || named.size + unmentioned.length <= webhookLimits.endpoints) return;
+  const message = `an organization can have at most ${webhookLimits.endpoints} webhooks`;
+  addError(errors, `${at}/webhooks/${webhooks.length - 1}`, message);
+}
+
+/** Decrypts only what the document manages, so that an unreadable secret does not block unrelated changes. */
+function createSecretOpeners(
+  { cipher }: Deps,
+  { id, slug: organization }: Organization,
+  desired: OrganizationState,
+): SecretOpeners {
+  const named = [desired, ...(desired.projects ?? [])].flatMap(({ channels }) => channels ?? []);
+  const managed = new Set(named.filter(channel => channel.providers).map(channel => channel.slug));
+  const given = new Set(desired.webhooks?.filter(({ secret }) => secret !== undefined).map(({ slug }) => slug));
+  return {
+    channel: channel => {
+      if (!managed.has(channel.slug)) return [];
+      return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);
+    },
+    webhook: webhook => (given.has(webhook.slug) ? openWebhookSecrets(cipher, id, webhook).secret : undefined),
+  };
+}

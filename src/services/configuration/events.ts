@@ -1,0 +1,265 @@
+/** Events, and triggering them. */
+import { hash } from 'node:crypto';
+import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
+import { sampleContext } from '../../core/context-schema/sample.ts';
+import { generalSlug } from '../../core/decision/preferences.ts';
+import { giveUpMs } from '../../core/decision/steps.ts';
+import { AppError, invalid } from '../../core/errors.ts';
+import { uuidv7 } from '../../core/ids.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../core/json.ts';
+import { largeBytes } from '../../core/limits.ts';
+import { eventAttributes, occurrenceAttributes } from '../../core/span-attributes.ts';
+import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
+import * as events from '../../db/configuration/events.ts';
+import { listEventNotifications } from '../../db/configuration/notifications.ts';
+import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { encodeOccurrence, type NewOccurrence } from '../../db/ledger/accept.ts';
+import { encodeKeyedOccurrence, findKeyedOccurrence } from '../../db/ledger/dedup.ts';
+import { nextTurn } from '../../lib/slices.ts';
+import { traceIdOf } from '../../lib/traces.ts';
+import type { Deps } from '../deps.ts';
+import { resolve } from '../history/acknowledgements.ts';
+import type { Application } from './applications.ts';
+import {
+  changeAndInvalidate,
+  type DeletionOptions,
+  type DeletionResult,
+  deleteEntry,
+  type Precondition,
+  pause,
+  putEntry,
+  requireCreatedId,
+  requirePath,
+  resume,
+} from './entries.ts';
+
+interface Event extends Application {
+  active: boolean;
+  /** Slug. */
+  category: string;
+  /** Null: any context is accepted. */
+  context_schema: JsonObject | null;
+  /** Generated from the schema; null if there is none. */
+  sample_context: JsonObject | null;
+  notifications: { id: number; name: string; active: boolean; channels: string[] }[];
+}
+
+interface Trigger {
+  /** Id of the occurrence, if the caller has assigned it already. Storing it again does nothing. */
+  id?: string;
+  context?: JsonObject;
+  options?: TriggerOptions;
+  /** Size of the request body, which counts towards the organization's trigger rate. */
+  bytes?: number;
+  correlationId?: string;
+  /** From the Idempotency-Key header; `options` can have one as well. */
+  idempotencyKey?: string;
+  /** Id of the API key, or of the account, that triggers. */
+  keyId?: string;
+  /** Trace context header of the caller, unparsed. */
+  traceparent?: string;
+  /** Called with the trace id, if there is a trace. */
+  onTrace?: (traceId: string) => void;
+}
+
+/** Resolves the slugs of an event, from the cache if possible. */
+export async function resolveEventPath({ tenantCache }: Deps, slugs: Required<Slugs>): Promise<Required<ResolvedPath>> {
+  const { org, prj, app, evt } = slugs;
+  const path = await tenantCache.resolvePath(slugs);
+  if (!path) throw new AppError('organization.not_found', `there is no organization ${org}`);
+  const { organization, project, application, event } = path;
+  if (!project) throw new AppError('project.not_found', `there is no project ${prj} in ${org}`);
+  if (!application) throw new AppError('application.not_found', `there is no application ${app} in ${org}/${prj}`);
+  if (!event) throw new AppError('event.not_found', `there is no event ${evt} in ${org}/${prj}/${app}`);
+  return { organization, project, application, event };
+}
+
+/**
+ * Returns the id of the occurrence once it is durably stored. This is the hot path: with warm caches, its only query is
+ * the batched insert.
+ */
+export async function triggerEvent(deps: Deps, path: Required<ResolvedPath>, trigger: Trigger): Promise<string> {
+  if (!deps.traces) return accept(deps, path, trigger);
+  const { span, traceparent } = deps.traces.begin('accept', trigger.traceparent);
+  if (traceparent) trigger.onTrace?.(traceIdOf(traceparent));
+  span?.set(eventAttributes(path, path.event.slug));
+  try {
+    const id = await accept(deps, path, trigger, traceparent);
+    span?.set(occurrenceAttributes(id));
+    span?.end();
+    return id;
+  } catch (error) {
+    span?.end(error instanceof AppError ? error.code : 'service.internal');
+    throw error;
+  }
+}
+
+async function accept(
+  deps: Deps,
+  path: Required<ResolvedPath>,
+  trigger: Trigger,
+  traceparent?: string,
+): Promise<string> {
+  const { tenantCache, contextSchemas, occurrences, usage } = deps;
+  const { organization, project, application, event } = path;
+  const { context = {}, options = {} } = trigger;
+  if (!event.active) {
+    throw new AppError('event.inactive', `event ${event.slug} is not active: activate it before triggering it`);
+  }
+  const now = Date.now();
+  usage.admitTrigger(organization, options.recipients?.length ?? 0, now, trigger.bytes);
+  const channels = options.channels ? await tenantCache.listUsableChannels(organization.id, project.id) : [];
+  const timing = planTrigger(options, channels, now, event.priority);
+  // Resolving takes no context.
+  if (!options.resolve) await contextSchemas.check(path, context);
+
+  const { dedup_key, resolve: isResolution } = options;
+  if (isResolution) {
+    const open = await findKeyedOccurrence(deps.db, organization.id, event.id, dedup_key!);
+    if (open && (await resolve(deps, organization.id, open).catch(unlessGone))) return open;
+  }
+  const occurrence: NewOccurrence = {
+    organization_id: organization.id,
+    id: trigger.id ?? uuidv7(now),
+    project_id: project.id,
+    application_id: application.id,
+    event_id: event.id,
+    priority: timing.priority,
+    context,
+    options: options as Json,
+    correlation_id: trigger.correlationId,
+    key_id: trigger.keyId,
+    due_at: timing.dueAt.getTime() === now ? undefined : timing.dueAt,
+    expires_at: timing.expiresAt ?? undefined,
+    created_at: new Date(now),
+    idempotency: idempotencyOf(context, options, trigger.idempotencyKey),
+    traceparent,
+  };
+  // Encoding 1 MiB takes several ms: other work gets a turn first.
+  if ((trigger.bytes ?? 0) > largeBytes) await nextTurn();
+  const stored =
+    dedup_key === undefined || isResolution
+      ? await occurrences.add(encodeOccurrence(occurrence, trigger.bytes))
+      : await deps.keyedOccurrences.add(
+          encodeKeyedOccurrence(occurrence, dedup_key, await closesAt(deps, path, now), trigger.bytes),
+        );
+  if ('conflict' in stored) {
+    throw new AppError(
+      'idempotency.conflict',
+      'this idempotency key was already used for this event with a different body: use a new key',
+    );
+  }
+  return stored.id;
+}
+
+/** Ignores an occurrence that retention has deleted. */
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof AppError) || error.code !== 'occurrence.not_found') throw error;
+}
+
+/** Returns when the dedup key closes: an occurrence stays open as long as its steps can run, then the key starts a new one. */
+async function closesAt({ plans }: Deps, { organization, event }: Required<ResolvedPath>, now: number): Promise<Date> {
+  const plan = await plans.findEvent(organization.id, event.id);
+  const own = plan?.notifications.flatMap(({ steps }) => (steps ? [steps.giveUpMs] : [])) ?? [];
+  return new Date(now + (own.length > 0 ? Math.max(...own) : giveUpMs(null)));
+}
+
+function idempotencyOf(
+  context: JsonObject,
+  { idempotency_key: fromOptions, ...options }: TriggerOptions,
+  fromHeader: string | undefined,
+): NewOccurrence['idempotency'] {
+  if (fromHeader && fromOptions && fromHeader !== fromOptions) {
+    throw invalid({ 'options/idempotency_key': ['differs from the Idempotency-Key header: send only one of them'] });
+  }
+  const key = fromOptions ?? fromHeader;
+  if (!key) return undefined;
+  return { key, body_hash: hash('sha256', canonicalJson({ context, options })) };
+}
+
+/** Returns all events with their schemas, for the command line. */
+export async function listEventsWithSchemas({ db }: Deps, org: string): Promise<events.OrganizationEvent[]> {
+  const { organization } = await requirePath(db, { org });
+  const limit = Number.MAX_SAFE_INTEGER;
+  return events.listOrganizationEvents(db, organization.id, { withSchemas: true }, { after: 0, limit });
+}
+
+export async function getEvent({ db }: Deps, slugs: Slugs): Promise<Event> {
+  const { organization, event } = await requirePath(db, slugs);
+  return read(db, organization.id, event!.id);
+}
+
+export async function createEvent(
+  deps: Deps,
+  { org, prj, app }: Slugs,
+  entry: { slug: string; name: string; active?: boolean; category?: string; context_schema?: JsonObject | null },
+): Promise<Event> {
+  const parents = { org, prj, app };
+  return changeAndInvalidate(deps, parents, async trx => {
+    const { organization } = await requirePath(trx, parents);
+    const id = requireCreatedId(await putEntry(deps, trx, parents, 'events', entry), 'slug', entry);
+    return read(trx, organization.id, id);
+  });
+}
+
+export interface EventChanges {
+  slug?: unknown;
+  name?: string;
+  active?: boolean | null;
+  category?: string | null;
+  context_schema?: JsonObject | null;
+}
+
+export async function updateEvent(
+  deps: Deps,
+  { org, prj, app, evt }: Slugs,
+  changes: EventChanges,
+  check: Precondition<Event>,
+): Promise<Event> {
+  return changeAndInvalidate(deps, { org }, async trx => {
+    const { organization, event } = await requirePath(trx, { org, prj, app, evt });
+    const current = await read(trx, organization.id, event!.id);
+    check(current);
+    refuseChanges(current, changes, { slug: slugAdvice });
+    const { slug, name, active, category } = current;
+    const { context_schema, ...others } = changes;
+    const entry = mergeEntry({ slug, name, active, category }, others) as { slug: string; name: string };
+    // Not merged: null is a value of the schema and means none.
+    await putEntry(deps, trx, { org, prj, app }, 'events', { ...entry, context_schema } as typeof entry);
+    return read(trx, organization.id, event!.id);
+  });
+}
+
+export async function deleteEvent(
+  deps: Deps,
+  slugs: Slugs,
+  deletion: DeletionOptions,
+  check: Precondition<Event>,
+): Promise<DeletionResult> {
+  const target = {
+    noun: 'event' as const,
+    read: (trx: Db, { organization, event }: ResolvedPath) => read(trx, organization.id, event!.id),
+    check,
+    delete: (trx: Db, { organization, event }: ResolvedPath) => events.deleteEvent(trx, organization.id, event!.id),
+  };
+  return deleteEntry(deps, slugs, target, deletion);
+}
+
+export async function pauseEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
+  await pause(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
+}
+
+export async function resumeEvent(deps: Deps, organizationId: number, event: { id: number; path: string }) {
+  return resume(deps, organizationId, { noun: 'event', setPaused: events.setEventPaused, ...event });
+}
+
+async function read(db: Db, organizationId: number, id: number): Promise<Event> {
+  const event = (await events.findEvent(db, organizationId, id))!;
+  const { slug, name, active, category, context_schema, paused_at, created_at } = event;
+  const notifications = await listEventNotifications(db, organizationId, id);
+  const paused = paused_at !== null;
+  const sample_context = context_schema && sampleContext(context_schema);
+  const shared = { slug, name, paused, active, category: category ?? generalSlug, context_schema, sample_context };
+  return { ...shared, created_at: created_at.toISOString(), notifications };
+}

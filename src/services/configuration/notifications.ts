@@ -1,0 +1,235 @@
+/** Notifications of an event: recipients, conditions, channels and message. */
+import type { NotificationEntry } from '../../core/configuration/document.ts';
+import { mergeEntry } from '../../core/configuration/entries.ts';
+import { toNotificationEntry } from '../../core/configuration/export.ts';
+import type { NotificationFields, StoredMessage } from '../../core/configuration/state.ts';
+import { AppError } from '../../core/errors.ts';
+import { findMessageVersion, listMessageVersions } from '../../db/configuration/messages.ts';
+import { listMissingVariables } from '../../db/configuration/missing-variables.ts';
+import * as rows from '../../db/configuration/notifications.ts';
+import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
+import type { PageRequest } from '../../db/connection/page.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import type { Deps } from '../deps.ts';
+import { record } from '../operations/audit.ts';
+import { readNotifications } from './declarative-read.ts';
+import {
+  alreadyExists,
+  changeAndInvalidate,
+  type DeletionOptions,
+  type DeletionResult,
+  deleteEntry,
+  type Precondition,
+  putEntry,
+  requireCreatedId,
+  requirePath,
+} from './entries.ts';
+import { listVersionPage, toVersion } from './versions.ts';
+
+interface Notification extends NotificationFields, StoredMessage {
+  id: number;
+  /** Current version of the message. */
+  version: number;
+  updated_at: string;
+}
+
+/** A variable that was missing from the context when messages were rendered. */
+export interface MissingVariable {
+  name: string;
+  /** Number of messages rendered without it. */
+  count: number;
+  /** Version of the last message in which it was missing. */
+  version: number;
+  first_at: string;
+  last_at: string;
+}
+
+/** Includes counters that change without an edit, and so are not part of the ETag. */
+export interface NotificationDetails extends Notification {
+  missing_variables: MissingVariable[];
+}
+
+export type MessageTexts = Pick<NotificationEntry, 'message' | 'overrides'>;
+
+export type NotificationChanges = {
+  [field in Exclude<keyof NotificationEntry, keyof MessageTexts>]?: NotificationEntry[field] | null;
+} & { name?: string };
+
+export async function listNotifications(
+  { db }: Deps,
+  organizationId: number,
+  eventId: number,
+  { after, limit }: PageRequest,
+): Promise<NotificationDetails[]> {
+  const all = await readAll(db, organizationId, eventId);
+  return addMissingVariables(db, organizationId, all.filter(({ id }) => id > after).slice(0, limit));
+}
+
+export async function getNotification({ db }: Deps, organizationId: number, eventId: number, id: number) {
+  return withMissingVariables(db, organizationId, await read(db, organizationId, eventId, id));
+}
+
+export async function createNotification(deps: Deps, slugs: Slugs, entry: NotificationEntry) {
+  return changeAndInvalidate(deps, slugs, async trx => {
+    const { organization, event } = await requirePath(trx, slugs);
+    const id = requireCreatedId(await putEntry(deps, trx, slugs, 'notifications', entry), 'name', entry);
+    return { ...(await read(trx, organization.id, event!.id, id)), missing_variables: [] };
+  });
+}
+
+export async function deleteNotification(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  deletion: DeletionOptions,
+  check: Precondition<Notification>,
+): Promise<DeletionResult> {
+  const target = {
+    noun: 'notification' as const,
+    read: (trx: Db, { organization, event }: ResolvedPath) => read(trx, organization.id, event!.id, id),
+    check,
+    nameOf: ({ name }: Notification) => name,
+    delete: (trx: Db, { organization }: ResolvedPath) => rows.deleteNotification(trx, organization.id, id),
+  };
+  return deleteEntry(deps, slugs, target, deletion);
+}
+
+/** Updates everything but the message. */
+export async function updateNotification(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  changes: NotificationChanges,
+  check: Precondition<Notification>,
+): Promise<NotificationDetails> {
+  return changeNotification(deps, slugs, id, check, async (trx, resolved, current) => {
+    if (changes.name !== undefined && changes.name !== current.name) {
+      await rename(deps, trx, resolved, current, changes.name);
+    }
+    const kept = mergeEntry({}, withoutAlternative(toEntry(current), changes));
+    const entry = mergeEntry(kept, changes) as NotificationEntry;
+    await putEntry(deps, trx, slugs, 'notifications', entry);
+  });
+}
+
+/** Replaces the message and its overrides. Creates a new version if they differ. */
+export async function writeMessage(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  { message, overrides }: MessageTexts,
+  check: Precondition<Notification>,
+): Promise<NotificationDetails> {
+  return changeNotification(deps, slugs, id, check, async (trx, _place, current) => {
+    const entry = { ...toEntry(current), message, overrides };
+    if (!overrides) delete entry.overrides;
+    await putEntry(deps, trx, slugs, 'notifications', entry);
+  });
+}
+
+async function changeNotification(
+  deps: Deps,
+  slugs: Slugs,
+  id: number,
+  check: Precondition<Notification>,
+  work: (trx: Db, resolved: Required<ResolvedPath>, current: Notification) => Promise<void>,
+): Promise<NotificationDetails> {
+  return changeAndInvalidate(deps, slugs, async trx => {
+    const resolved = (await requirePath(trx, slugs)) as Required<ResolvedPath>;
+    const current = await read(trx, resolved.organization.id, resolved.event.id, id);
+    check(current);
+    await work(trx, resolved, current);
+    return withMissingVariables(
+      trx,
+      resolved.organization.id,
+      await read(trx, resolved.organization.id, resolved.event.id, id),
+    );
+  });
+}
+
+/** Renames the row directly: through a document, another name would be another notification. */
+async function rename(deps: Deps, trx: Db, resolved: Required<ResolvedPath>, current: Notification, name: string) {
+  const { organization, project, application, event } = resolved;
+  if (!(await rows.renameNotification(trx, organization.id, current.id, name))) throw alreadyExists('name', name);
+  const path = [project.slug, application.slug, event.slug, current.name].join('/');
+  await record(deps, trx, organization.id, {
+    action: 'update',
+    noun: 'notification',
+    path,
+    before: { name: current.name },
+    after: { name },
+  });
+}
+
+export async function listVersionsOfMessage({ db }: Deps, organizationId: number, id: number, page: PageRequest) {
+  return listVersionPage(page, at => listMessageVersions(db, organizationId, id, at));
+}
+
+/** Returns undefined if there is no such version. */
+export async function findVersionOfMessage({ db }: Deps, organizationId: number, id: number, version: number) {
+  const row = await findMessageVersion(db, organizationId, id, version);
+  return row && { ...toVersion(row), ...(row.content as unknown as StoredMessage) };
+}
+
+async function withMissingVariables(db: Db, organizationId: number, notification: Notification) {
+  return (await addMissingVariables(db, organizationId, [notification]))[0]!;
+}
+
+async function addMissingVariables(
+  db: Db,
+  organizationId: number,
+  all: Notification[],
+): Promise<NotificationDetails[]> {
+  const rows = await listMissingVariables(
+    db,
+    organizationId,
+    all.map(({ id }) => id),
+  );
+  return all.map(notification => ({
+    ...notification,
+    missing_variables: rows
+      .filter(row => row.notification_id === notification.id)
+      .map(({ name, count, version, first_at, last_at }) => ({
+        name,
+        count,
+        version,
+        first_at: first_at.toISOString(),
+        last_at: last_at.toISOString(),
+      })),
+  }));
+}
+
+async function read(db: Db, organizationId: number, eventId: number, id: number): Promise<Notification> {
+  const found = (await readAll(db, organizationId, eventId)).find(one => one.id === id);
+  if (!found) throw new AppError('notification.not_found', 'the notification has been deleted in the meantime');
+  return found;
+}
+
+async function readAll(db: Db, organizationId: number, eventId: number): Promise<Notification[]> {
+  const states = (await readNotifications(db, organizationId, { event: eventId })).get(eventId) ?? [];
+  const versions = await rows.listNotificationVersions(db, organizationId, eventId);
+  return states.flatMap(state => {
+    const latest = versions.find(({ id }) => id === state.id);
+    // The notification was deleted between the two reads.
+    if (!latest) return [];
+    const { content: _, ...fields } = state;
+    const { steps = null, throttle = null, digest = null, message, overrides = {} } = toNotificationEntry(state);
+    const { id, version, updated_at } = latest;
+    return [
+      { ...fields, steps, throttle, digest, id, version, message, overrides, updated_at: updated_at.toISOString() },
+    ];
+  });
+}
+
+function toEntry(notification: Notification): NotificationEntry {
+  const { id: _, version: _v, updated_at: _u, channels, notify_resolved, ...entry } = notification;
+  const own = entry.steps === null ? { channels } : { notify_resolved };
+  return mergeEntry({}, { ...entry, ...own }) as NotificationEntry;
+}
+
+/** Steps replace channels, and channels replace steps. */
+function withoutAlternative(entry: NotificationEntry, { channels, steps }: NotificationChanges): NotificationEntry {
+  if (steps && channels === undefined) return { ...entry, channels: undefined };
+  if (channels && !steps) return { ...entry, steps: undefined, give_up_after: undefined, notify_resolved: undefined };
+  return entry;
+}

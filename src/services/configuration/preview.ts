@@ -1,0 +1,301 @@
+/** Renders a draft for each channel. Nothing is stored or sent, and mistakes are part of the result. */
+
+import { type Medium, media, type NotificationEntry } from '../../core/configuration/document.ts';
+import { checkLayout, checkMessage } from '../../core/configuration/messages.ts';
+import { decide, selectChannels } from '../../core/decision/decide.ts';
+import { AppError, invalid } from '../../core/errors.ts';
+import {
+  compileExpression,
+  compilePredicate,
+  expressionLimits,
+  findFilterMistake,
+} from '../../core/expressions/expressions.ts';
+import type { Json, JsonObject } from '../../core/json.ts';
+import {
+  type CheckTemplate,
+  type CompiledLayout,
+  type Content,
+  compileLayout,
+  compileMessage,
+  type LocalizedText,
+  type MessageText,
+} from '../../core/render/render.ts';
+import { fold } from '../../core/text.ts';
+import { findRecipientByName, listUsersAsRecipients, type RecipientRecord } from '../../db/audience/recipients.ts';
+import type { ResolvedPath } from '../../db/configuration/organizations.ts';
+import { filterInSlices } from '../../lib/slices.ts';
+import { circumstancesOf } from '../../pipeline/decide.ts';
+import { optionsFor } from '../../pipeline/messages.ts';
+import type { EventPlan, PlannedChannel } from '../../pipeline/plans.ts';
+import { isPicked, unknownRecipient } from '../../pipeline/recipients.ts';
+import { renderContextFor } from '../../pipeline/render-snapshots.ts';
+import type { Deps } from '../deps.ts';
+import { sampleOccurrence } from './simulation.ts';
+import { type DraftSteps, type PreviewedRun, previewSteps } from './step-preview.ts';
+
+export interface Draft {
+  message: NotificationEntry['message'];
+  overrides?: NonNullable<NotificationEntry['overrides']>;
+  extra_context?: JsonObject;
+  context?: JsonObject;
+  filter?: string;
+  /** An expression over users. */
+  users?: string;
+  /** Username of the recipient to render for. */
+  user?: string;
+  /** Overrides the recipient's locale. */
+  locale?: string;
+  /** Slugs or types. */
+  channels?: string[];
+  /** Body of a draft layout. */
+  layout?: string;
+  /** Contexts of the items of a digest, and how many more there are. */
+  digest?: { items: JsonObject[]; more?: number };
+  /** Steps for the recipient's timeline. */
+  steps?: DraftSteps['steps'];
+  /** Name of the list of recipients. */
+  list?: string;
+}
+
+interface DraftMistake {
+  field: string;
+  line: number | null;
+  column: number | null;
+  message: string;
+}
+
+interface ChannelPreview {
+  channel: string;
+  type: string;
+  content: Content | null;
+  missing: string[];
+  /** Why there is no content. */
+  problem: string | null;
+}
+
+interface Preview {
+  errors: DraftMistake[];
+  filter: { value: Json; matches: boolean } | { error: string } | null;
+  users: { matches: number; of: number } | { error: string } | null;
+  /** Username of the recipient it was rendered for. */
+  user: string;
+  previews: ChannelPreview[];
+  /** The runs of the steps for that recipient. */
+  timeline: PreviewedRun[] | null;
+  /** What works in the preview, but not in this installation. */
+  warnings: string[];
+}
+
+const noAcknowledgeUrl =
+  '{{ acknowledge_url }} is empty, because the service does not know its public address: ask the operator to set BASE_URL';
+
+const maxChannels = 20;
+const maxUsersChecked = 1_000;
+
+type PreviewChannel = Pick<PlannedChannel, 'slug' | 'type'> & { planned?: PlannedChannel };
+
+export async function previewDraft(
+  deps: Deps,
+  { organization, project, event }: Required<ResolvedPath>,
+  draft: Draft,
+  mayReadUsers: boolean,
+): Promise<Preview> {
+  const plan = await deps.plans.findEvent(organization.id, event.id);
+  if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
+  const usable = await deps.plans.listUsable(organization.id, project.id);
+  const recipient = await findSampleRecipient(deps, organization.id, draft.user, mayReadUsers);
+  const person = draft.locale === undefined ? recipient : { ...recipient, locale: draft.locale };
+  const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
+  const check = await deps.rendering.createChecker(organization.id, textsOf(draft));
+  const errors = findMistakes(draft, usable, isKnown, check);
+  const layout = draft.layout === undefined || hasMistake(errors, 'layout') ? source : draft.layout;
+  const compiledLayout = layout === undefined ? undefined : compileLayout(layout, 'checked');
+  const previews: ChannelPreview[] = [];
+  for (const channel of chooseChannels(draft, plan, usable)) {
+    previews.push(await renderPreview(deps, draft, errors, { plan, person, channel, layout, compiledLayout }));
+  }
+  return {
+    errors,
+    filter: evaluateFilter(draft.filter, draft.context ?? {}),
+    users: mayReadUsers ? await countMatchingUsers(deps, organization.id, draft.users) : null,
+    user: person.username,
+    previews,
+    timeline: draft.steps
+      ? await previewSteps(deps, plan, usable, person, {
+          steps: draft.steps,
+          recipients: { list: draft.list, users: draft.users },
+        })
+      : null,
+    warnings: lacksAcknowledgeUrl(deps, draft, person) ? [noAcknowledgeUrl] : [],
+  };
+}
+
+/** Returns whether the draft uses the acknowledge link, and there is none. */
+function lacksAcknowledgeUrl({ plans }: Deps, draft: Draft, person: RecipientRecord): boolean {
+  if (draft.context?.acknowledge_url !== undefined) return false;
+  const isUsed = textsOf(draft).some(text => text.includes('acknowledge_url'));
+  return isUsed && plans.acknowledgeUrlFor(person, sampleOccurrence({}, Date.now()).id, 'address') === '';
+}
+
+function textsOf({ message, overrides = {}, layout = '' }: Draft): string[] {
+  const textsIn = ({ subject = '', body = '' }: MessageText) => [subject, body];
+  const variants: LocalizedText[] = [message, ...Object.values(overrides)];
+  return [layout, ...variants.flatMap(variant => [variant, ...Object.values(variant.locales ?? {})].flatMap(textsIn))];
+}
+
+function findMistakes(
+  draft: Draft,
+  usable: PlannedChannel[],
+  layoutExists: boolean,
+  check: CheckTemplate,
+): DraftMistake[] {
+  const errors: DraftMistake[] = [];
+  const report = (at: string, text: string) => {
+    const [, line, column, message] = /^line (\d+), column (\d+): (.*)$/s.exec(text) ?? [];
+    const position = line ? { line: Number(line), column: Number(column) } : { line: null, column: null };
+    errors.push({ field: at.replace(/^\//, ''), ...position, message: message ?? text });
+  };
+  checkMessage(draft, '', report, check);
+  if (draft.layout !== undefined) checkLayout(draft.layout, 'layout', report, check);
+  else if (!layoutExists) report('message/layout', `there is no layout ${JSON.stringify(draft.message.layout)}`);
+  const names = new Set(usable.flatMap(({ slug, type }) => [slug, type]));
+  const unknown = (name: string) => `there is no channel with the slug or type ${JSON.stringify(name)}`;
+  for (const name of Object.keys(draft.overrides ?? {})) {
+    if (!names.has(name)) report(`overrides/${name}`, unknown(name));
+  }
+  for (const [i, name] of (draft.channels ?? []).entries()) {
+    if (!names.has(name) && !isMedium(name)) report(`channels/${i}`, unknown(name));
+  }
+  return errors;
+}
+
+/** Returns the requested channels; by default those of the event's notifications and one of each other type in use. */
+function chooseChannels({ channels }: Draft, plan: EventPlan, usable: PlannedChannel[]): PreviewChannel[] {
+  const shown = (channel: PlannedChannel): PreviewChannel => ({
+    slug: channel.slug,
+    type: channel.type,
+    planned: channel,
+  });
+  const sampleChannel = (type: string): PreviewChannel => ({ slug: type, type });
+  if (channels) {
+    const chosen = channels.flatMap(name => {
+      const found = selectChannels([name], usable).map(shown);
+      return found.length === 0 && isMedium(name) ? [sampleChannel(name)] : found;
+    });
+    return [...new Map(chosen.map(channel => [channel.slug, channel])).values()].slice(0, maxChannels);
+  }
+  const named = selectChannels(
+    plan.notifications.flatMap(notification => notification.channels),
+    usable,
+  );
+  const others = usable.filter((channel, i) => usable.findIndex(one => one.type === channel.type) === i);
+  const all = [...named, ...others.filter(channel => !named.some(one => one.type === channel.type))].map(shown);
+  return (all.length > 0 ? all : [sampleChannel('email')]).slice(0, maxChannels);
+}
+
+interface PreviewTarget {
+  plan: EventPlan;
+  person: RecipientRecord;
+  channel: PreviewChannel;
+  layout: string | undefined;
+  compiledLayout: CompiledLayout | undefined;
+}
+
+async function renderPreview(
+  { rendering, plans }: Deps,
+  draft: Draft,
+  errors: DraftMistake[],
+  { plan, person, channel, layout, compiledLayout }: PreviewTarget,
+): Promise<ChannelPreview> {
+  const { slug, type, planned } = channel;
+  const preview: ChannelPreview = { channel: slug, type, content: null, missing: [], problem: null };
+  const prefixes = ['message/', `overrides/${slug}/`, `overrides/${type}/`, ...(type === 'email' ? ['layout'] : [])];
+  const mistake = errors.find(({ field, line }) => line !== null && prefixes.some(prefix => field.startsWith(prefix)));
+  if (mistake) {
+    const { field, line, column, message } = mistake;
+    return { ...preview, problem: `${field}, line ${line}, column ${column}: ${message}` };
+  }
+  // Only this channel's overrides, so that mistakes in those of other channels do not matter.
+  const overrides = Object.entries(draft.overrides ?? {}).filter(([name]) => name === slug || name === type);
+  const address = planned
+    ? (decide(planned, person, {}, circumstancesOf(plan, { priority: null }, {}, Date.now()))[0]?.address ?? null)
+    : null;
+  const occurrence = sampleOccurrence(draft.context ?? {}, Date.now());
+  try {
+    const { digest } = draft;
+    const renderContext = renderContextFor(plan, channel, draft.extra_context ?? {}, digest?.items.length);
+    const digestItems = digest && {
+      items: digest.items.map(context => sampleOccurrence(context, Date.now())),
+      count: digest.items.length + (digest.more ?? 0),
+    };
+    const links = plans.linksFor(person, plan.topic.category, type);
+    const message = { ...draft.message, overrides: Object.fromEntries(overrides) };
+    const sources = () => ({ content: message, layout });
+    const content = await rendering.render(plan.organization.id, compileMessage(message, 'checked'), sources, {
+      ...optionsFor(renderContext, occurrence, person, address, links, {
+        acknowledge_url: plans.acknowledgeUrlFor(person, occurrence.id, 'address'),
+        step: 1,
+        digestItems,
+      }),
+      layout: compiledLayout,
+    });
+    return { ...preview, content, missing: content.missing };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...preview, problem: error.message };
+  }
+}
+
+/** An empty filter is treated as none. */
+function evaluateFilter(filter: string | undefined, context: JsonObject): Preview['filter'] {
+  if (!filter) return null;
+  const mistake = findFilterMistake(filter);
+  if (mistake) return { error: mistake };
+  try {
+    const { value, isTrue } = compileExpression(filter)(context);
+    return { value, matches: isTrue };
+  } catch (error) {
+    return { error: (error as Error).message };
+  }
+}
+
+async function countMatchingUsers(
+  { pool }: Deps,
+  organizationId: number,
+  expression: string | undefined,
+): Promise<Preview['users']> {
+  if (!expression) return null;
+  const mistake = findFilterMistake(expression);
+  if (mistake) return { error: mistake };
+  const picks = compilePredicate(expression, expressionLimits.stepsForUser);
+  const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: maxUsersChecked });
+  const picked = await filterInSlices(people, person => isPicked(picks, person));
+  return { matches: picked.length, of: people.length };
+}
+
+/** Returns the requested user, or the first one. Without users, or without permission to read them, returns a sample. */
+export async function findSampleRecipient(
+  { pool }: Deps,
+  organizationId: number,
+  username: string | undefined,
+  mayReadUsers: boolean,
+): Promise<RecipientRecord> {
+  if (username !== undefined) {
+    if (!mayReadUsers) throw new AppError('key.permission', 'naming a user requires the permission user:read');
+    const person = await findRecipientByName(pool, organizationId, fold(username));
+    if (!person) throw invalid({ user: [`there is no user ${JSON.stringify(username)}`] });
+    return person;
+  }
+  const [first] = mayReadUsers ? await listUsersAsRecipients(pool, organizationId, { after: 0, limit: 1 }) : [];
+  return first ?? { ...unknownRecipient({ username: 'ada@example.test', email: 'ada@example.test' }), ...sampleName };
+}
+
+const sampleName = { first_name: 'Ada', last_name: 'Lovelace' };
+
+function hasMistake(errors: DraftMistake[], field: string): boolean {
+  return errors.some(error => error.field === field);
+}
+
+function isMedium(name: string): name is Medium {
+  return (media as readonly string[]).includes(name);
+}

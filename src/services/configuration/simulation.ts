@@ -1,0 +1,187 @@
+/** Simulates a trigger: decides and renders what would be sent, and why not. Nothing is stored or sent. */
+import { AppError } from '../../core/errors.ts';
+import type { JsonObject } from '../../core/json.ts';
+import type { Content } from '../../core/render/render.ts';
+import { planTrigger, type TriggerOptions } from '../../core/trigger.ts';
+import type { ResolvedPath } from '../../db/configuration/organizations.ts';
+import type { Cursor } from '../../db/ledger/expand.ts';
+import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
+import { planDigests, simulateDigests } from '../../pipeline/digest.ts';
+import { renderDelivery } from '../../pipeline/messages.ts';
+import type { EventPlan, PlannedNotification } from '../../pipeline/plans.ts';
+import { RecipientReader } from '../../pipeline/recipients.ts';
+import type { Deps } from '../deps.ts';
+import { type SimulatedRun, type StepDecision, simulateSteps } from './step-simulation.ts';
+
+export interface SimulatedDelivery {
+  notification: string;
+  channel: string;
+  user: string;
+  address: string | null;
+  reason: string | null;
+  /** Further detail of the reason, if any. */
+  detail: string | null;
+  /** When it would be sent, if it would be held. */
+  due_at: string | null;
+  /** Number of the run; null: the notification has no steps. */
+  step: number | null;
+  message: Content | null;
+  /** Why the message cannot be rendered. */
+  problem: string | null;
+}
+
+export interface Simulation {
+  /** Whether all recipients were examined. */
+  complete: boolean;
+  notifications: {
+    name: string;
+    reason: string | null;
+    deliveries: number;
+    suppressed: Record<string, number>;
+    held: Record<string, number>;
+    /** The runs of the steps if no one acknowledged; null: it has no steps. */
+    steps: SimulatedRun[] | null;
+  }[];
+  /** Whether the caller may see the recipients; otherwise `deliveries` is empty. */
+  recipients_shown: boolean;
+  /** The first 50, those that would be sent before suppressed ones. */
+  deliveries: SimulatedDelivery[];
+}
+
+const maxRecipients = 10_000;
+const recipientsAtOnce = 1_000;
+const maxShown = 50;
+
+export async function simulate(
+  deps: Deps,
+  path: Required<ResolvedPath>,
+  { context = {}, options = {} }: { context?: JsonObject; options?: TriggerOptions },
+  mayReadUsers: boolean,
+): Promise<Simulation> {
+  const { plans, tenantCache, contextSchemas } = deps;
+  const { organization, project, event } = path;
+  const now = Date.now();
+  planTrigger(options, await tenantCache.listUsableChannels(organization.id, project.id), now);
+  if (!options.resolve) await contextSchemas.check(path, context);
+  const plan = await plans.findEvent(organization.id, event.id);
+  if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
+
+  const summaries = plan.notifications.map(({ name }) => ({
+    name,
+    reason: null as string | null,
+    deliveries: 0,
+    suppressed: {} as Record<string, number>,
+    held: {} as Record<string, number>,
+    steps: null as SimulatedRun[] | null,
+  }));
+  const shown: StepDecision[] = [];
+  const stepped = new Set<PlannedNotification>();
+  const recipients = new RecipientReader(deps);
+  let cursor: Cursor | null = null;
+  let examined = 0;
+  do {
+    const page = await decidePage({ plans, recipients }, plan, {
+      context,
+      options: { ...options, dry_run: false },
+      cursor,
+      limit: recipientsAtOnce,
+      now,
+    });
+    await simulateDigests(deps.pool, planDigests(plan, context, page.decisions, digestHandlers), now);
+    for (const notification of page.stepped) stepped.add(notification);
+    for (const { notification, reason } of page.refused) {
+      summaries[plan.notifications.indexOf(notification)]!.reason = reason;
+    }
+    for (const decision of page.decisions) {
+      const summary = summaries[plan.notifications.indexOf(decision.notification)]!;
+      const { reason, dueAt } = decision;
+      // A held message is sent later and counts as a delivery.
+      if (!reason || dueAt) summary.deliveries++;
+      const counts = dueAt ? summary.held : summary.suppressed;
+      if (reason) counts[reason] = (counts[reason] ?? 0) + 1;
+    }
+    if (mayReadUsers) keepFirst(shown, page.decisions);
+    cursor = page.cursor;
+    examined += recipientsAtOnce;
+  } while (cursor && examined < maxRecipients);
+
+  let complete = cursor === null;
+  const request = { context, options: { ...options, dry_run: false }, now, limit: recipientsAtOnce };
+  for (const notification of stepped) {
+    const { runs, decisions, ...rest } = await simulateSteps({ plans, recipients }, plan, notification, request);
+    const deliveries = runs.reduce((sum, run) => sum + run.deliveries, 0);
+    Object.assign(summaries[plan.notifications.indexOf(notification)]!, { steps: runs, deliveries });
+    complete &&= rest.complete;
+    if (mayReadUsers) keepFirst(shown, decisions);
+  }
+
+  const occurrence = sampleOccurrence(context, now);
+  const deliveries = await Promise.all(shown.map(decision => show(deps, plan, occurrence, decision)));
+  return { complete, notifications: summaries, recipients_shown: mayReadUsers, deliveries };
+}
+
+const digestHandlers = {
+  refuse: (decision: RecipientDecision) => Object.assign(decision, { reason: 'throttled', dueAt: undefined }),
+  join: (decision: RecipientDecision, { items, closesAt }: { items: number; closesAt: Date }) => {
+    const others = items === 0 ? undefined : `${items} collected so far`;
+    Object.assign(decision, { reason: 'digest', dueAt: closesAt, detail: others });
+  },
+  send: (decision: RecipientDecision) => Object.assign(decision, { reason: undefined, dueAt: undefined }),
+};
+
+/** Keeps the first decisions, preferring messages that would be sent. */
+function keepFirst(shown: StepDecision[], decisions: StepDecision[]): void {
+  for (const decision of decisions) shown.push(decision);
+  shown.sort((a, b) => Number(isRefused(a)) - Number(isRefused(b)));
+  shown.splice(maxShown);
+}
+
+const isRefused = ({ reason, dueAt }: RecipientDecision) => reason !== undefined && dueAt === undefined;
+
+/** Returns an occurrence for rendering that is not stored. */
+export function sampleOccurrence(context: JsonObject, now: number) {
+  return {
+    id: '00000000-0000-7000-8000-000000000000',
+    context,
+    correlation_id: null,
+    created_at: new Date(now),
+  };
+}
+
+type SampleOccurrence = { id: string; context: JsonObject; correlation_id: null; created_at: Date };
+
+async function show(
+  deps: Deps,
+  plan: EventPlan,
+  occurrence: SampleOccurrence,
+  decision: StepDecision,
+): Promise<SimulatedDelivery> {
+  const { step = null } = decision;
+  const { notification, channel, person, address, reason, detail, dueAt } = decision;
+  const shown: SimulatedDelivery = {
+    notification: notification.name,
+    channel: channel.slug,
+    user: person.username,
+    address,
+    reason: reason ?? null,
+    detail: detail ?? null,
+    due_at: dueAt?.toISOString() ?? null,
+    step,
+    message: null,
+    problem: null,
+  };
+  if (reason && !dueAt) return shown;
+  try {
+    const delivery = {
+      address,
+      notification_id: notification.id,
+      version: notification.version,
+      step: step ?? 0,
+    };
+    const { content } = await renderDelivery(deps.plans, { delivery, occurrence, person, channel, plan });
+    return { ...shown, message: content };
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return { ...shown, problem: error.message };
+  }
+}

@@ -1,0 +1,81 @@
+/** Previews the steps of a draft for one recipient if no one acknowledges: when each run starts and which channels it uses. */
+import { decide, type Reason, selectChannels } from '../../core/decision/decide.ts';
+import { listRuns, type Step, stepLimits } from '../../core/decision/steps.ts';
+import { compilePredicate, expressionLimits, findFilterMistake } from '../../core/expressions/expressions.ts';
+import { fold } from '../../core/text.ts';
+import { findMemberAsRecipient, type RecipientRecord } from '../../db/audience/recipients.ts';
+import { circumstancesOf } from '../../pipeline/decide.ts';
+import type { EventPlan, PlannedChannel } from '../../pipeline/plans.ts';
+import { isPicked } from '../../pipeline/recipients.ts';
+import { markSuppressed } from '../../pipeline/suppressions.ts';
+import type { Deps } from '../deps.ts';
+
+/** Steps as typed in the editor; they may be invalid. */
+export interface DraftSteps {
+  steps: Pick<Step, 'after' | 'channels' | 'recipients' | 'repeat'>[];
+  /** Recipients of the notification. */
+  recipients: { list?: string; users?: string };
+}
+
+export interface PreviewedRun {
+  number: number;
+  step: number;
+  /** Earliest time, if triggered now. */
+  at: string;
+  /** Why the person is not a recipient; null: they are one, or the trigger may name them. */
+  skip_reason: Reason | null;
+  deliveries: { channel: string; reason: Reason | null; due_at: string | null }[];
+}
+
+export async function previewSteps(
+  deps: Pick<Deps, 'pool' | 'plans'>,
+  plan: EventPlan,
+  usable: PlannedChannel[],
+  person: RecipientRecord,
+  { steps, recipients }: DraftSteps,
+): Promise<PreviewedRun[]> {
+  const selected: Selection[] = [];
+  for (const step of steps) selected.push(await selectRecipient(deps, plan, person, step.recipients ?? recipients));
+  await markSuppressed(
+    deps,
+    selected.flatMap(({ recipient }) => recipient ?? []),
+  );
+  let at = Date.now();
+  return listRuns(steps)
+    .slice(0, stepLimits.runs)
+    .map(({ number, step, afterMs }) => {
+      at += afterMs;
+      const circumstances = circumstancesOf(plan, { priority: null }, {}, at);
+      const { recipient, reason = null } = selected[step - 1]!;
+      const channels = recipient ? selectChannels(steps[step - 1]!.channels, usable) : [];
+      const deliveries = channels.flatMap(channel =>
+        decide(channel, recipient!, {}, circumstances).map(decision => ({
+          channel: channel.slug,
+          reason: decision.reason ?? null,
+          due_at: decision.dueAt?.toISOString() ?? null,
+        })),
+      );
+      return { number, step, at: new Date(at).toISOString(), skip_reason: reason, deliveries };
+    });
+}
+
+/** A list member is reached at the address on the list. */
+type Selection = { recipient: RecipientRecord; reason?: undefined } | { recipient?: undefined; reason: Reason };
+
+/** Without a list or expression the trigger names the recipients, who may include this person. A sample person is always one. */
+async function selectRecipient(
+  { pool }: Pick<Deps, 'pool'>,
+  { organization, project }: EventPlan,
+  person: RecipientRecord,
+  { list, users }: DraftSteps['recipients'],
+): Promise<Selection> {
+  if (person.user_id === 0) return { recipient: person };
+  if (list !== undefined) {
+    const member = await findMemberAsRecipient(pool, organization.id, project.id, fold(list), person.user_id);
+    if (member) return { recipient: member };
+    if (!users) return { reason: 'list.not_member' };
+  }
+  if (!users || findFilterMistake(users)) return { recipient: person };
+  const picks = compilePredicate(users, expressionLimits.stepsForUser);
+  return isPicked(picks, person) ? { recipient: person } : { reason: 'recipient.not_selected' };
+}

@@ -1,0 +1,65 @@
+/** Caches what every request needs: keys, sessions, the objects that a path names, channels. */
+import { type Channel, listAllChannels } from '../../db/configuration/channels.ts';
+import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { findKeyAcrossTenants, type Key } from '../../db/identity/keys.ts';
+import { findSessionAcrossTenants, type Session } from '../../db/identity/sessions.ts';
+import { AnnouncedCache, type Entries } from '../../lib/announced-cache.ts';
+
+export class TenantCache extends AnnouncedCache {
+  readonly #db: Db;
+  readonly #keys: Entries<Key> = new Map();
+  readonly #sessions: Entries<Session> = new Map();
+  readonly #paths: Entries<ResolvedPath> = new Map();
+  readonly #channels: Entries<Channel[]> = new Map();
+
+  constructor(db: Db) {
+    super();
+    this.#db = db;
+  }
+
+  findKey(id: string): Key | undefined | Promise<Key | undefined> {
+    return this.getOrRead(
+      this.#keys,
+      id,
+      () => findKeyAcrossTenants(this.#db, id),
+      key => key.organization_id,
+    );
+  }
+
+  findSession(tokenHash: Buffer): Session | undefined | Promise<Session | undefined> {
+    return this.getOrRead(
+      this.#sessions,
+      tokenHash.toString('base64'),
+      () => findSessionAcrossTenants(this.#db, tokenHash),
+      session => `account ${session.account.id}`,
+    );
+  }
+
+  /** Resolves the slugs of a path, as far down as they exist. */
+  resolvePath(slugs: Slugs): ResolvedPath | undefined | Promise<ResolvedPath | undefined> {
+    return this.getOrRead(
+      this.#paths,
+      `${slugs.org}/${slugs.prj ?? ''}/${slugs.app ?? ''}/${slugs.evt ?? ''}`,
+      () => resolvePathAcrossTenants(this.#db, slugs),
+      path => path.organization.id,
+      // Paths that do not exist are not cached: mistyped ones would fill the memory.
+      path => (!slugs.prj || path.project) && (!slugs.app || path.application) && (!slugs.evt || path.event),
+    );
+  }
+
+  /** Lists the channels that events of a project may use: the project's own first, then the organization's. */
+  async listUsableChannels(organizationId: number, projectId: number): Promise<Channel[]> {
+    const all =
+      (await this.getOrRead(
+        this.#channels,
+        String(organizationId),
+        () => listAllChannels(this.#db, organizationId),
+        () => organizationId,
+      )) ?? [];
+    return [
+      ...all.filter(channel => channel.project_id === projectId),
+      ...all.filter(channel => channel.project_id === null),
+    ];
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * Shows the message of a delivery. Sent messages are not stored; they are rendered again from their render snapshot.
+ */
+import { digestLimits } from '../../core/decision/digest.ts';
+import { AppError } from '../../core/errors.ts';
+import { type Content, compileLayout, compileMessage } from '../../core/render/render.ts';
+import { findRecipientsAcrossTenants } from '../../db/audience/recipients.ts';
+import { findUserAtVersion } from '../../db/audience/users.ts';
+import { type DeliveryRenderInput, findDelivery, findDigestCarrier } from '../../db/history/delivery-list.ts';
+import { findOccurrencesAcrossTenants, type OccurrenceFacts } from '../../db/history/occurrences.ts';
+import { type DigestItems, findDigestItems } from '../../db/ledger/digests.ts';
+import { findRenderSnapshot } from '../../db/ledger/render-snapshots.ts';
+import { contentOf, optionsFor, renderDelivery } from '../../pipeline/messages.ts';
+import type { StoredMessage } from '../../pipeline/plans.ts';
+import type { RenderContext } from '../../pipeline/render-snapshots.ts';
+import type { Deps } from '../deps.ts';
+
+/** Renders the message of a delivery as it was sent, or as it would be sent now if there was no attempt yet. */
+export async function viewMessage(
+  deps: Deps,
+  organizationId: number,
+  occurrenceId: string,
+  deliveryId: number,
+): Promise<Content> {
+  const { db, pool } = deps;
+  const requested = await findDelivery(db, organizationId, occurrenceId, deliveryId);
+  const carrier = requested?.digest_id ? await findDigestCarrier(db, organizationId, requested.digest_id) : undefined;
+  const delivery = carrier ?? requested;
+  const key = { organizationId, id: carrier?.occurrence_id ?? occurrenceId };
+  const [occurrence] = await findOccurrencesAcrossTenants(pool, [key]);
+  if (!delivery || !occurrence) throw new AppError('delivery.not_found', `there is no delivery ${deliveryId}`);
+  if (delivery.wording === null) return renderNow(deps, organizationId, delivery, occurrence);
+  const [snapshot, person] = await Promise.all([
+    findRenderSnapshot(db, organizationId, delivery.wording),
+    findUserAtVersion(db, organizationId, delivery.user_id, delivery.user_version!),
+  ]);
+  if (!person) throw notFound('user');
+  if (!snapshot) throw notFound('message');
+  const content = contentOf(snapshot.message as unknown as StoredMessage);
+  const layout = snapshot.layout ?? undefined;
+  const renderContext = snapshot.renderContext as unknown as RenderContext;
+  const { category, channel } = renderContext;
+  const links = category && deps.plans.linksFor(noRecipient, category, channel.type);
+  const digestItems = await readDigestItems(deps, organizationId, delivery, renderContext.max_items);
+  return deps.rendering.render(organizationId, compileMessage(content, 'checked'), () => ({ content, layout }), {
+    ...optionsFor(renderContext, occurrence, person, delivery.address, links, {
+      acknowledge_url: delivery.step > 0 ? deps.plans.acknowledgeUrlFor(noRecipient, occurrenceId, 'address') : '',
+      step: delivery.step,
+      digestItems,
+    }),
+    layout: layout === undefined ? undefined : compileLayout(layout, 'checked'),
+  });
+}
+
+/** The viewer is not the recipient, so links in the shown message must not work. */
+const noRecipient = { organization_id: 0, user_id: 0, link_generation: 0 };
+
+async function renderNow(
+  deps: Deps,
+  organizationId: number,
+  delivery: DeliveryRenderInput,
+  occurrence: OccurrenceFacts,
+): Promise<Content> {
+  const { pool, plans } = deps;
+  const [[person], channels, plan] = await Promise.all([
+    findRecipientsAcrossTenants(pool, [{ organizationId, userId: delivery.user_id }]),
+    plans.listChannels(organizationId),
+    plans.findEvent(organizationId, occurrence.event_id),
+  ]);
+  const channel = channels.find(one => one.id === delivery.channel_id);
+  if (!plan) throw notFound('event');
+  if (!person) throw notFound('user');
+  if (!channel) throw notFound('channel');
+  const { maxItems } = plan.notifications.find(({ id }) => id === delivery.notification_id) ?? {};
+  const digestItems = await readDigestItems(deps, organizationId, delivery, maxItems);
+  const context = { delivery, occurrence, person, channel, plan, ...(digestItems && { digestItems }) };
+  return (await renderDelivery(plans, context)).content;
+}
+
+async function readDigestItems(
+  { pool }: Deps,
+  organizationId: number,
+  { digest_id }: DeliveryRenderInput,
+  max: number = digestLimits.defaultMax,
+): Promise<DigestItems | undefined> {
+  return digest_id === null ? undefined : findDigestItems(pool, organizationId, digest_id, max);
+}
+
+function notFound(noun: string): AppError {
+  return new AppError('message.not_found', `the message cannot be rendered: the ${noun} has been deleted`);
+}

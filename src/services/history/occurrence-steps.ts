@@ -1,0 +1,81 @@
+/** The steps of an occurrence as its timeline shows them: past runs, and planned ones if no one acknowledges. */
+
+import type { StepRun } from '../../core/decision/steps.ts';
+import type { StepStatus } from '../../core/statuses.ts';
+import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { listStoredSteps, type StepView } from '../../db/history/step-list.ts';
+import type { PlannedNotification } from '../../pipeline/plans.ts';
+import type { Deps } from '../deps.ts';
+
+interface OccurrenceStep {
+  notification: string | null;
+  number: number;
+  step: number | null;
+  status: StepStatus;
+  reason: string | null;
+  channels: string[];
+  recipients: string | null;
+  unless: string | null;
+  due_at: string;
+  ended_at: string | null;
+  messages: number;
+  suppressed: number;
+}
+
+export async function listOccurrenceSteps(
+  { db, pool, plans }: Deps,
+  organizationId: number,
+  identifier: string,
+  now: number,
+): Promise<OccurrenceStep[]> {
+  const stored = await listStoredSteps(db, organizationId, identifier);
+  if (stored.length === 0) return [];
+  const [facts] = await findOccurrencesAcrossTenants(pool, [{ organizationId, id: identifier }]);
+  const plan = facts && (await plans.findEvent(organizationId, facts.event_id));
+  return [...Map.groupBy(stored, row => row.notification_id)].flatMap(([id, rows]) => {
+    const notification = plan?.notifications.find(one => one.id === id);
+    const waiting = rows.find(row => row.status === 'waiting' && row.number > 0);
+    const shown = rows.map(row => show(row, notification));
+    return waiting && notification ? [...shown, ...listPlannedRuns(waiting, notification, now)] : shown;
+  });
+}
+
+function show(row: StepView, notification: PlannedNotification | undefined): OccurrenceStep {
+  const { status, is_running, due_at, ended_at, number, step, reason, told, suppressed } = row;
+  return {
+    notification: row.notification,
+    number,
+    step: number > 0 ? step : null,
+    status: status === 'waiting' ? (is_running ? 'running' : 'planned') : status,
+    reason,
+    ...describe(notification, step),
+    due_at: due_at.toISOString(),
+    ended_at: ended_at?.toISOString() ?? null,
+    messages: told,
+    suppressed,
+  };
+}
+
+/** Describes a step by the current definition of the notification. */
+function describe(notification: PlannedNotification | undefined, step: number) {
+  const planned = notification?.steps?.steps[step - 1];
+  return {
+    channels: [...(planned?.notification.channels ?? [])],
+    recipients: planned?.notification.hasOwnRecipients ? (planned.notification.recipients.list ?? null) : null,
+    unless: planned?.unless ?? null,
+  };
+}
+
+/** Lists the runs after the waiting one, each with its earliest possible time. */
+function listPlannedRuns(waiting: StepView, notification: PlannedNotification, now: number): OccurrenceStep[] {
+  const { runs, giveUpMs } = notification.steps ?? { runs: [] as StepRun[], giveUpMs: 0 };
+  const end = waiting.began_at.getTime() + giveUpMs;
+  let at = Math.max(now, waiting.due_at.getTime());
+  return runs.slice(waiting.number).flatMap(({ number, step, afterMs }): OccurrenceStep[] => {
+    at += afterMs;
+    if (at > end) return [];
+    const due_at = new Date(at).toISOString();
+    const base = { notification: notification.name, number, step, status: 'planned' as const, reason: null };
+    return [{ ...base, ...describe(notification, step), due_at, ended_at: null, messages: 0, suppressed: 0 }];
+  });
+}

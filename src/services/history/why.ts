@@ -1,0 +1,216 @@
+/**
+ * Explains which messages a user received for an occurrence, or why none. Existing deliveries explain themselves; for
+ * the rest the decisions are made again for this user, with the current event and user.
+ */
+import { decide, isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
+import { explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
+import { fold, normalizePhone } from '../../core/text.ts';
+import type { TriggerOptions } from '../../core/trigger.ts';
+import { findUsernameByAddress } from '../../db/audience/addresses.ts';
+import { findMemberAsRecipient, findRecipientByName, type RecipientRecord } from '../../db/audience/recipients.ts';
+import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../../db/history/delivery-history.ts';
+import type { DeliveryView } from '../../db/history/delivery-list.ts';
+import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
+import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
+import type { EventPlan, PlannedNotification } from '../../pipeline/plans.ts';
+import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
+import type { Deps } from '../deps.ts';
+import { getOccurrence } from './occurrences.ts';
+
+interface Answer {
+  /** Name of the notification; null when the answer is about all of them. */
+  notification: string | null;
+  channel: string | null;
+  /** Status of the delivery; `none` when there is no delivery. */
+  outcome: string;
+  reason: string | null;
+  explanation: string;
+}
+
+interface Explanation {
+  user: Omit<ReturnType<typeof describeUser>, 'locale' | 'timezone' | 'custom_fields'> | null;
+  /** False during expansion: the answer may still change. */
+  final: boolean;
+  deliveries: DeliveryView[];
+  answers: Answer[];
+}
+
+/** More than any user receives for one occurrence. */
+const maxDeliveries = 1_000;
+
+interface ExplainedOccurrence {
+  organizationId: number;
+  occurrence: NonNullable<Awaited<ReturnType<typeof findOccurrence>>>;
+  plan: EventPlan | undefined;
+  options: TriggerOptions;
+}
+
+export async function explain(
+  deps: Deps,
+  organizationId: number,
+  identifier: string,
+  nameOrAddress: string,
+): Promise<Explanation> {
+  const { db, plans } = deps;
+  const occurrence = await getOccurrence(deps, organizationId, identifier);
+  const [facts] = await findOccurrencesAcrossTenants(deps.pool, [{ organizationId, id: identifier }]);
+  const plan = facts && (await plans.findEvent(organizationId, facts.event_id));
+  const explained: ExplainedOccurrence = {
+    organizationId,
+    occurrence,
+    plan,
+    options: occurrence.options as TriggerOptions,
+  };
+  const final = occurrence.status === 'sending' || occurrence.status === 'completed';
+  const person = await findUserByNameOrAddress(deps, organizationId, nameOrAddress);
+  if (!person) return { user: null, final, ...(await explainUnknownUser(deps, explained, nameOrAddress)) };
+
+  const page = { before: undefined, limit: maxDeliveries };
+  const found = await listUserDeliveriesOfOccurrence(db, organizationId, person.user_id, identifier, page);
+  const missing = await explainMissing(deps, explained, person, new Set(found.map(one => one.notification)));
+  const deliveries = [...found.toReversed(), ...missing.deliveries];
+  const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
+  return { user, final, deliveries, answers: [...deliveries.map(answerFor), ...missing.answers] };
+}
+
+/** Finds a user by username or by any address. */
+export async function findUserByNameOrAddress(
+  { db, pool }: Deps,
+  organizationId: number,
+  nameOrAddress: string,
+): Promise<RecipientRecord | undefined> {
+  const named = await findRecipientByName(pool, organizationId, fold(nameOrAddress));
+  if (named) return named;
+  const values = [nameOrAddress, fold(nameOrAddress), ...[normalizePhone(nameOrAddress) ?? []].flat()];
+  const username = await findUsernameByAddress(db, organizationId, values);
+  return username === undefined ? undefined : findRecipientByName(pool, organizationId, username);
+}
+
+/** Explains a name or address that no user has now. A user who had it may have been deleted. */
+async function explainUnknownUser(deps: Deps, explained: ExplainedOccurrence, nameOrAddress: string) {
+  const { organizationId, occurrence, plan } = explained;
+  const channels = await deps.plans.listChannels(organizationId);
+  const deliveries = await findDeliveriesToAddresses(deps.db, organizationId, occurrence.identifier, {
+    notifications: plan?.notifications.map(({ id }) => id) ?? [],
+    channels: channels.map(({ id }) => id),
+    addresses: [nameOrAddress, fold(nameOrAddress)],
+  });
+  const isNamed = explained.options.recipients?.some(name => fold(name) === fold(nameOrAddress));
+  const unknownUser =
+    isNamed && occurrence.reason === 'limit.users'
+      ? absentAnswer(null, 'limit.users')
+      : absentAnswer(null, 'user.unknown', `no user of this organization has the username or address ${nameOrAddress}`);
+  return { deliveries, answers: [...deliveries.map(answerFor), unknownUser] };
+}
+
+/** Explains the notifications without a delivery for this user. */
+async function explainMissing(
+  deps: Deps,
+  explained: ExplainedOccurrence,
+  person: RecipientRecord,
+  explainedNames: Set<string | null>,
+) {
+  const { occurrence, plan } = explained;
+  const missing: { deliveries: DeliveryView[]; answers: Answer[] } = { deliveries: [], answers: [] };
+  if (!plan) {
+    if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, 'event.missing'));
+    return missing;
+  }
+  if (occurrence.reason === 'expired' || occurrence.reason === 'cancelled') {
+    if (explainedNames.size === 0) missing.answers.push(absentAnswer(null, occurrence.reason));
+    return missing;
+  }
+  for (const notification of plan.notifications.filter(({ name }) => !explainedNames.has(name))) {
+    const { deliveries, answer } = await explainNotification(deps, explained, plan, notification, person);
+    missing.deliveries.push(...deliveries);
+    if (answer) missing.answers.push(answer);
+  }
+  return missing;
+}
+
+async function explainNotification(
+  deps: Deps,
+  explained: ExplainedOccurrence,
+  plan: EventPlan,
+  notification: PlannedNotification,
+  person: RecipientRecord,
+): Promise<{ deliveries: DeliveryView[]; answer?: Answer }> {
+  const { organizationId, occurrence, options } = explained;
+  const { name } = notification;
+  const usable = await deps.plans.listUsable(organizationId, plan.project.id);
+  const refused = refuseNotification(notification, usable, occurrence.context, options);
+  if (refused) return { deliveries: [], answer: absentAnswer(name, refused) };
+  const selection = await selectRecipient(deps, explained, plan, notification, person);
+  if ('reason' in selection) return { deliveries: [], answer: absentAnswer(name, selection.reason, selection.about) };
+
+  // The user is selected but has no delivery: it may be in a long queue, or belong to another user with the same
+  // address.
+  const channels = selectChannels(notification.channels, usable);
+  const circumstances = circumstancesOf(plan, notification, options, Date.now());
+  const decisions = channels.flatMap(channel => decide(channel, selection.person, options, circumstances));
+  const leftOut = decisions.findLast(({ reason }) => isExcludedByTrigger(reason))?.reason;
+  if (leftOut && decisions.every(({ reason }) => isExcludedByTrigger(reason))) {
+    return { deliveries: [], answer: absentAnswer(name, leftOut) };
+  }
+  const found = await findDeliveriesToAddresses(deps.db, organizationId, occurrence.identifier, {
+    notifications: [notification.id],
+    channels: channels.map(({ id }) => id),
+    addresses: decisions.map(({ address }) => address ?? `#${person.user_id}`),
+  });
+  const own = found.filter(one => one.user === person.username);
+  if (own.length > 0) return { deliveries: own };
+  if (found[0]) return { deliveries: [], answer: absentAnswer(name, 'duplicate', `by ${found[0].channel}`) };
+  if (notification.steps && occurrence.outcome === 'escalating')
+    return { deliveries: [], answer: absentAnswer(name, 'step.waiting') };
+  if (occurrence.status === 'accepted' || occurrence.status === 'expanding') {
+    const paused = occurrence.reason === 'event.paused';
+    const reason = paused
+      ? 'event.paused'
+      : occurrence.status === 'accepted'
+        ? 'occurrence.waiting'
+        : 'recipient.not_yet';
+    return { deliveries: [], answer: absentAnswer(name, reason) };
+  }
+  const reason = occurrence.reason === 'limit.fan_out' ? 'limit.fan_out' : 'recipient.since';
+  return { deliveries: [], answer: absentAnswer(name, reason) };
+}
+
+type Selection = { person: RecipientRecord } | { reason: Reason; about?: string };
+
+/**
+ * Returns the recipient if any source of the notification includes this user; otherwise why the first source does not.
+ */
+async function selectRecipient(
+  { pool }: Deps,
+  { organizationId, options }: ExplainedOccurrence,
+  plan: EventPlan,
+  notification: PlannedNotification,
+  person: RecipientRecord,
+): Promise<Selection> {
+  const exclusions: Selection[] = [];
+  const notifications = notification.steps?.steps.map(step => step.notification) ?? [notification];
+  for (const source of notifications.flatMap(one => sourcesOf(one, plan, options))) {
+    if ('list' in source) {
+      const { list } = source;
+      const member = await findMemberAsRecipient(pool, organizationId, plan.project.id, fold(list), person.user_id);
+      if (member) return { person: member };
+      exclusions.push({ reason: 'list.not_member', about: `the list ${list}` });
+    } else if ('picks' in source) {
+      if (isPicked(source.picks, person)) return { person };
+      exclusions.push({ reason: 'recipient.not_selected', about: notification.recipients.users });
+    } else {
+      if (source.names.some(name => fold(name) === person.username)) return { person };
+      exclusions.push({ reason: 'recipient.not_named' });
+    }
+  }
+  return exclusions[0] ?? { reason: 'recipient.not_named' };
+}
+
+function answerFor(delivery: DeliveryView): Answer {
+  const { notification, channel, status, reason } = delivery;
+  return { notification, channel, outcome: status, reason, explanation: explainDelivery(delivery) };
+}
+
+function absentAnswer(notification: string | null, reason: Reason, about?: string): Answer {
+  return { notification, channel: null, outcome: 'none', reason, explanation: explainAbsence(reason, about) };
+}

@@ -1,0 +1,98 @@
+/** The demo organization that the first start creates in an empty embedded database, from a declarative document. */
+import type { Document } from '../../core/configuration/document.ts';
+import { allPermissions } from '../../core/identity/permissions.ts';
+import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
+import { createRecipientToken } from '../audience/recipient-links.ts';
+import { findUser } from '../audience/users.ts';
+import { applyConfiguration } from '../configuration/declarative.ts';
+import type { Deps } from '../deps.ts';
+import { createAccount } from '../identity/accounts.ts';
+import { createKey } from '../identity/keys.ts';
+
+const demo: Document = {
+  organizations: [
+    {
+      slug: 'demo',
+      name: 'Demo',
+      channels: [
+        { slug: 'mail', name: 'Sandbox mail', type: 'email', providers: [{ use: 'sandbox' }] },
+        { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] },
+      ],
+      users: [
+        { email: 'ada@demo.test', first_name: 'Ada', last_name: 'Lovelace', custom_fields: { tier: 'gold' } },
+        { email: 'alan@demo.test', first_name: 'Alan', last_name: 'Turing' },
+        { email: 'grace@demo.test', first_name: 'Grace', last_name: 'Hopper' },
+      ],
+      projects: [
+        {
+          slug: 'shop',
+          name: 'Shop',
+          distribution_lists: [{ name: 'Customers', members: ['ada@demo.test', 'alan@demo.test', 'grace@demo.test'] }],
+          applications: [
+            {
+              slug: 'web',
+              name: 'Web shop',
+              events: [
+                {
+                  slug: 'order-paid',
+                  name: 'Order paid',
+                  notifications: [
+                    {
+                      name: 'receipt',
+                      recipients: { list: 'Customers' },
+                      channels: ['mail', 'app'],
+                      message: {
+                        subject: 'Order {{ order }} is paid',
+                        body: 'Hello {{ user.first_name }},\n\nwe got **{{ amount }}** for order {{ order }}. Thank you!',
+                        actions: [{ name: 'view', label: 'View order', url: '/inbox-demo#{{ order }}' }],
+                      },
+                    },
+                  ],
+                },
+              ],
+            },
+          ],
+        },
+      ],
+    },
+  ],
+};
+
+/** The recipient whose inbox the demo page shows. */
+const demoUser = 'ada@demo.test';
+const tokenLifeMs = 15 * 60_000;
+
+export interface Demo {
+  key: string;
+  /** Credentials for the console. */
+  signIn: { email: string; password: string };
+  triggerPath: string;
+  /** JSON without single quotes, so it can be quoted in a shell command. */
+  body: string;
+}
+
+/** Creates a recipient token for a browser that opens the demo page; undefined if the demo does not exist. */
+export async function createDemoToken(
+  deps: Deps,
+  now: number,
+): Promise<{ token: string; expires_at: string } | undefined> {
+  const path = await deps.tenantCache.resolvePath({ org: 'demo' });
+  const user = path && (await findUser(deps, path.organization.id, demoUser));
+  return user && createRecipientToken(deps, path.organization.id, user, tokenLifeMs, now);
+}
+
+/** Returns undefined if the database already has organizations. */
+export async function createDemo(deps: Deps): Promise<Demo | undefined> {
+  if ((await listOrganizationsAcrossTenants(deps.db)).length > 0) return undefined;
+  await applyConfiguration(deps, demo, { prune: false });
+  const { key } = await createKey(deps, 'demo', { name: 'demo', permissions: [allPermissions] });
+  const email = 'admin@demo.test';
+  const membership = { organization: 'demo', role: 'owner' } as const;
+  const { password } = await createAccount(deps, { email, name: 'Admin', admin: true, membership });
+  return {
+    key,
+    signIn: { email, password },
+    triggerPath: '/api/o/demo/p/shop/a/web/e/order-paid/trigger/',
+    body: JSON.stringify({ context: { order: 'A-1', amount: '12 EUR' } }),
+  };
+}

@@ -1,0 +1,125 @@
+/** The checks of `belfry doctor`. A failed check says what is wrong and what to do about it. */
+import type { OutboxSource } from '../../core/outbox.ts';
+import { countPromotionalEventsAcrossTenants } from '../../db/configuration/categories.ts';
+import { countAcknowledgeLinksAcrossTenants } from '../../db/configuration/messages.ts';
+import { countWebhooksAcrossTenants } from '../../db/configuration/webhooks.ts';
+import { describeServerAcrossTenants } from '../../db/operations/health.ts';
+import type { TraceSettings } from '../../lib/trace-settings.ts';
+import type { Deps } from '../deps.ts';
+import { checkFleetQueue } from './backlog.ts';
+import { checkChannels } from './doctor-channels.ts';
+import { checkTraces } from './doctor-traces.ts';
+import { type Check, check, checkMigrations, checkSending } from './health.ts';
+import { Outbox } from './outbox.ts';
+import { checkOtherSecrets } from './secrets.ts';
+
+const clockToleranceMs = 5_000;
+
+/** A row that waits longer than this means that no worker drains the outbox. */
+const maxOutboxLagMs = 60_000;
+
+interface DoctorSettings {
+  baseUrl?: string | undefined;
+  /** The address in acknowledge links. */
+  linkUrl?: string | undefined;
+  outboxes?: readonly OutboxSource[];
+  traces?: TraceSettings | undefined;
+}
+
+export async function runDoctorChecks(
+  deps: Deps,
+  now: number,
+  { baseUrl, linkUrl = baseUrl, outboxes = [], traces }: DoctorSettings = {},
+): Promise<Check[]> {
+  const { db } = deps;
+  const server = await describeServerAcrossTenants(db);
+  const sending = await checkSending(deps);
+  return [
+    { name: 'database', ok: true, detail: `PostgreSQL ${server.version}` },
+    await checkMigrations(deps),
+    sending,
+    await check('queue', async () => (sending.ok ? checkFleetQueue(db) : 'sending is paused')),
+    ...(await checkChannels(deps).catch(failedChannels)),
+    ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
+    ...(await checkAcknowledgeLinks(deps, baseUrl, linkUrl).catch(() => [])),
+    ...(await checkWebhooks(deps).catch(() => [])),
+    await checkOtherSecrets(deps),
+    ...(await Promise.all(outboxes.map(checkOutbox))),
+    ...(traces ? [await checkTraces(traces)] : []),
+    await check('clock', async () => {
+      const offMs = server.now.getTime() - now;
+      if (Math.abs(offMs) > clockToleranceMs) {
+        throw new Error(
+          `the clocks of this machine and the database differ by ${Math.round(offMs / 1_000)} s: synchronize them with NTP`,
+        );
+      }
+      return 'agrees with the database';
+    }),
+  ];
+}
+
+/** Mailbox providers require one-click unsubscribe in promotional mail, which needs a public https address. */
+async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Promise<Check[]> {
+  const events = await countPromotionalEventsAcrossTenants(db);
+  if (events === 0) return [];
+  const ok = baseUrl?.startsWith('https:') === true;
+  const many = `${events} promotional ${events === 1 ? 'event' : 'events'}`;
+  const detail = ok
+    ? `${many}, with one-click unsubscribe at ${baseUrl}`
+    : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, which one-click unsubscribe needs`;
+  return [{ name: 'unsubscribe', ok, detail }];
+}
+
+/** Recipients open the link on their own machines, which cannot reach a loopback address. */
+async function checkAcknowledgeLinks(
+  { db }: Deps,
+  baseUrl: string | undefined,
+  linkUrl: string | undefined,
+): Promise<Check[]> {
+  const count = await countAcknowledgeLinksAcrossTenants(db);
+  if (count === 0) return [];
+  const many = count === 1 ? '1 notification uses acknowledge_url' : `${count} notifications use acknowledge_url`;
+  const missing = `but BASE_URL is not set: ${linkUrl ? 'the links work on this machine only' : 'set it to the public address'}`;
+  const detail = `${many}, ${baseUrl ? `at ${baseUrl}` : missing}`;
+  return [{ name: 'acknowledge links', ok: linkUrl !== undefined, detail }];
+}
+
+/** Returns no check if there are no webhooks. A tenant's failing endpoint is not a fault of this installation. */
+async function checkWebhooks({ db }: Deps): Promise<Check[]> {
+  const { all, disabled } = await countWebhooksAcrossTenants(db);
+  if (all === 0) return [];
+  const many = `${all} ${all === 1 ? 'webhook' : 'webhooks'}`;
+  return [
+    {
+      name: 'webhooks',
+      ok: true,
+      detail: disabled > 0 ? `${many}, ${disabled} disabled after repeated failures` : many,
+    },
+  ];
+}
+
+/** Reported, not thrown, so that the other checks still run: missing migrations, for one, have their own check. */
+function failedChannels(error: Error): Check[] {
+  return [{ name: 'channels', ok: false, detail: error.message }];
+}
+
+async function checkOutbox(source: OutboxSource): Promise<Check> {
+  const outbox = new Outbox(source);
+  try {
+    return await check(`outbox ${source.name}`, async () => {
+      const { pending, failed, lagMs } = await outbox.readState();
+      const waiting = `${pending} waiting, the oldest for ${Math.round(lagMs / 1_000)} s`;
+      if (lagMs > maxOutboxLagMs)
+        throw new Error(`${waiting}: start a worker that has this outbox in BELFRY_OUTBOX_URLS`);
+      if (failed > 0) {
+        throw new Error(
+          `${failed} rejected: see \`select seq, event, error from belfry.outbox where failed_at is not null\`, fix the ` +
+            'cause, then retry them with `select belfry.retry()`, or delete them',
+        );
+      }
+      return waiting;
+    });
+  } finally {
+    await outbox.close();
+  }
+}

@@ -1,0 +1,74 @@
+/** Health checks of this process, which use the database and the queue for real. */
+
+import { migrationState } from '../../db/connection/migrate.ts';
+import { isUnavailable } from '../../db/connection/pool.ts';
+import { describeServerAcrossTenants } from '../../db/operations/health.ts';
+import { findInstancePause } from '../../db/operations/instance.ts';
+import type { Deps } from '../deps.ts';
+import { checkProcessQueue, type WorkerRounds } from './backlog.ts';
+import { describePause, howToResume } from './instance.ts';
+
+/** Returns whether the database cannot do its work at the moment, so that a retry may succeed. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  return isUnavailable(error);
+}
+
+/** Returns the names of the applied migrations. */
+export async function listAppliedMigrations({ db }: Deps): Promise<string[]> {
+  return (await migrationState(db)).applied;
+}
+
+export interface Check {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+/** Runs the checks of `/readyz`. `rounds` belongs to the worker of this process, if it has one. */
+export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, now: number): Promise<Check[]> {
+  const { db, tenantCache, occurrences } = deps;
+  const database = await check('database', async () => {
+    await describeServerAcrossTenants(db);
+    return 'answers';
+  });
+  if (!database.ok) return [database];
+  const sending = await checkSending(deps);
+  const queue = await check('queue', async () => {
+    if (!tenantCache.isConnected) {
+      throw new Error('the connection that listens for changes is down; it reconnects automatically');
+    }
+    // While sending is paused, the age of the backlog says nothing.
+    const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
+    return `${occurrences.waiting} triggers waiting to be stored; ${state}`;
+  });
+  return [database, await checkMigrations(deps), sending, queue];
+}
+
+/** Name of the check that fails while sending is paused. It does not affect readiness: triggers are still accepted. */
+export const sendingCheck = 'sending';
+
+export function checkSending({ db }: Pick<Deps, 'db'>): Promise<Check> {
+  return check(sendingCheck, async () => {
+    const pause = await findInstancePause(db);
+    if (pause) throw new Error(`${describePause(pause)} ${howToResume}`);
+    return 'not paused';
+  });
+}
+
+export function checkMigrations({ db }: Deps): Promise<Check> {
+  return check('migrations', async () => {
+    const { available: known, applied } = await migrationState(db);
+    const missing = known.filter(name => !applied.includes(name));
+    if (missing.length > 0) throw new Error(`not applied: ${missing.join(', ')}; run \`belfry migrate\``);
+    return `${applied.length} applied`;
+  });
+}
+
+/** Turns the result of `run`, or the error it throws, into a check. */
+export async function check(name: string, run: () => Promise<string>): Promise<Check> {
+  try {
+    return { name, ok: true, detail: await run() };
+  } catch (error) {
+    return { name, ok: false, detail: (error as Error).message || String(error) };
+  }
+}

@@ -1,0 +1,90 @@
+/** Regular maintenance: partitions, retention and expired rows. Safe to run in several processes at once. */
+import { timeOfUuid } from '../../core/ids.ts';
+import { webhookLimits } from '../../core/webhooks.ts';
+import { deleteExpiredSuppressionsAcrossTenants } from '../../db/audience/suppressions.ts';
+import { createPartitions, dropOldPartitions, maxRetentionDays } from '../../db/connection/partitions.ts';
+import type { Db } from '../../db/connection/pool.ts';
+import { deleteOldStepsAcrossTenants } from '../../db/history/step-list.ts';
+import { deleteOldWebhookMessages, listMessageOwnersAcrossTenants } from '../../db/history/webhook-messages.ts';
+import { deleteOldInvitesAcrossTenants } from '../../db/identity/invites.ts';
+import { deleteOldResetsAcrossTenants } from '../../db/identity/password-resets.ts';
+import { deleteOldSessionsAcrossTenants } from '../../db/identity/sessions.ts';
+import { deleteOldAttemptsAcrossTenants } from '../../db/identity/sign-in-limits.ts';
+import { deleteOldChallengesAcrossTenants } from '../../db/identity/two-factor.ts';
+import { deleteOldIdempotencyKeysAcrossTenants } from '../../db/ledger/accept.ts';
+import { deleteOldDedupKeysAcrossTenants } from '../../db/ledger/dedup.ts';
+import { deleteOldDigestsAcrossTenants } from '../../db/ledger/digests.ts';
+import { deleteOldThrottleUsesAcrossTenants } from '../../db/ledger/throttle.ts';
+import { deleteOldRoundsAcrossTenants } from '../../db/ledger/workers.ts';
+import { deleteOldAuditAcrossTenants } from '../../db/operations/audit.ts';
+import {
+  deleteOldHistory,
+  deleteOldInbox,
+  deleteOldRenderSnapshots,
+  deleteOldStatisticsAcrossTenants,
+  listRetentionsAcrossTenants,
+  listShorterRetentionsAcrossTenants,
+} from '../../db/operations/retention.ts';
+import type { Deps } from '../deps.ts';
+import { sumStatistics } from '../history/stats.ts';
+import { sessionLifetime } from '../identity/sessions.ts';
+
+/** Twice the 24 hours that the API promises. */
+const idempotencyKeyMs = 48 * 3_600_000;
+const dayMs = 86_400_000;
+/** Longer than any history: questions about changes come long after the messages are deleted. */
+const auditDays = 400;
+const batchSize = 10_000;
+
+export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Promise<void> {
+  await createPartitions(db, now);
+  await deleteOldIdempotencyKeysAcrossTenants(db, new Date(now - idempotencyKeyMs));
+  await dropOldPartitions(db, now);
+  await deleteHistoryOfShorterRetention(db, now);
+  await deleteUnpartitioned(db, now);
+  await deleteOldStatisticsAcrossTenants(db, new Date(now));
+  await sumStatistics({ db }, now);
+  await deleteOldSessionsAcrossTenants(db, new Date(now), new Date(now - sessionLifetime.idleMs));
+  await deleteOldInvitesAcrossTenants(db, new Date(now));
+  await deleteOldAttemptsAcrossTenants(db);
+  await deleteOldResetsAcrossTenants(db, new Date(now));
+  await deleteOldChallengesAcrossTenants(db, new Date(now));
+  await deleteOldRoundsAcrossTenants(db, new Date(now - dayMs));
+  await deleteOldDedupKeysAcrossTenants(db, new Date(now));
+  while ((await deleteOldStepsAcrossTenants(db, batchSize)) === batchSize);
+  while ((await deleteOldThrottleUsesAcrossTenants(db, batchSize)) === batchSize);
+  while ((await deleteOldDigestsAcrossTenants(db, batchSize)) === batchSize);
+  while ((await deleteExpiredSuppressionsAcrossTenants(db, batchSize)) === batchSize);
+  await deleteWebhookMessages(db, now);
+  const auditEnd = new Date(now - auditDays * dayMs);
+  while ((await deleteOldAuditAcrossTenants(db, auditEnd, batchSize)) === batchSize);
+}
+
+/** Organizations with a retention shorter than the longest one do not wait for partitions to be dropped. */
+async function deleteHistoryOfShorterRetention(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days } of await listShorterRetentionsAcrossTenants(db, await maxRetentionDays(db))) {
+    await deleteOldHistory(db, id, now - retention_days * dayMs);
+  }
+}
+
+/** The use of a render snapshot is recorded once a day, and clocks differ a little. */
+const snapshotMarginMs = 2 * dayMs;
+
+/**
+ * Deletes inbox messages and render snapshots. Runs after the history is deleted: every snapshot that the oldest remaining
+ * occurrence may need is kept, however long that one takes to complete.
+ */
+async function deleteUnpartitioned(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days, oldest } of await listRetentionsAcrossTenants(db)) {
+    await deleteOldInbox(db, id, new Date(now - retention_days * dayMs));
+    await deleteOldRenderSnapshots(db, id, new Date((oldest ? timeOfUuid(oldest) : now) - snapshotMarginMs));
+  }
+}
+
+/** Webhook messages are kept for the organization's retention, at most `keptDays`; those of deleted organizations are removed. */
+async function deleteWebhookMessages(db: Db, now: number): Promise<void> {
+  for (const { id, retention_days } of await listMessageOwnersAcrossTenants(db)) {
+    const before = new Date(now - Math.min(retention_days ?? 0, webhookLimits.keptDays) * dayMs);
+    while ((await deleteOldWebhookMessages(db, id, before, batchSize)) === batchSize);
+  }
+}
