@@ -1,4 +1,4 @@
-// Runs before anything is drawn, so that nobody who chose dark sees a flash of white. Same key as Mantine's.
+// Runs before the first paint, so that dark mode does not flash white. Uses Mantine's storage key.
 {
   const chosen = localStorage.getItem('mantine-color-scheme-value');
   const dark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);

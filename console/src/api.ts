@@ -1,19 +1,19 @@
-/** The console's only way to the service: the public API, typed from openapi.json. */
+/** The console reaches the service only through the public API, typed from openapi.json. */
 import createClient, { type Middleware } from 'openapi-fetch';
 import type { Problem, paths } from './api-types.ts';
 import { texts } from './texts/common.ts';
 
-/** A refusal in the service's own words. */
+/** An error response of the API, as a problem document. */
 export class ApiError extends Error {
   override name = 'ApiError';
   readonly status: number;
   readonly code: string;
   readonly title: string;
   readonly requestId: string | undefined;
-  /** Field to what is wrong with it; forms show these beside their inputs. */
+  /** Maps each invalid field to its messages; forms show these beside their inputs. */
   readonly errors: Record<string, string[]>;
   readonly retryAfter: number | undefined;
-  /** The whole document, for the members that only some problems have, such as `uses`. */
+  /** The whole problem document, for members that only some problems have, such as `uses`. */
   readonly problem: Partial<Problem> & Record<string, unknown>;
 
   constructor(status: number, problem: Partial<Problem>, retryAfter?: number) {
@@ -28,13 +28,13 @@ export class ApiError extends Error {
   }
 }
 
-/** The service is not there, or the network is not. */
-export class Unreachable extends Error {
+/** The service or the network cannot be reached. */
+export class UnreachableError extends Error {
   override name = 'Unreachable';
 }
 
-/** Somebody changed their mind: nothing to tell them. */
-export class Cancelled extends Error {
+/** The user cancelled the action, so no error is shown. */
+export class CancelledError extends Error {
   override name = 'Cancelled';
 }
 
@@ -45,8 +45,8 @@ export function setCsrfToken(token: string): void {
   csrfToken = token;
 }
 
-/** What to do when the session has ended while somebody works. */
-export function whenSignedOut(handler: () => void): void {
+/** Sets what happens when the session ends while the console is in use. */
+export function setSignedOutHandler(handler: () => void): void {
   onSignedOut = handler;
 }
 
@@ -60,14 +60,16 @@ const session: Middleware = {
     const problem = await readProblem(response);
     const retryAfter = Number(response.headers.get('retry-after')) || undefined;
     const { code } = problem;
-    // Or the organization began to require a second factor: the session knows, and the frame asks for it.
-    if (code === 'session.missing' ? schemaPath !== '/api/session/' : code === 'session.two_factor_required')
-      onSignedOut();
+    // When the organization starts to require a second factor, reloading the session makes the frame ask for it.
+    const isEnded = code === 'session.missing' || code === 'key.missing';
+    if (isEnded ? schemaPath !== '/api/session/' : code === 'session.two_factor_required') onSignedOut();
+    // Without a cookie, the service takes the console for a program that forgot its API key.
+    if (isEnded) Object.assign(problem, { title: texts.sessionEnded, detail: texts.signInAndTryAgain });
     throw new ApiError(response.status, problem, retryAfter);
   },
   onError({ error }) {
     if (error instanceof DOMException) return;
-    return new Unreachable(texts.theServiceCannotBeReachedCheck);
+    return new UnreachableError(texts.serviceUnreachable);
   },
 };
 
@@ -76,7 +78,7 @@ async function readProblem(response: Response): Promise<Partial<Problem>> {
   return (await response.json().catch(() => ({}))) as Partial<Problem>;
 }
 
-/** Details are written for programs' logs: in a sentence's form here. An address at its head stays as it is. */
+/** Capitalizes the detail of a problem and ends it with a full stop. A leading email address stays as it is. */
 function sentence(text: string): string {
   const begun = /^\S*@/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?…]$/.test(begun) ? begun : `${begun}.`;
@@ -85,12 +87,12 @@ function sentence(text: string): string {
 export const api = createClient<paths>({ baseUrl: '' });
 api.use(session);
 
-/** The body of an answer; refusals are thrown by now. */
+/** Returns the body of a response; error responses were thrown by the middleware. */
 export async function take<T>(answer: Promise<{ data?: T }>): Promise<T> {
   return (await answer).data as T;
 }
 
-/** The body, and the tag that a later change is made under (`If-Match`). */
+/** Returns the body and the ETag that a later change sends as `If-Match`. */
 export async function takeTagged<T>(
   answer: Promise<{ data?: T; response: Response }>,
 ): Promise<{ value: T; etag: string | null }> {
@@ -100,18 +102,18 @@ export async function takeTagged<T>(
 
 export interface Page<Row> {
   rows: Row[];
-  /** Cursor of the next page. */
+  /** Cursor of the next page, if there is one. */
   next: string | undefined;
 }
 
 export async function takePage<Row>(answer: Promise<{ data?: Row[]; response: Response }>): Promise<Page<Row>> {
   const { data, response } = await answer;
   const link = /<([^>]+)>;\s*rel="next"/.exec(response.headers.get('link') ?? '')?.[1];
-  const next = link ? (new URL(link, location.origin).searchParams.get('cursor') ?? undefined) : undefined;
+  const next = link ? (new URL(link, 'http://localhost').searchParams.get('cursor') ?? undefined) : undefined;
   return { rows: data ?? [], next };
 }
 
-/** One line for a toast or an alert. */
+/** Describes an error in one line, for a toast or an alert. */
 export function explain(error: unknown): string {
   if (error instanceof ApiError) {
     const [field, messages] = Object.entries(error.errors)[0] ?? [];

@@ -1,12 +1,12 @@
-/** The categories of an organization: few, read once. */
+/** Loads an organization's categories. There are few, so they are loaded once and shared. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from './api.ts';
 import type { Category } from './api-types.ts';
-import { useOrg } from './places.ts';
+import { useOrg } from './paths.ts';
 import { useCan } from './session.tsx';
 import { texts } from './texts/preferences.ts';
 
-/** The slug of the one that every organization has. */
+/** Slug of the category that every organization has. */
 export const generalSlug = 'general';
 
 export function categoriesKey(org: string) {
@@ -24,7 +24,7 @@ export function useCategories() {
   });
 }
 
-/** To choose from: those of the organization, and the general one. */
+/** Options for a select: the organization's own categories and the general one. */
 export function categoryOptions(categories: Pick<Category, 'slug' | 'name'>[]): { value: string; label: string }[] {
   const own = categories.map(({ slug, name }) => ({ value: slug, label: name }));
   const hasGeneral = own.some(({ value }) => value === generalSlug);

@@ -1,4 +1,4 @@
-/** "Firefox on Windows": a user agent in the words that people use for their devices. */
+/** Turns a user agent into a readable name such as "Firefox on Windows". */
 
 const browsers: [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
@@ -17,13 +17,13 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-const find = (known: [RegExp, string][], text: string) => known.find(([pattern]) => pattern.test(text))?.[1];
+const find = (patterns: [RegExp, string][], text: string) => patterns.find(([pattern]) => pattern.test(text))?.[1];
 
 export function deviceName(userAgent: string | null): string {
   if (!userAgent) return 'Unknown device';
   const [browser, system] = [find(browsers, userAgent), find(systems, userAgent)];
   if (browser && system) return `${browser} on ${system}`;
-  // A program rather than a browser: curl/8.5.0
+  // Not a browser but a program, such as curl/8.5.0.
   return browser ?? system ?? userAgent.split(/[/\s]/)[0] ?? 'Unknown device';
 }
 

@@ -1,4 +1,4 @@
-/** What stands around every page: header, navigation, palette, shortcuts. */
+/** Frame around every page: header, navigation, palette, shortcuts. */
 import { ActionIcon, Anchor, AppShell, Box, Burger, Group, Kbd, Text, Tooltip, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { IconSearch } from '@tabler/icons-react';
@@ -8,10 +8,10 @@ import { AccountMenu } from './components/account-menu.tsx';
 import { Page } from './components/page.tsx';
 import { SchemeToggle } from './components/scheme-toggle.tsx';
 import { useShortcuts } from './components/shortcuts.tsx';
-import { Waiting } from './components/states.tsx';
+import { Loading } from './components/states.tsx';
 import { OrganizationSwitcher, ProjectSwitcher } from './components/switchers.tsx';
 import { entryAt, navigation } from './nav.ts';
-import { lastOrganization, to, useOrg, useProject } from './places.ts';
+import { lastOrganizationKey, to, useOrg, useProject } from './paths.ts';
 import { useCan, useOrganization, useSession } from './session.tsx';
 import { texts } from './texts/common.ts';
 
@@ -26,17 +26,17 @@ export default function Frame() {
   const { account } = useSession();
   const own = useOrganization();
   const locked = own?.two_factor_required && !account.two_factor;
-  // Nothing of an organization is asked for before its door is open.
+  // No data of an organization is requested until its two-factor requirement is met.
   const organization = locked ? undefined : own;
-  // Loaded when it is first wanted, and then kept.
+  // The palette is loaded on first use and then kept.
   const [palette, setPalette] = useState(0);
   const search = () => setPalette(count => count + 1);
   useShortcuts({ search });
   const slug = organization?.slug;
   useEffect(() => {
-    if (slug) localStorage.setItem(lastOrganization, slug);
+    if (slug) localStorage.setItem(lastOrganizationKey, slug);
   }, [slug]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the phone's navigation closes on arrival
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the mobile navigation closes after each navigation
   useEffect(close, [pathname]);
 
   return (
@@ -91,7 +91,7 @@ export default function Frame() {
         </Box>
       </AppShell.Main>
       <ScrollRestoration getKey={location => location.pathname} />
-      <Suspense>{palette > 0 && organization && <Palette key={org} wanted={palette} />}</Suspense>
+      <Suspense>{palette > 0 && organization && <Palette key={org} openCount={palette} />}</Suspense>
     </AppShell>
   );
 }
@@ -161,12 +161,12 @@ function SearchButton({ search }: { search: () => void }) {
   );
 }
 
-/** Where an organization requires what the account does not have yet. */
+/** Shown when the organization requires two-factor authentication and the account has none. */
 function RequiredTwoFactor({ name }: { name: string }) {
   return (
-    <Page title={texts.setUpTwoFactorAuthentication} description={texts.requiresTwoFactorAuthenticationAddAn(name)}>
+    <Page title={texts.setUpTwoFactorAuthentication} description={texts.twoFactorRequired(name)}>
       <Box maw={640}>
-        <Suspense fallback={<Waiting />}>
+        <Suspense fallback={<Loading />}>
           <TwoFactor />
         </Suspense>
       </Box>
@@ -177,7 +177,7 @@ function RequiredTwoFactor({ name }: { name: string }) {
 function NoAccess({ org }: { org: string }) {
   const { organizations } = useSession();
   return (
-    <Page title={texts.noAccessTo(org)} description={texts.theOrganizationDoesNotExistOr}>
+    <Page title={texts.noAccessTo(org)} description={texts.organizationNotFound}>
       {organizations.map(({ slug, name }) => (
         <div key={slug}>
           <Anchor component={Link} to={to.overview(slug)}>

@@ -10,20 +10,12 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { RouterProvider } from 'react-router/dom';
-import { ApiError } from './api.ts';
 import { styleNonce } from './nonce.ts';
+import { queryDefaults } from './queries.ts';
 import { router } from './routes.tsx';
 import { theme, variables } from './theme.ts';
 
-const queries = new QueryClient({
-  defaultOptions: {
-    queries: {
-      staleTime: 2_000,
-      // A refusal stays one; what the network or a restart broke is worth two more tries.
-      retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 2,
-    },
-  },
-});
+const queries = new QueryClient({ defaultOptions: queryDefaults });
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>

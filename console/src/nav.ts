@@ -1,4 +1,4 @@
-/** The pages of the side navigation, in its order: one line each. The palette and the shortcuts read the same list. */
+/** Pages of the side navigation, in order. The palette and the shortcuts use the same list. */
 import type { Icon } from '@tabler/icons-react';
 import {
   IconActivityHeartbeat,
@@ -10,6 +10,7 @@ import {
   IconLayout,
   IconListSearch,
   IconMailbox,
+  IconMailOff,
   IconSend,
   IconSettings,
   IconTags,
@@ -17,17 +18,17 @@ import {
   IconUsersGroup,
   IconWebhook,
 } from '@tabler/icons-react';
-import { to } from './places.ts';
+import { to } from './paths.ts';
 import { texts } from './texts/common.ts';
 
 export interface NavEntry {
   label: string;
   icon: Icon;
-  /** Whose absence hides the entry. */
+  /** Permission without which the entry is hidden. */
   permission: string;
-  /** With a project chosen, the page of that project where there is one. */
+  /** With a project, returns the project's own page where there is one. */
   path: (org: string, prj?: string) => string;
-  /** The second key of "g …"; each its own. */
+  /** Second key of the shortcut "g …", unique among the entries. */
   key: string;
 }
 
@@ -65,6 +66,13 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
     entries: [
       { label: texts.people, icon: IconUsers, permission: 'user:read', path: to.people, key: 'p' },
       { label: texts.lists, icon: IconAddressBook, permission: 'distributionlist:read', path: to.lists, key: 'l' },
+      {
+        label: texts.suppressions,
+        icon: IconMailOff,
+        permission: 'user:read',
+        path: org => to.suppressions(org),
+        key: 'u',
+      },
       { label: texts.categories, icon: IconTags, permission: 'category:read', path: to.categories, key: 'r' },
     ],
   },
@@ -82,11 +90,11 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
 
 export const navEntries = navigation.flatMap(group => group.entries);
 
-/** The entry of the page one is on: the one with the longest path that the address begins with. */
+/** Returns the entry of the current page: the one with the longest path that is a prefix of the URL. */
 export function entryAt(pathname: string, org: string): NavEntry | undefined {
   const lengthOf = (entry: NavEntry) => {
-    // With and without a project: /o/acme/p/shop/events belongs to Events as /o/acme/events does.
-    // An event's own page is at its path in the project, /o/acme/p/shop/a/web/e/paid.
+    // A project's page belongs to the same entry: /o/acme/p/shop/events is Events, like /o/acme/events. An event's page
+    // has its own path, /o/acme/p/shop/a/web/e/paid, and belongs to Events too.
     const plain = pathname.replace(/^(\/o\/[^/]+)\/p\/[^/]+/, '$1').replace(/^(\/o\/[^/]+)\/a\/.*/, '$1/events');
     const own = entry.path(org).split('?')[0]!;
     const root = own === to.overview(org);

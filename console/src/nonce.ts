@@ -1,8 +1,8 @@
-/** Styles that scripts write into the page are let in by the nonce that came with it. */
+/** The CSP nonce that came with the page; it allows styles inserted by scripts. */
 const meta = document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]');
 
 /** For Mantine's `getStyleNonce` and CodeMirror's `EditorView.cspNonce`. */
 export const styleNonce = meta?.nonce ?? '';
 
-// Where the library that locks scrolling behind dialogs looks for it.
+// The library that locks scrolling behind dialogs reads the nonce from here.
 Object.assign(globalThis, { __webpack_nonce__: styleNonce });

@@ -1,4 +1,4 @@
-/** Passkeys in the browser. Browsers have none at a bare network address, nor without TLS but for localhost. */
+/** Passkeys in the browser. They need a host name instead of an IP address, and TLS except on localhost. */
 import {
   browserSupportsWebAuthn,
   type PublicKeyCredentialCreationOptionsJSON,
@@ -14,13 +14,13 @@ export function supportsPasskeys(): boolean {
   return !isAddress && browserSupportsWebAuthn();
 }
 
-/** Why there are none here; undefined when there are. */
-export function passkeyObstacle(): string | undefined {
+/** Returns why passkeys are unavailable; undefined if they are available. */
+export function passkeyProblem(): string | undefined {
   if (supportsPasskeys()) return undefined;
   if (/^127\.|^\[::1\]$/.test(location.hostname)) {
-    return texts.passkeysNeedAHostNameOpen(location.origin.replace(location.hostname, 'localhost'));
+    return texts.passkeysNeedHostName(location.origin.replace(location.hostname, 'localhost'));
   }
-  return window.isSecureContext ? texts.thisBrowserOrTheAddressOf : texts.passkeysNeedHttpsAndAHost;
+  return window.isSecureContext ? texts.passkeysUnsupported : texts.passkeysNeedHttps;
 }
 
 async function ceremony<T>(run: () => Promise<T>): Promise<T> {
@@ -33,10 +33,10 @@ async function ceremony<T>(run: () => Promise<T>): Promise<T> {
 
 function explain(error: unknown): string {
   if (error instanceof WebAuthnError && error.code === 'ERROR_AUTHENTICATOR_PREVIOUSLY_REGISTERED') {
-    return texts.thisDeviceAlreadyHasAPasskey;
+    return texts.passkeyExists;
   }
   const { name, message } = error as Error;
-  if (name === 'NotAllowedError' || name === 'AbortError') return texts.thePasskeyRequestWasCancelledOr;
+  if (name === 'NotAllowedError' || name === 'AbortError') return texts.passkeyCancelled;
   return message;
 }
 
@@ -45,7 +45,7 @@ export function createPasskey(options: object) {
   return ceremony(() => startRegistration({ optionsJSON }));
 }
 
-export function askPasskey(options: object) {
+export function requestPasskey(options: object) {
   const optionsJSON = options as PublicKeyCredentialRequestOptionsJSON;
   return ceremony(() => startAuthentication({ optionsJSON }));
 }

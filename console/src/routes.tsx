@@ -1,11 +1,11 @@
-/** Every address of the console. A page is loaded when it is first opened; what it is called is in places.ts. */
+/** Routes of the console. Each page is loaded when it is first opened; paths.ts builds the links. */
 import { Button, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { createBrowserRouter, Navigate, Outlet } from 'react-router';
-import { Front } from './components/front.tsx';
+import { AuthLayout } from './components/auth-layout.tsx';
 import { NotFound, RouteError } from './components/route-error.tsx';
-import { Waiting } from './components/states.tsx';
-import { lastOrganization, to } from './places.ts';
+import { Loading } from './components/states.tsx';
+import { lastOrganizationKey, to } from './paths.ts';
 import { RequireSession, useSession } from './session.tsx';
 import { texts } from './texts/common.ts';
 import { NewOrganization } from './welcome/new-organization.tsx';
@@ -13,7 +13,7 @@ import { NewOrganization } from './welcome/new-organization.tsx';
 type Module = { default: React.ComponentType };
 const page = (load: () => Promise<Module>) => async () => ({ Component: (await load()).default });
 
-/** Below /o/:org/. With `p/:prj/` in front where the page is a project's. */
+/** Pages below /o/:org/; pages of a project are also below `p/:prj/`. */
 const organizationPages = [
   { index: true, lazy: page(() => import('./pages/overview.tsx')) },
   { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
@@ -25,6 +25,7 @@ const organizationPages = [
   { path: 'new-category', lazy: page(() => import('./pages/categories/new-category.tsx')) },
   { path: 'people', lazy: page(() => import('./pages/people/people.tsx')) },
   { path: 'people/:username', lazy: page(() => import('./pages/people/person.tsx')) },
+  { path: 'suppressions', lazy: page(() => import('./pages/suppressions/suppressions.tsx')) },
   { path: 'webhooks', lazy: page(() => import('./pages/webhooks/webhooks.tsx')) },
   { path: 'webhooks/:webhook', lazy: page(() => import('./pages/webhooks/webhook.tsx')) },
   { path: 'keys', lazy: page(() => import('./pages/keys/keys.tsx')) },
@@ -34,14 +35,14 @@ const organizationPages = [
   { path: 'account', lazy: page(() => import('./pages/account.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt', lazy: page(() => import('./pages/event.tsx')) },
   { path: 'p/:prj/a/:app/e/:evt/n/:notification', lazy: page(() => import('./pages/notification.tsx')) },
-  ...['', 'p/:prj/'].flatMap(place => [
-    { path: `${place}events`, lazy: page(() => import('./pages/events.tsx')) },
-    { path: `${place}layouts`, lazy: page(() => import('./pages/layouts.tsx')) },
-    { path: `${place}layouts/:layout`, lazy: page(() => import('./pages/layout.tsx')) },
-    { path: `${place}channels`, lazy: page(() => import('./pages/channels/channels.tsx')) },
-    { path: `${place}channels/:channel`, lazy: page(() => import('./pages/channels/channel.tsx')) },
-    { path: `${place}new-channel`, lazy: page(() => import('./pages/channels/new-channel.tsx')) },
-    { path: `${place}lists`, lazy: page(() => import('./pages/lists/lists.tsx')) },
+  ...['', 'p/:prj/'].flatMap(prefix => [
+    { path: `${prefix}events`, lazy: page(() => import('./pages/events.tsx')) },
+    { path: `${prefix}layouts`, lazy: page(() => import('./pages/layouts.tsx')) },
+    { path: `${prefix}layouts/:layout`, lazy: page(() => import('./pages/layout.tsx')) },
+    { path: `${prefix}channels`, lazy: page(() => import('./pages/channels/channels.tsx')) },
+    { path: `${prefix}channels/:channel`, lazy: page(() => import('./pages/channels/channel.tsx')) },
+    { path: `${prefix}new-channel`, lazy: page(() => import('./pages/channels/new-channel.tsx')) },
+    { path: `${prefix}lists`, lazy: page(() => import('./pages/lists/lists.tsx')) },
   ]),
   { path: 'p/:prj/lists/:pk', lazy: page(() => import('./pages/lists/list.tsx')) },
   { path: 'p/:prj/lists/:pk/import', lazy: page(() => import('./pages/lists/import.tsx')) },
@@ -50,7 +51,7 @@ const organizationPages = [
 export const router = createBrowserRouter([
   {
     ErrorBoundary: RouteError,
-    HydrateFallback: Waiting,
+    HydrateFallback: Loading,
     children: [
       { path: '/sign-in', lazy: page(() => import('./pages/sign-in.tsx')) },
       { path: '/forgot-password', lazy: page(() => import('./pages/forgot-password.tsx')) },
@@ -68,7 +69,7 @@ export const router = createBrowserRouter([
             lazy: page(() => import('./frame.tsx')),
             children: [
               {
-                // In the frame, so that the way out is at hand.
+                // Inside the frame, so that the navigation stays available.
                 ErrorBoundary: RouteError,
                 children: [
                   { path: '/o/:org', children: organizationPages },
@@ -83,15 +84,15 @@ export const router = createBrowserRouter([
   },
 ]);
 
-/** The organization that was looked at last, else the first. */
+/** Redirects to the last opened organization, otherwise to the first one. */
 function Start() {
   const { account, organizations } = useSession();
   const [creating, setCreating] = useState(false);
-  const last = localStorage.getItem(lastOrganization);
+  const last = localStorage.getItem(lastOrganizationKey);
   const organization = organizations.find(({ slug }) => slug === last) ?? organizations[0];
   if (organization) return <Navigate to={to.overview(organization.slug)} replace />;
   return (
-    <Front title={texts.noOrganizationYet}>
+    <AuthLayout title={texts.noOrganizationYet}>
       {account.admin ? (
         <Stack gap="sm">
           <Text size="sm">{texts.createAnOrganizationToGetStarted}</Text>
@@ -101,8 +102,8 @@ function Start() {
           {creating && <NewOrganization close={() => setCreating(false)} />}
         </Stack>
       ) : (
-        <Text size="sm">{texts.youAreNotAMemberOf}</Text>
+        <Text size="sm">{texts.notAMember}</Text>
       )}
-    </Front>
+    </AuthLayout>
   );
 }

@@ -1,16 +1,18 @@
-/** Who is signed in, and what they may do in the organization they look at. */
+/** The signed-in account and its permissions in the current organization. */
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect } from 'react';
 import { useLocation, useNavigate, useParams } from 'react-router';
-import { ApiError, api, setCsrfToken, take, whenSignedOut } from './api.ts';
+import { ApiError, api, setCsrfToken, setSignedOutHandler, take } from './api.ts';
 import type { Session } from './api-types.ts';
-import { FullPage, Waiting } from './components/states.tsx';
+import { SignInDialog } from './components/sign-in-dialog.tsx';
+import { FullPage, Loading } from './components/states.tsx';
+import { sessionKey } from './session-key.ts';
 import { texts } from './texts/common.ts';
 
 const SessionContext = createContext<Session | null>(null);
 
 export const sessionQuery = {
-  queryKey: ['session'],
+  queryKey: sessionKey,
   queryFn: async ({ signal }: { signal: AbortSignal }) => {
     const session = await take(api.GET('/api/session/', { signal }));
     setCsrfToken(session.csrf_token);
@@ -20,32 +22,54 @@ export const sessionQuery = {
   retry: (count: number, error: Error) => !(error instanceof ApiError) && count < 3,
 };
 
-/** The way back after signing in: a path of this console, never another host. */
+/** Returns the path to open after signing in; only paths of this console are allowed, never another host. */
 export function returnPath(search: string): string {
-  const wanted = new URLSearchParams(search).get('to') ?? '/';
-  return /^\/(?![/\\])/.test(wanted) ? wanted : '/';
+  const path = new URLSearchParams(search).get('to') ?? '/';
+  return /^\/(?![/\\])/.test(path) ? path : '/';
 }
 
-/** Everything below it is for signed-in accounts; others go to the sign-in page and come back. */
+/** How often an ended session is checked. */
+const endedMs = 5_000;
+
+function isEnded(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401;
+}
+
+/**
+ * Renders its children for signed-in accounts; others go to the sign-in page and return afterwards. When the session ends,
+ * a dialog asks for the sign-in, and the page keeps its unsaved changes.
+ */
 export function RequireSession({ children }: { children: ReactNode }) {
-  const { data, error, refetch } = useQuery(sessionQuery);
+  const { data, error, refetch } = useQuery({
+    ...sessionQuery,
+    // Notices a sign-in in another tab.
+    refetchInterval: ({ state }) => isEnded(state.error) && state.data !== undefined && endedMs,
+  });
   const location = useLocation();
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const missing = error instanceof ApiError && error.status === 401;
+  const missing = isEnded(error);
+  const isNew = missing && !data;
 
   useEffect(() => {
     const signIn = () => {
       const to = location.pathname + location.search;
       navigate(to === '/' ? '/sign-in' : `/sign-in?to=${encodeURIComponent(to)}`, { replace: true });
     };
-    whenSignedOut(() => void queries.refetchQueries({ queryKey: sessionQuery.queryKey }));
-    if (missing) signIn();
-  }, [missing, location, navigate, queries]);
+    setSignedOutHandler(() => void queries.refetchQueries({ queryKey: sessionQuery.queryKey }));
+    if (isNew) signIn();
+  }, [isNew, location, navigate, queries]);
 
-  if (data && !missing) return <SessionContext value={data}>{children}</SessionContext>;
+  if (data) {
+    return (
+      <SessionContext value={data}>
+        {children}
+        {missing && <SignInDialog account={data.account} />}
+      </SessionContext>
+    );
+  }
   if (error && !missing) return <FullPage error={error} retry={() => void refetch()} />;
-  return <Waiting label={texts.loadingTheConsole} />;
+  return <Loading label={texts.loadingTheConsole} />;
 }
 
 export function useSession(): Session {
@@ -54,22 +78,21 @@ export function useSession(): Session {
   return session;
 }
 
-/** The organization of the address; undefined where the address names none or one that the account cannot see. */
+/** Returns the organization in the URL; undefined without one, or if the account has no access. */
 export function useOrganization(): Session['organizations'][number] | undefined {
   const { org } = useParams();
   return useSession().organizations.find(organization => organization.slug === org);
 }
 
-/** Whether the account's role here has the permission. */
+/** Returns a function that checks the permissions of the account's role in this organization. */
 export function useCan(): (permission: string) => boolean {
   const permissions = useOrganization()?.permissions ?? [];
   return permission => permissions.includes(permission) || permissions.includes('*');
 }
 
-/** Why a control is disabled, in words; undefined when it is not. */
+/** Returns a function that explains a missing permission; undefined if the role has it. */
 export function useRefusal(): (permission: string) => string | undefined {
   const can = useCan();
   const role = useOrganization()?.role;
-  return permission =>
-    can(permission) ? undefined : texts.yourRoleDoesNotAllowThis(role ? ` (${role})` : '', permission);
+  return permission => (can(permission) ? undefined : texts.missingPermission(role ? ` (${role})` : '', permission));
 }

@@ -1,4 +1,4 @@
-/** The look: warm greys, one accent, system fonts, small radii. Contrast holds in light and dark (WCAG AA). */
+/** Theme: warm grays, one accent color, system fonts, small radii. Light and dark meet WCAG AA contrast. */
 import {
   Alert,
   Badge,
@@ -82,7 +82,7 @@ export const theme = createTheme({
     Badge: Badge.extend({ defaultProps: { variant: 'light', radius: 'sm' } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 8, horizontalSpacing: 'sm' } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
-    // Their heads would count as the page's.
+    // Dialog headers would otherwise count as page headers for screen readers.
     Modal: Modal.extend({
       defaultProps: {
         centered: true,
@@ -105,7 +105,7 @@ export const theme = createTheme({
   },
 });
 
-/** `--line` is the quiet border of everything, `--soft` text of the second rank, `--ground` what cards stand on. */
+/** `--line` is the default border, `--soft` secondary text, `--ground` the background of cards. */
 export const variables: CSSVariablesResolver = () => ({
   variables: {},
   light: {

@@ -1,7 +1,7 @@
 import { ActionIcon, Menu, Text } from '@mantine/core';
 import { IconBook2, IconHelp, IconKeyboard, IconLogout, IconUser, IconUserCircle } from '@tabler/icons-react';
 import { Link } from 'react-router';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { useOrganization, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { openShortcutHelp } from './shortcuts.tsx';

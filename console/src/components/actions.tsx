@@ -1,14 +1,17 @@
-/** Buttons that change something: who may not press them is told why; what came of it is told in a toast. */
+/**
+ * Buttons and actions that change something. A disabled button explains the missing permission; the outcome is shown in
+ * a toast.
+ */
 import { Button, type ButtonProps, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
 import type { MouseEventHandler, ReactNode } from 'react';
-import { ApiError, Cancelled, explain } from '../api.ts';
+import { ApiError, CancelledError, explain } from '../api.ts';
 import { useRefusal } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 
 interface GuardedButtonProps extends ButtonProps {
-  /** What the role must have. */
+  /** Permission that the user's role must have. */
   permission: string;
   onClick?: MouseEventHandler<HTMLButtonElement>;
   type?: 'button' | 'submit';
@@ -18,7 +21,7 @@ interface GuardedButtonProps extends ButtonProps {
 
 export function GuardedButton({ permission, children, disabled, onClick, ...props }: GuardedButtonProps) {
   const refusal = useRefusal()(permission);
-  // Not really disabled, so that the keyboard reaches it and the reason can be read.
+  // The button is not really disabled, so that keyboard users can focus it and read the reason.
   const refused = refusal ? { 'data-disabled': true, 'aria-disabled': true, c: undefined } : { onClick };
   return (
     <Tooltip label={refusal} disabled={!refusal} multiline maw={280}>
@@ -29,21 +32,21 @@ export function GuardedButton({ permission, children, disabled, onClick, ...prop
   );
 }
 
-export function tellSuccess(message: string): void {
+export function showSuccess(message: string): void {
   notifications.show({ message, color: 'teal', withBorder: true });
 }
 
-/** It is done, and not what was hoped for. */
-export function tellWarning(message: string): void {
+/** Shows a toast for an action that completed with an undesired outcome. */
+export function showWarning(message: string): void {
   notifications.show({ message, color: 'yellow', withBorder: true, autoClose: 10_000 });
 }
 
-export function tellFailure(error: unknown): void {
-  if (error instanceof Cancelled) return;
+export function showError(error: unknown): void {
+  if (error instanceof CancelledError) return;
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   notifications.show({
     title: error instanceof ApiError ? error.title : texts.somethingWentWrong,
-    message: requestId ? texts.request(explain(error), requestId) : explain(error),
+    message: requestId ? texts.errorWithRequest(explain(error), requestId) : explain(error),
     color: 'red',
     withBorder: true,
     autoClose: 10_000,
@@ -51,32 +54,32 @@ export function tellFailure(error: unknown): void {
   });
 }
 
-/** A change: runs it, refreshes what it touches, says what came of it. */
+/** Runs a change, refreshes the queries it affects and shows the outcome in a toast. */
 export function useAction<Input, Result>({
   run,
   done,
   refresh = [],
   onDone,
-  quiet = false,
+  silent = false,
 }: {
   run: (input: Input) => Promise<Result>;
-  /** The toast afterwards. */
+  /** Message of the success toast. */
   done?: string | ((result: Result, input: Input) => string);
   refresh?: QueryKey[];
   onDone?: (result: Result, input: Input) => void;
-  /** The caller shows errors itself, as forms do. */
-  quiet?: boolean;
+  /** Whether the caller shows errors itself, as forms do. */
+  silent?: boolean;
 }) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: run,
     onSuccess: async (result, input) => {
       await Promise.all(refresh.map(queryKey => queries.invalidateQueries({ queryKey })));
-      if (done) tellSuccess(typeof done === 'string' ? done : done(result, input));
+      if (done) showSuccess(typeof done === 'string' ? done : done(result, input));
       onDone?.(result, input);
     },
     onError: error => {
-      if (!quiet) tellFailure(error);
+      if (!silent) showError(error);
     },
   });
 }

@@ -1,4 +1,4 @@
-/** A form whose values are sent to the service, with what the service refuses shown beside its fields. */
+/** A form that submits its values to the API and shows validation errors beside its fields. */
 import { Button, Modal, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import type { QueryKey } from '@tanstack/react-query';
@@ -9,10 +9,10 @@ import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
 
 interface ApiFormOptions<Values, Result> {
   initialValues: Values;
-  /** What is wrong before the service is asked, by field: all of it at once. */
+  /** Returns every client-side validation error by field, before the request is sent. */
   validate?: (values: Values) => Record<string, string>;
   run: (values: Values) => Promise<Result>;
-  /** The toast afterwards. */
+  /** Message of the success toast. */
   done?: string | ((result: Result, values: Values) => string);
   refresh?: QueryKey[];
   onDone?: (result: Result) => void;
@@ -21,7 +21,7 @@ interface ApiFormOptions<Values, Result> {
 export function useApiForm<Values extends Record<string, unknown>, Result>(options: ApiFormOptions<Values, Result>) {
   const { initialValues, validate, run, done, refresh, onDone } = options;
   const form = useForm<Values>({ initialValues, validate });
-  const action = useAction<Values, Result>({ run, done, refresh, onDone, quiet: true });
+  const action = useAction<Values, Result>({ run, done, refresh, onDone, silent: true });
   const submit = (event: FormEvent<HTMLFormElement>) => {
     const element = event.currentTarget;
     const send = form.onSubmit(
@@ -29,18 +29,18 @@ export function useApiForm<Values extends Record<string, unknown>, Result>(optio
         action.mutate(values, {
           onError: error => {
             form.setErrors(fieldErrors(error));
-            focusMistake(element);
+            focusFirstError(element);
           },
         }),
-      () => focusMistake(element),
+      () => focusFirstError(element),
     );
     send(event);
   };
   return { form, action, submit };
 }
 
-/** Once it is marked: long forms would hide it. */
-function focusMistake(element: HTMLFormElement): void {
+/** Focuses the first invalid field once it is marked; in a long form it may be out of view. */
+function focusFirstError(element: HTMLFormElement): void {
   requestAnimationFrame(() => element.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
 }
 
@@ -51,15 +51,15 @@ type ApiForm = Pick<ReturnType<typeof useApiForm<Record<string, unknown>, unknow
 
 interface FormProps {
   of: ApiForm;
-  /** What the button says. */
+  /** Label of the submit button. */
   submit: string;
   cancel?: () => void;
-  /** What the button needs, where the page does not ask for it. */
+  /** Permission that submitting needs, where the page does not check it. */
   permission?: string;
   isDisabled?: boolean;
-  /** Reads the thing again, after somebody else changed it. */
+  /** Reloads the resource after someone else changed it. */
   reload?: () => void;
-  /** Its accessible name. */
+  /** Accessible name of the form. */
   label?: string;
   children: ReactNode;
 }
@@ -95,11 +95,11 @@ interface FormModalProps extends Omit<FormProps, 'cancel'> {
   title: string;
   close: () => void;
   size?: string;
-  /** What is shown in place of the form, once it is done. */
+  /** Shown instead of the form after it was submitted. */
   result?: ReactNode;
 }
 
-/** Every form that opens over a page. Shown while it is mounted. */
+/** A form in a dialog over the page, open while it is mounted. */
 export function FormModal({ title, close, size, result, ...form }: FormModalProps) {
   return (
     <Modal opened onClose={close} title={title} size={size}>

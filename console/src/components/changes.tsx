@@ -1,4 +1,4 @@
-/** Before and after, field by field: what went is struck, what came is marked. */
+/** Shows a change field by field: removed values struck through, added values marked. */
 import { Box, Table, Text } from '@mantine/core';
 import { texts } from '../texts/common.ts';
 
@@ -25,8 +25,8 @@ export function Changes({ before, after }: { before: unknown; after: unknown }) 
               <Table.Th scope="row" style={{ verticalAlign: 'top' }}>
                 <span className="mono">{name}</span>
               </Table.Th>
-              {before !== null && <Value value={was} look={both ? 'gone' : undefined} />}
-              {after !== null && <Value value={is} look={both ? 'come' : undefined} />}
+              {before !== null && <Value value={was} change={both ? 'removed' : undefined} />}
+              {after !== null && <Value value={is} change={both ? 'added' : undefined} />}
             </Table.Tr>
           ))}
         </Table.Tbody>
@@ -35,7 +35,7 @@ export function Changes({ before, after }: { before: unknown; after: unknown }) 
   );
 }
 
-function Value({ value, look }: { value: unknown; look?: 'gone' | 'come' }) {
+function Value({ value, change }: { value: unknown; change?: 'removed' | 'added' }) {
   return (
     <Table.Td style={{ verticalAlign: 'top' }}>
       {value === undefined ? (
@@ -44,9 +44,9 @@ function Value({ value, look }: { value: unknown; look?: 'gone' | 'come' }) {
         </Text>
       ) : (
         <Text
-          component={look === 'gone' ? 'del' : look === 'come' ? 'ins' : 'span'}
+          component={change === 'removed' ? 'del' : change === 'added' ? 'ins' : 'span'}
           size="xs"
-          className={`mono value ${look ?? ''}`}
+          className={`mono value ${change ?? ''}`}
         >
           {textOf(value)}
         </Text>
@@ -61,7 +61,7 @@ interface Field {
   is: unknown;
 }
 
-/** Those that differ, where there is a before and an after. */
+/** Returns the fields that differ, or all of them when there is no before or no after. */
 function fieldsOf(before: unknown, after: unknown): Field[] {
   if (!isObject(before) && !isObject(after)) {
     return before === null && after === null

@@ -1,7 +1,7 @@
-/** Asks for the password again where the service wants a recent proof of who somebody is, and then goes on. */
+/** Asks for the password when the API requires a recent confirmation of identity, then repeats the request. */
 import { PasswordInput, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
-import { ApiError, api, Cancelled, take } from '../api.ts';
+import { ApiError, api, CancelledError, take } from '../api.ts';
 import { texts } from '../texts/account.ts';
 import { ApiForm, useApiForm } from './api-form.tsx';
 
@@ -28,7 +28,7 @@ function askPassword(): Promise<void> {
           cancel={() => modals.close(id)}
         />
       ),
-      onClose: () => reject(new Cancelled()),
+      onClose: () => reject(new CancelledError()),
     });
   });
 }
@@ -42,7 +42,7 @@ function ConfirmForm({ done, cancel }: { done: () => void; cancel: () => void })
   const { form } = confirming;
   return (
     <ApiForm of={confirming} submit={texts.confirm} cancel={cancel} isDisabled={form.values.password === ''}>
-      <Text size="sm">{texts.enterYourPasswordToChangeHow}</Text>
+      <Text size="sm">{texts.confirmPasswordHint}</Text>
       <PasswordInput
         label={texts.password}
         autoComplete="current-password"
@@ -51,7 +51,7 @@ function ConfirmForm({ done, cancel }: { done: () => void; cancel: () => void })
         {...form.getInputProps('password')}
       />
       <Text size="xs" c="dimmed">
-        {texts.ifYouSignInWithSingle}
+        {texts.noPasswordHint}
       </Text>
     </ApiForm>
   );

@@ -1,4 +1,4 @@
-/** Asks before something that cannot be taken back. */
+/** Asks for confirmation before an action that cannot be undone. */
 import { Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import type { ReactNode } from 'react';
@@ -7,7 +7,7 @@ import { texts } from '../texts/common.ts';
 interface Question {
   title: string;
   children: ReactNode;
-  /** What the button does, as a verb: "Cancel occurrence". */
+  /** Label of the confirm button, a verb phrase such as "Cancel occurrence". */
   action: string;
   danger?: boolean;
 }

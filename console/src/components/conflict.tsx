@@ -1,4 +1,4 @@
-/** Somebody else saved the same thing meanwhile: theirs or mine. */
+/** Lets the user choose between their own changes and those that someone else saved in the meantime. */
 import { Button, Group, Modal, Text } from '@mantine/core';
 import { texts } from '../texts/common.ts';
 
@@ -14,7 +14,7 @@ export function Conflict({ noun, opened, close, reload, overwrite }: ConflictPro
   return (
     <Modal opened={opened} onClose={close} title={texts.someoneElseSavedChanges}>
       <Text size="sm" mb="md">
-        {texts.thisChangedAfterYouOpenedIt(noun)}
+        {texts.conflictHint(noun)}
       </Text>
       <Group justify="flex-end">
         <Button variant="subtle" color="gray" onClick={close}>

@@ -1,4 +1,4 @@
-/** Text that is there to be copied. */
+/** Texts with a copy button. */
 import { ActionIcon, Box, CopyButton, Group, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { texts } from '../texts/common.ts';
@@ -17,7 +17,7 @@ export function CopyIcon({ value, label }: { value: string; label: string }) {
   );
 }
 
-/** An identifier, an address: in one line, with its button. */
+/** An identifier or address on one line with a copy button. */
 export function CopyText({ value, label = texts.copy }: { value: string; label?: string }) {
   return (
     <Group component="span" gap={4} wrap="nowrap" display="inline-flex" maw="100%">
@@ -29,7 +29,7 @@ export function CopyText({ value, label = texts.copy }: { value: string; label?:
   );
 }
 
-/** A command line, a piece of code; its button stands beside what scrolls, and hides nothing. */
+/** A command or code sample. The copy button is beside the scrolling area and covers nothing. */
 export function CopyBlock({ value, label = texts.copy }: { value: string; label?: string }) {
   return (
     <Group className="card" gap={0} wrap="nowrap" align="flex-start" ta="left">

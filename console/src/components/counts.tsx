@@ -1,7 +1,7 @@
-/** How many deliveries stand where: a bar in the colours of the statuses, and the numbers. */
+/** Delivery counts by status, as a colored bar and as numbers. */
 import { Box, Group, Text, Tooltip } from '@mantine/core';
 import { texts } from '../texts/common.ts';
-import { lookOf, statusOrder } from './status.tsx';
+import { deliveryStyle, statusOrder } from './statuses.ts';
 
 export type Counts = Partial<Record<string, number>>;
 
@@ -24,8 +24,8 @@ export function totalOf(counts: Counts): number {
   return Object.values(counts).reduce<number>((sum, n) => sum + (n ?? 0), 0);
 }
 
-export function fillOf(status: string): string {
-  const [name, shade] = lookOf(status).fill.split('.');
+export function fillColor(status: string): string {
+  const [name, shade] = deliveryStyle(status).fill.split('.');
   return `var(--mantine-color-${name}-${shade})`;
 }
 
@@ -34,7 +34,7 @@ export function describe(counts: Counts): string {
   return entries.length > 0 ? entries.map(([status, n]) => `${count(n)} ${status}`).join(', ') : texts.noDeliveries;
 }
 
-/** Grows by its height alone; never says more than `describe`. */
+/** A bar of fixed width. Its accessible name is the text of `describe`. */
 export function CountsBar({ counts, height = 6 }: { counts: Counts; height?: number }) {
   const total = totalOf(counts);
   return (
@@ -53,7 +53,7 @@ export function CountsBar({ counts, height = 6 }: { counts: Counts; height?: num
             style={{
               width: `${(n / total) * 100}%`,
               minWidth: 2,
-              background: fillOf(status),
+              background: fillColor(status),
               transition: 'width 0.4s',
             }}
           />
@@ -68,7 +68,7 @@ export function CountsLegend({ counts }: { counts: Counts }) {
     <Group gap="4px 16px">
       {entriesOf(counts).map(([status, n]) => (
         <Group key={status} gap={6} wrap="nowrap">
-          <span className="dot" style={{ '--dot': fillOf(status) } as React.CSSProperties} />
+          <span className="dot" style={{ '--dot': fillColor(status) } as React.CSSProperties} />
           <Text size="sm">
             <span className="numbers" style={{ fontWeight: 600 }}>
               {count(n)}

@@ -1,4 +1,6 @@
-/** The table of a list: skeleton, empty, failed, rows, and more of them when its end comes into view. */
+/**
+ * A table over a list query: skeleton, empty and error states, rows, and further pages as the end scrolls into view.
+ */
 import { Box, Button, Center, Checkbox, Skeleton, Table, VisuallyHidden } from '@mantine/core';
 import { useIntersection } from '@mantine/hooks';
 import { type ReactNode, useEffect } from 'react';
@@ -8,19 +10,19 @@ import { Failure } from './states.tsx';
 import type { List } from './use-list.ts';
 
 export interface Column<Row> {
-  /** The head of the column; also its key. */
+  /** Header of the column; also its key. */
   head: string;
   cell: (row: Row) => ReactNode;
   align?: 'left' | 'right';
   width?: number | string;
-  /** Left out on small screens. */
+  /** Smallest breakpoint at which the column is shown. */
   from?: 'xs' | 'sm' | 'md' | 'lg';
-  /** The head is read out only: for columns of buttons. */
-  quiet?: boolean;
+  /** Hides the header visually, for columns of buttons. */
+  hidesHeader?: boolean;
 }
 
 interface DataTableProps<Row> {
-  /** Read out in place of a visible caption. */
+  /** Accessible name of the table, instead of a visible caption. */
   label: string;
   list: Pick<List<Row>, 'rows' | 'loading' | 'error'> & Partial<List<Row>>;
   columns: Column<Row>[];
@@ -28,30 +30,30 @@ interface DataTableProps<Row> {
   /** Makes the first cell a link that covers the row. */
   rowTo?: (row: Row) => string;
   empty: ReactNode;
-  /** More rows only when asked for: for tables with other things below them. */
-  byHand?: boolean;
+  /** Loads further rows only on request, for tables with other content below them. */
+  loadsManually?: boolean;
   selection?: Selection<Row>;
 }
 
-/** Rows are chosen by boxes before them; the keys are those of `rowKey`. */
+/** Row selection by checkboxes; the keys are those of `rowKey`. */
 export interface Selection<Row> {
   selected: ReadonlySet<string>;
   onChange: (selected: ReadonlySet<string>) => void;
-  /** What the box of a row is called. */
+  /** Accessible name of a row's checkbox. */
   label: (row: Row) => string;
 }
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, list, columns, rowKey, rowTo, empty, byHand = false, selection } = props;
+  const { label, list, columns, rowKey, rowTo, empty, loadsManually = false, selection } = props;
   const { ref, entry } = useIntersection({ rootMargin: '400px' });
   const { rows, loading, error, retry, hasMore = false, loadingMore = false, loadMore } = list;
-  const atEnd = !byHand && (entry?.isIntersecting ?? false);
+  const atEnd = !loadsManually && (entry?.isIntersecting ?? false);
   useEffect(() => {
     if (atEnd && hasMore && !loadingMore) loadMore?.();
   }, [atEnd, hasMore, loadingMore, loadMore]);
 
   if (error) return <Failure error={error} retry={retry} />;
-  // What is rare may not be on the first pages that were looked through.
+  // Rare rows may not be on the pages that were searched so far.
   if (!loading && rows.length === 0 && !hasMore) return empty;
   const keys = selection ? rows.map(row => String(rowKey(row))) : [];
   const chosen = keys.filter(key => selection?.selected.has(key)).length;
@@ -72,9 +74,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 />
               </Table.Th>
             )}
-            {columns.map(({ head, align, width, from, quiet }) => (
+            {columns.map(({ head, align, width, from, hidesHeader }) => (
               <Table.Th key={head} w={width} ta={align} visibleFrom={from} scope="col">
-                {quiet ? <VisuallyHidden>{head}</VisuallyHidden> : head}
+                {hidesHeader ? <VisuallyHidden>{head}</VisuallyHidden> : head}
               </Table.Th>
             ))}
           </Table.Tr>

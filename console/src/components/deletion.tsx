@@ -1,4 +1,4 @@
-/** Deleting: what goes with it is shown first, and what still refers to it stands in the way. */
+/** Deletes a resource after showing what is deleted with it. Remaining references block the deletion. */
 import { Alert, Anchor, Button, Group, List, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { type QueryKey, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -6,48 +6,48 @@ import { useId } from 'react';
 import { Link } from 'react-router';
 import { ApiError } from '../api.ts';
 import type { Deleted } from '../api-types.ts';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { texts } from '../texts/common.ts';
 import { useAction } from './actions.tsx';
 import { FormFailure } from './form.tsx';
-import { Failure, Waiting } from './states.tsx';
+import { Failure, Loading } from './states.tsx';
 
 interface DeletionProps {
   opened: boolean;
   onClose: () => void;
-  /** As in a sentence: `the channel mail`. */
+  /** Noun phrase for a sentence: `the channel mail`. */
   what: string;
-  /** Words that have to be typed, for what is large; or whether that is so, by what would be gone. */
-  typed?: string | ((deleted: Deleted['deleted']) => string | undefined);
-  /** Asked with `dryRun` first. */
+  /** Text to type for confirmation, or a function that decides it from what would be deleted. */
+  confirmText?: string | ((deleted: Deleted['deleted']) => string | undefined);
+  /** Called with `dryRun` first. */
   run: (options: { dryRun: boolean }) => Promise<Deleted>;
   refresh?: QueryKey[];
   onDeleted: () => void;
-  /** Whether `onDeleted` leaves the page: then what it shows is not asked for again. */
+  /** Whether `onDeleted` leaves the page; then its queries are not refetched. */
   leaves?: boolean;
-  /** What stays. */
+  /** Describes what is kept. */
   children?: React.ReactNode;
 }
 
 export function Deletion(props: DeletionProps) {
   return (
-    <Modal opened={props.opened} onClose={props.onClose} title={texts.deleteWord(props.what)}>
-      {props.opened && <Question {...props} />}
+    <Modal opened={props.opened} onClose={props.onClose} title={texts.deleteQuestion(props.what)}>
+      {props.opened && <DeletionForm {...props} />}
     </Modal>
   );
 }
 
-/** For `typed`: only where more than the thing itself would be gone. */
-export function typedIfMore(noun: string, words: string): (deleted: Deleted['deleted']) => string | undefined {
+/** For `confirmText`: asks for the text only when more than the resource itself would be deleted. */
+export function confirmTextIfMore(noun: string, text: string): (deleted: Deleted['deleted']) => string | undefined {
   return deleted => {
     const more = Object.entries(deleted).some(([kind, count]) => count > (kind === noun ? 1 : 0));
-    return more ? words : undefined;
+    return more ? text : undefined;
   };
 }
 
-function Question({
+function DeletionForm({
   what,
-  typed: toType,
+  confirmText: confirmTextOption,
   run,
   refresh = [],
   onDeleted,
@@ -59,7 +59,7 @@ function Question({
   const id = useId();
   const form = useForm({ initialValues: { text: '' } });
   const { text } = form.values;
-  const trial = useQuery({
+  const preview = useQuery({
     queryKey: ['deletion', id],
     queryFn: () => run({ dryRun: true }),
     gcTime: 0,
@@ -69,28 +69,29 @@ function Question({
     run: () => run({ dryRun: false }),
     done: texts.deleted(what),
     refresh: leaves ? [] : refresh,
-    quiet: true,
+    silent: true,
     onDone: () => {
       if (leaves) for (const queryKey of refresh) void queries.invalidateQueries({ queryKey, refetchType: 'none' });
       onClose();
       onDeleted();
     },
   });
-  const typed = typeof toType === 'function' ? toType(trial.data?.deleted ?? {}) : toType;
-  const uses = usesOf(trial.error) ?? usesOf(removal.error);
-  if (trial.isPending) return <Waiting label={texts.checkingWhatWillBeDeleted} />;
-  if (uses) return <InTheWay what={what} uses={uses} onClose={onClose} />;
-  if (trial.error) return <Failure error={trial.error} retry={() => void trial.refetch()} />;
+  const confirmText =
+    typeof confirmTextOption === 'function' ? confirmTextOption(preview.data?.deleted ?? {}) : confirmTextOption;
+  const uses = usesOf(preview.error) ?? usesOf(removal.error);
+  if (preview.isPending) return <Loading label={texts.checkingWhatWillBeDeleted} />;
+  if (uses) return <BlockingUses what={what} uses={uses} onClose={onClose} />;
+  if (preview.error) return <Failure error={preview.error} retry={() => void preview.refetch()} />;
   return (
     <form
       onSubmit={form.onSubmit(() => {
-        if (!typed || text === typed) removal.mutate(undefined);
+        if (!confirmText || text === confirmText) removal.mutate(undefined);
       })}
     >
       <Stack gap="sm">
-        <Text size="sm">{texts.thisCannotBeUndoneItDeletes}</Text>
+        <Text size="sm">{texts.deletionWarning}</Text>
         <List size="sm">
-          {Object.entries(trial.data?.deleted ?? {})
+          {Object.entries(preview.data?.deleted ?? {})
             .filter(([, count]) => count > 0)
             .map(([noun, count]) => (
               <List.Item key={noun}>
@@ -103,9 +104,9 @@ function Question({
             {children}
           </Text>
         )}
-        {typed && (
+        {confirmText && (
           <TextInput
-            label={texts.typeToConfirm(typed)}
+            label={texts.typeToConfirm(confirmText)}
             {...form.getInputProps('text')}
             autoComplete="off"
             data-autofocus
@@ -120,9 +121,9 @@ function Question({
             type="submit"
             color="red.8"
             loading={removal.isPending}
-            disabled={typed !== undefined && text !== typed}
+            disabled={confirmText !== undefined && text !== confirmText}
           >
-            {texts.deleteWord2}
+            {texts.delete}
           </Button>
         </Group>
       </Stack>
@@ -130,23 +131,23 @@ function Question({
   );
 }
 
-function InTheWay({ what, uses, onClose }: { what: string; uses: Uses; onClose: () => void }) {
+function BlockingUses({ what, uses, onClose }: { what: string; uses: Uses; onClose: () => void }) {
   const org = useOrg();
   return (
     <Stack gap="sm">
       <Alert color="yellow" title={texts.stillInUse}>
-        <Text size="sm">{texts.cannotBeDeletedWhileItIs(what.charAt(0).toUpperCase() + what.slice(1))}</Text>
+        <Text size="sm">{texts.stillInUseHint(what.charAt(0).toUpperCase() + what.slice(1))}</Text>
       </Alert>
-      {Object.entries(uses).map(([noun, those]) => (
+      {Object.entries(uses).map(([noun, referrers]) => (
         <div key={noun}>
           <Text size="sm" fw={600}>
-            {Array.isArray(those) ? nounOf(noun, 2) : `${those} ${nounOf(noun, those)}`}
+            {Array.isArray(referrers) ? nounOf(noun, 2) : `${referrers} ${nounOf(noun, referrers)}`}
           </Text>
-          {Array.isArray(those) && (
+          {Array.isArray(referrers) && (
             <List size="sm">
-              {those.map(path => (
+              {referrers.map(path => (
                 <List.Item key={path}>
-                  <Anchor component={Link} to={placeOf(org, path)} onClick={onClose} className="mono" inherit>
+                  <Anchor component={Link} to={pageOf(org, path)} onClick={onClose} className="mono" inherit>
                     {path}
                   </Anchor>
                 </List.Item>
@@ -171,15 +172,15 @@ function usesOf(error: unknown): Uses | undefined {
   return (error.problem.uses ?? {}) as Uses;
 }
 
-/** A notification's path leads to its event. */
-function placeOf(org: string, path: string): string {
+/** Returns the page for a path; a notification's path leads to its event. */
+function pageOf(org: string, path: string): string {
   const [prj, app, evt] = path.split('/').map(encodeURIComponent);
   return evt ? `/o/${encodeURIComponent(org)}/p/${prj}/a/${app}/e/${evt}` : `/o/${encodeURIComponent(org)}`;
 }
 
-/** `distribution_lists` is distribution lists, and one of them a distribution list. */
+/** `distribution_lists` becomes "distribution lists", or "distribution list" for one. */
 function nounOf(noun: string, count: number): string {
-  const words = noun.replaceAll('_', ' ');
-  if (count !== 1) return words;
-  return words.replace(/(ies|(?<=ss)es|s)$/, ending => (ending === 'ies' ? 'y' : ''));
+  const label = noun.replaceAll('_', ' ');
+  if (count !== 1) return label;
+  return label.replace(/(ies|(?<=ss)es|s)$/, ending => (ending === 'ies' ? 'y' : ''));
 }

@@ -1,11 +1,11 @@
 import { Fragment } from 'react';
 import { texts } from '../texts/common.ts';
 
-/** `shop/web/order-paid`, which breaks after its slashes where it must. */
+/** A path such as `shop/web/order-paid`, which may wrap after its slashes. */
 export function EventPath({ path }: { path: string | null }) {
   if (!path) return texts.deletedEvent;
   return path.split('/').map((slug, i) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: the place is what tells two equal slugs apart
+    // biome-ignore lint/suspicious/noArrayIndexKey: two slugs can be equal, only the position differs
     <Fragment key={i}>
       {i > 0 && (
         <>

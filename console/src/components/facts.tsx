@@ -1,4 +1,4 @@
-/** Names and values of one thing, in two columns, below each other on a phone. */
+/** Names and values in two columns, stacked on a phone. */
 import { Box, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 

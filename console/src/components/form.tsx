@@ -1,18 +1,18 @@
-/** What forms share: the service's refusals beside their fields, and what to do when somebody else was faster. */
+/** Shared parts of forms: validation errors, the message for a conflicting change, buttons. */
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import { ApiError, Cancelled, explain } from '../api.ts';
+import { ApiError, CancelledError, explain } from '../api.ts';
 import { texts } from '../texts/common.ts';
 
-/** Field to its first mistake, in a sentence's form; the fields of what is nested are joined by slashes. */
+/** Returns the first error of each field; the names of nested fields are joined by slashes. */
 export function fieldErrors(error: unknown): Record<string, string> {
   if (!(error instanceof ApiError)) return {};
   return Object.fromEntries(Object.entries(error.errors).map(([field, [first = texts.isInvalid]]) => [field, first]));
 }
 
-/** The mistakes below one field: `providers/0/host` is `host` below `providers/0`. */
-export function errorsBelow(errors: Record<string, string>, place: string): Record<string, string> {
-  const start = `${place}/`;
+/** Returns the errors nested in one field: `providers/0/host` is `host` in `providers/0`. */
+export function errorsBelow(errors: Record<string, string>, parent: string): Record<string, string> {
+  const start = `${parent}/`;
   const below = Object.entries(errors).filter(([field]) => field.startsWith(start));
   return Object.fromEntries(below.map(([field, message]) => [field.slice(start.length), message]));
 }
@@ -22,8 +22,8 @@ export function isStale(error: unknown): boolean {
 }
 
 /**
- * Above the buttons of a form. Mistakes that stand beside the `shown` fields are only counted here; a change that came
- * too late (412) offers what is there now.
+ * Error message above a form's buttons. Errors shown beside the `shown` fields are only mentioned; a conflicting change
+ * (412) offers to reload.
  */
 export function FormFailure({
   error,
@@ -32,14 +32,14 @@ export function FormFailure({
 }: {
   error: unknown;
   shown?: string[];
-  /** Reads the thing again and fills the form with it. */
+  /** Reloads the resource and fills the form with it. */
   reload?: () => void;
 }) {
-  if (!error || error instanceof Cancelled) return null;
+  if (!error || error instanceof CancelledError) return null;
   if (isStale(error)) {
     return (
       <Alert color="yellow" icon={<IconAlertTriangle size={18} />} title={texts.someoneElseSavedChanges} role="alert">
-        <Text size="sm">{texts.yourChangesWereNotSavedReload}</Text>
+        <Text size="sm">{texts.reloadHint}</Text>
         {reload && (
           <Button mt="xs" variant="default" onClick={reload}>
             {texts.reload}
@@ -48,23 +48,23 @@ export function FormFailure({
       </Alert>
     );
   }
-  const mistakes = Object.entries(fieldErrors(error));
-  const elsewhere = mistakes.filter(([field]) => !shown.some(each => field === each || field.startsWith(`${each}/`)));
+  const messages = Object.entries(fieldErrors(error));
+  const otherErrors = messages.filter(([field]) => !shown.some(each => field === each || field.startsWith(`${each}/`)));
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   return (
     <Alert color="red" icon={<IconAlertTriangle size={18} />} role="alert" title={titleOf(error)}>
       <Text size="sm" component="div">
-        {mistakes.length === 0 && explain(error)}
-        {mistakes.length > 0 && elsewhere.length === 0 && texts.checkTheFieldsMarkedAbove}
-        {elsewhere.map(([field, message]) => (
+        {messages.length === 0 && explain(error)}
+        {messages.length > 0 && otherErrors.length === 0 && texts.checkMarkedFields}
+        {otherErrors.map(([field, message]) => (
           <div key={field}>
             <Code>{field}</Code> {message}
           </div>
         ))}
       </Text>
-      {requestId && mistakes.length === 0 && (
+      {requestId && messages.length === 0 && (
         <Text size="xs" c="dimmed" mt={4}>
-          {texts.request2(requestId)}
+          {texts.requestWithId(requestId)}
         </Text>
       )}
     </Alert>
@@ -83,7 +83,7 @@ export function FormButtons({ children }: { children: React.ReactNode }) {
   );
 }
 
-/** `Text messages` becomes `text-messages`, as slugs are written. */
+/** Derives a slug from a name: `Text messages` becomes `text-messages`. */
 export function slugFrom(name: string): string {
   const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
   return plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');

@@ -1,11 +1,11 @@
-/** Like GuardedButton, for the smaller controls: who may not use them is told why. */
+/** Smaller controls that need a permission, like GuardedButton: without it they are disabled and explain why. */
 import { ActionIcon, type ActionIconProps, Menu, Switch, Tooltip } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { useRefusal } from '../session.tsx';
 
 interface GuardedIconProps extends ActionIconProps {
   permission: string;
-  /** Its accessible name, and the tooltip. */
+  /** Accessible name and tooltip. */
   label: string;
   onClick: () => void;
 }
@@ -35,7 +35,7 @@ export function GuardedSwitch({
   permission: string;
   label: string;
   checked: boolean;
-  /** Nobody may change it. */
+  /** Whether the value is fixed for everyone. */
   isLocked?: boolean;
   onChange: (checked: boolean) => void;
 }) {

@@ -1,4 +1,4 @@
-/** What something said before: each version, what differs from the draft, and the way back to it. */
+/** Version history: lists the versions, compares one with the draft and restores it. */
 import { Badge, Box, Button, Drawer, Group, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { type QueryKey, useQuery } from '@tanstack/react-query';
@@ -24,7 +24,7 @@ interface HistoryProps<Version> {
   versionKey: QueryKey;
   fetch: (version: number, signal: AbortSignal) => Promise<Version>;
   toText: (version: Version) => string;
-  /** What is in the editor, as text. */
+  /** Content of the editor, as text. */
   draft: string;
   restore: (version: Version) => void;
   close: () => void;
@@ -34,7 +34,7 @@ export function History<Version>(props: HistoryProps<Version>) {
   const { title, list, versionKey, fetch, toText, draft, restore, close } = props;
   const [chosen, setChosen] = useState<number>();
   const roomy = useMediaQuery('(min-width: 62em)') ?? true;
-  // The one before the current is what somebody looks for.
+  // The version before the current one is the most likely one to look for.
   const number = chosen ?? list.rows[1]?.version ?? list.rows[0]?.version;
   const version = useQuery({
     queryKey: [...versionKey, number],
@@ -101,13 +101,13 @@ export function History<Version>(props: HistoryProps<Version>) {
                 </GuardedButton>
               </Group>
               {text === draft ? (
-                <Empty title={texts.noDifferences}>{texts.theEditorHasTheSameContent}</Empty>
+                <Empty title={texts.noDifferences}>{texts.noDifferencesHint}</Empty>
               ) : (
                 <Suspense fallback={<Skeleton height={240} />}>
                   <Diff
                     before={text}
                     after={draft}
-                    beforeLabel={texts.version2(number)}
+                    beforeLabel={texts.version(number)}
                     afterLabel={texts.draft}
                     sideBySide={roomy}
                   />

@@ -1,14 +1,14 @@
-/** A message's HTML as a mail program shows it. It is other people's text: no script of it runs, see /frame. */
+/** Renders a message's HTML as an email client would. The HTML is untrusted; scripts are blocked, see /frame. */
 import { useEffect, useRef, useState } from 'react';
 
 interface HtmlFrameProps {
   html: string;
   label: string;
-  /** In pixels; what is longer scrolls. */
-  tallest?: number;
+  /** Maximum height in pixels; taller content scrolls. */
+  maxHeight?: number;
 }
 
-export function HtmlFrame({ html, label, tallest = 900 }: HtmlFrameProps) {
+export function HtmlFrame({ html, label, maxHeight = 900 }: HtmlFrameProps) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [loaded, setLoaded] = useState(false);
   const [height, setHeight] = useState(240);
@@ -16,12 +16,12 @@ export function HtmlFrame({ html, label, tallest = 900 }: HtmlFrameProps) {
     const root = frame.current?.contentDocument?.documentElement;
     if (!loaded || !root) return;
     root.innerHTML = html;
-    const measure = () => setHeight(Math.min(tallest, Math.max(120, root.scrollHeight)));
+    const measure = () => setHeight(Math.min(maxHeight, Math.max(120, root.scrollHeight)));
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(root);
     return () => observer.disconnect();
-  }, [html, loaded, tallest]);
+  }, [html, loaded, maxHeight]);
   return (
     <iframe
       ref={frame}

@@ -1,4 +1,4 @@
-/** JSON to write. */
+/** An editor for JSON. */
 import { CodeField } from '../editor/code.tsx';
 import { texts } from '../texts/common.ts';
 
@@ -6,7 +6,7 @@ interface JsonEditorProps {
   label: string;
   description?: string;
   error?: string;
-  /** The text, JSON or not yet. */
+  /** The text, which may not be valid JSON yet. */
   value: string;
   onChange: (text: string) => void;
   readOnly?: boolean;
@@ -16,7 +16,7 @@ export function JsonEditor(props: JsonEditorProps) {
   return <CodeField {...props} language="json" minHeight={110} maxHeight={380} />;
 }
 
-/** The object that the text is, or what is wrong with it. */
+/** Parses the text as a JSON object, or returns the error. */
 export function readObject(text: string): { value: Record<string, unknown> } | { error: string } {
   if (text.trim() === '') return { value: {} };
   try {
@@ -24,7 +24,7 @@ export function readObject(text: string): { value: Record<string, unknown> } | {
     if (value !== null && typeof value === 'object' && !Array.isArray(value)) {
       return { value: value as Record<string, unknown> };
     }
-    return { error: texts.mustBeAJsonObjectSuch };
+    return { error: texts.mustBeAJsonObject };
   } catch (error) {
     return { error: error instanceof Error ? error.message : texts.notValidJson };
   }

@@ -1,4 +1,4 @@
-/** JSON to read: indented, coloured, copyable. */
+/** Read-only JSON: indented, colored, with a copy button. */
 import { Box, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { texts } from '../texts/common.ts';
@@ -20,7 +20,7 @@ export function JsonView({ value, label, maxHeight = 420 }: { value: unknown; la
       <Box
         component="pre"
         className="mono"
-        // Long ones scroll, and what scrolls must be reachable by the keyboard.
+        // Long values scroll, and a scrolling area must be reachable by keyboard.
         tabIndex={0}
         role="group"
         aria-label={label}
@@ -31,16 +31,16 @@ export function JsonView({ value, label, maxHeight = 420 }: { value: unknown; la
         mah={maxHeight}
         style={{ overflow: 'auto' }}
       >
-        {coloured(text)}
+        {highlight(text)}
       </Box>
       <Box pos="absolute" top={0} right={0}>
-        <CopyIcon value={text} label={texts.copy2(label.toLowerCase())} />
+        <CopyIcon value={text} label={texts.copyItem(label.toLowerCase())} />
       </Box>
     </Box>
   );
 }
 
-function coloured(text: string): ReactNode[] {
+function highlight(text: string): ReactNode[] {
   const parts: ReactNode[] = [];
   let last = 0;
   for (const match of text.matchAll(tokens)) {

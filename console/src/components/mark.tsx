@@ -1,9 +1,9 @@
-/** A state in one word, with a dot of its colour; the meaning is at hand. */
+/** A badge with a colored dot and an optional explanation in a tooltip. */
 import { Badge, Tooltip } from '@mantine/core';
 import type { ReactNode } from 'react';
 
 interface MarkProps {
-  /** Of Mantine's palette. */
+  /** A color of Mantine's palette. */
   color: string;
   children: ReactNode;
   meaning?: string;

@@ -1,4 +1,4 @@
-/** A message exactly as its recipient gets it, in each of its forms. */
+/** A message exactly as its recipient gets it, with a tab for each format. */
 import { Alert, Badge, Box, Group, Stack, Tabs, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
 import { texts } from '../texts/common.ts';

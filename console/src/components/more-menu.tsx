@@ -1,4 +1,4 @@
-/** What can be done with the thing of a page beside its buttons, behind three dots. */
+/** Further actions of a page, behind a button with three dots. */
 import { ActionIcon, Menu } from '@mantine/core';
 import { IconDots, IconTrash } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
@@ -12,10 +12,10 @@ export function MoreMenu({
   onDelete,
   children,
 }: {
-  /** What deleting takes. */
+  /** Permission that deleting needs. */
   permission: string;
   onDelete: () => void;
-  /** The items above the deletion. */
+  /** The items above the delete item. */
   children?: ReactNode;
 }) {
   return (

@@ -1,4 +1,4 @@
-/** The head of every page: where one is, what this is, what can be done here. */
+/** Header of every page: breadcrumb, title, description and actions. */
 import { Anchor, Box, Group, Stack, Text, Title } from '@mantine/core';
 import { type ReactNode, useEffect, useRef } from 'react';
 import { Link, useLocation } from 'react-router';
@@ -6,20 +6,20 @@ import { texts } from '../texts/common.ts';
 
 interface PageProps {
   title: string;
-  /** Beside the title: a badge, a live dot. */
+  /** Shown beside the title, such as a badge. */
   aside?: ReactNode;
   description?: ReactNode;
-  /** The way up, outermost first. */
+  /** Breadcrumb, outermost first. */
   parents?: { label: string; to: string }[];
   actions?: ReactNode;
-  /** In the tab of the browser; the title when left out. */
+  /** Title of the browser tab; the default is `title`. */
   documentTitle?: string;
-  /** As wide as the screen: for pages that are two things beside each other. */
+  /** Uses the full width of the screen, for pages with two panes. */
   wide?: boolean;
   children: ReactNode;
 }
 
-/** The first page of a visit leaves the focus where the browser put it. */
+/** Path of the last page. The first page of a visit keeps the focus where the browser put it. */
 let visited: string | undefined;
 
 export function Page(props: PageProps) {
@@ -27,14 +27,14 @@ export function Page(props: PageProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   const { pathname } = useLocation();
   useEffect(() => {
-    // Readers of the screen hear the new page's name, and Tab goes on from its top.
+    // Screen readers announce the new page's title, and Tab continues from its top.
     if (visited !== undefined && visited !== pathname) heading.current?.focus({ preventScroll: true });
     visited = pathname;
   }, [pathname]);
 
   return (
     <Box maw={wide ? 1840 : 1280} mx="auto" w="100%">
-      <title>{texts.belfry(documentTitle ?? title)}</title>
+      <title>{texts.documentTitle(documentTitle ?? title)}</title>
       <Group component="header" justify="space-between" align="flex-start" gap="md" mb="lg" wrap="wrap">
         <Stack gap={2} miw={0}>
           {parents.length > 0 && (
@@ -68,7 +68,7 @@ export function Page(props: PageProps) {
   );
 }
 
-/** A titled card. */
+/** A card with a title. */
 export function Section({
   title,
   aside,
@@ -78,7 +78,7 @@ export function Section({
   title: string;
   aside?: ReactNode;
   children: ReactNode;
-  /** Tables reach to the border. */
+  /** False for tables, which extend to the border. */
   padded?: boolean;
 }) {
   return (

@@ -1,4 +1,4 @@
-/** The command palette: any page, thing or action by a few letters. */
+/** The command palette: finds any page, resource or action by a few letters. */
 import '@mantine/spotlight/styles.css';
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/spotlight';
@@ -24,18 +24,18 @@ import {
 } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
-import { lookOfMedium } from '../media.ts';
+import { getChannelType } from '../channel-types.ts';
 import { navEntries } from '../nav.ts';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
 import { openShortcutHelp } from './shortcuts.tsx';
-import { outcomeLooks } from './status.tsx';
-import { useFound } from './use-found.ts';
+import { occurrenceOutcomes } from './statuses.ts';
+import { usePaletteSearch } from './use-palette-search.ts';
 import { useSignOut } from './use-sign-out.ts';
 
-const shownOfAKind = 6;
+const maxPerGroup = 6;
 
 interface Entry {
   id: string;
@@ -45,20 +45,20 @@ interface Entry {
   run: () => void;
 }
 
-export default function Palette({ wanted }: { wanted: number }) {
+export default function Palette({ openCount }: { openCount: number }) {
   const [query, setQuery] = useState('');
   const [creating, setCreating] = useState(false);
   const org = useOrg();
   useEffect(() => {
-    if (wanted > 0) spotlight.open();
-  }, [wanted]);
+    if (openCount > 0) spotlight.open();
+  }, [openCount]);
   const navigate = useNavigate();
   const go = (path: string) => () => void navigate(path);
-  const found = useFound(query.trim());
+  const found = usePaletteSearch(query.trim());
   const pages = usePages(go);
   const actions = useActions(go, () => setCreating(true));
 
-  const groups: [title: string, entries: Entry[], isMatched?: boolean][] = [
+  const groups: [title: string, entries: Entry[], isFiltered?: boolean][] = [
     [texts.pages, pages],
     [texts.actions, actions],
     [
@@ -86,8 +86,8 @@ export default function Palette({ wanted }: { wanted: number }) {
       found.channels.map(({ name, slug, type, prj }) => ({
         id: `channel ${prj}/${slug}`,
         label: name,
-        description: [lookOfMedium(type).name, slug, prj].filter(Boolean).join(' · '),
-        icon: lookOfMedium(type).icon,
+        description: [getChannelType(type).name, slug, prj].filter(Boolean).join(' · '),
+        icon: getChannelType(type).icon,
         run: go(to.channel(org, slug, prj)),
       })),
     ],
@@ -137,7 +137,7 @@ export default function Palette({ wanted }: { wanted: number }) {
       found.occurrences.map(({ identifier, event, outcome }) => ({
         id: `occurrence ${identifier}`,
         label: identifier,
-        description: `${event ?? texts.deletedEvent} · ${outcomeLooks[outcome]?.name ?? outcome}`,
+        description: `${event ?? texts.deletedEvent} · ${occurrenceOutcomes[outcome]?.name ?? outcome}`,
         icon: IconBellRinging,
         run: go(to.occurrence(org, identifier)),
       })),
@@ -145,13 +145,13 @@ export default function Palette({ wanted }: { wanted: number }) {
     ],
   ];
   const shown: SpotlightActionGroupData[] = groups
-    .map(([group, entries, isMatched = false]) => ({
+    .map(([group, entries, isFiltered = false]) => ({
       group,
       actions: entries
-        .filter(entry => isMatched || matches(query, `${entry.label} ${entry.description ?? ''}`))
-        // Without a query, the pages and actions are all there is to choose from.
-        .slice(0, query || group === 'Pages' || group === 'Actions' ? 20 : 0)
-        .slice(0, group === 'Pages' || group === 'Actions' ? 20 : shownOfAKind)
+        .filter(entry => isFiltered || matches(query, `${entry.label} ${entry.description ?? ''}`))
+        // Without a query, only pages and actions are listed.
+        .slice(0, query || group === texts.pages || group === texts.actions ? 20 : 0)
+        .slice(0, group === texts.pages || group === texts.actions ? 20 : maxPerGroup)
         .map(({ id, label, description, icon: Icon, run }) => ({
           id,
           label,
@@ -166,7 +166,7 @@ export default function Palette({ wanted }: { wanted: number }) {
     <>
       <Spotlight
         actions={shown}
-        // What is shown was chosen above.
+        // The actions are filtered above already.
         filter={(_query, actions) => actions}
         query={query}
         onQueryChange={setQuery}
@@ -180,7 +180,7 @@ export default function Palette({ wanted }: { wanted: number }) {
         nothingFound={found.searching ? texts.searching : texts.noResults}
         searchProps={{
           leftSection: <IconSearch size={17} stroke={1.6} />,
-          placeholder: texts.searchForAnythingOrTypeA,
+          placeholder: texts.searchPlaceholder,
           'aria-label': texts.search,
         }}
         highlightQuery

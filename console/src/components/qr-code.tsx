@@ -1,7 +1,7 @@
-/** A text for a phone to scan: black on white in either colour scheme, for that is what cameras read best. */
+/** A QR code: black on white in either color scheme, because cameras read that best. */
 import { generate } from 'lean-qr';
 
-/** Modules of white around it, as the standard asks for. */
+/** Width of the white margin in modules, as the standard requires. */
 const margin = 4;
 
 export function QrCode({ value, label, size = 184 }: { value: string; label: string; size?: number }) {

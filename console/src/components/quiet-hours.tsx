@@ -1,4 +1,4 @@
-/** Quiet hours and the time zone that they are counted in: of an organization, or of one person. */
+/** Form fields for quiet hours and their time zone, of an organization or of one person. */
 import { Chip, Group, Input, Select, Stack, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type Preferences, timezones } from '../api-types.ts';
@@ -6,27 +6,27 @@ import { texts } from '../texts/preferences.ts';
 
 export type QuietHours = NonNullable<Preferences['quiet_hours']>;
 
-export interface QuietValues {
-  /** `usual`: those of the organization. */
-  quiet: 'usual' | 'own' | 'none';
+export interface QuietHoursValues {
+  /** `default`: the organization's quiet hours apply. */
+  quiet: 'default' | 'custom' | 'none';
   from: string;
   to: string;
   days: string[];
-  /** Empty: the usual one. */
+  /** Empty for the default time zone. */
   timezone: string;
 }
 
 export const weekdays = Object.keys(texts.weekdays);
 
-export function quietValues(
+export function toQuietHoursValues(
   hours: QuietHours | null,
   timezone: string | null,
-  absent: 'usual' | 'none',
-  usual: QuietHours | null = null,
-): QuietValues {
-  const shown = hours?.from ? hours : usual;
+  absent: 'default' | 'none',
+  fallback: QuietHours | null = null,
+): QuietHoursValues {
+  const shown = hours?.from ? hours : fallback;
   return {
-    quiet: hours === null ? absent : hours.enabled === false ? 'none' : 'own',
+    quiet: hours === null ? absent : hours.enabled === false ? 'none' : 'custom',
     from: shown?.from ?? '22:00',
     to: shown?.to ?? '07:00',
     days: shown?.weekdays ?? weekdays,
@@ -34,8 +34,8 @@ export function quietValues(
   };
 }
 
-/** As the service takes them; `absent` is what it calls null. */
-export function quietFields({ quiet, from, to, days, timezone }: QuietValues, absent: 'usual' | 'none') {
+/** Converts the values to the API's fields; `absent` is the mode that the API stores as null. */
+export function toQuietHoursFields({ quiet, from, to, days, timezone }: QuietHoursValues, absent: 'default' | 'none') {
   const own: QuietHours = {
     from,
     to,
@@ -47,8 +47,8 @@ export function quietFields({ quiet, from, to, days, timezone }: QuietValues, ab
   };
 }
 
-export function validateQuiet({ quiet, from, to, days }: QuietValues): Record<string, string> {
-  if (quiet !== 'own') return {};
+export function validateQuietHours({ quiet, from, to, days }: QuietHoursValues): Record<string, string> {
+  if (quiet !== 'custom') return {};
   return {
     ...(!from && { from: texts.enterATime }),
     ...(!to && { to: texts.enterATime }),
@@ -57,31 +57,31 @@ export function validateQuiet({ quiet, from, to, days }: QuietValues): Record<st
   };
 }
 
-/** 22:00–07:00, Mon, Tue */
+/** Describes quiet hours: "22:00–07:00, Mon, Tue". */
 export function describeHours(hours: QuietHours | null): string {
-  if (!hours?.from || hours.enabled === false) return texts.nothing;
+  if (!hours?.from || hours.enabled === false) return texts.noneSet;
   const days = hours.weekdays?.map(day => texts.weekdays[day]).join(', ');
   return `${hours.from}–${hours.to}${days ? `, ${days}` : ''}`;
 }
 
 interface Form {
-  values: QuietValues;
+  values: QuietHoursValues;
   errors: Record<string, ReactNode>;
-  // biome-ignore lint/suspicious/noExplicitAny: as the library says
+  // biome-ignore lint/suspicious/noExplicitAny: this is the library's own return type
   getInputProps(field: string): any;
 }
 
-interface QuietFieldsProps {
+interface QuietHoursFieldsProps {
   form: Form;
-  modes: { value: QuietValues['quiet']; label: string }[];
+  modes: { value: QuietHoursValues['quiet']; label: string }[];
   hint: string;
-  usualTimezone: string;
+  defaultTimezone: string;
   timezoneHint?: string;
 }
 
-export function QuietFields({ form, modes, hint, usualTimezone, timezoneHint }: QuietFieldsProps) {
+export function QuietHoursFields({ form, modes, hint, defaultTimezone, timezoneHint }: QuietHoursFieldsProps) {
   const { quiet, timezone } = form.values;
-  const known = timezone && !timezones.includes(timezone) ? [timezone, ...timezones] : timezones;
+  const zones = timezone && !timezones.includes(timezone) ? [timezone, ...timezones] : timezones;
   return (
     <Stack gap="sm">
       <Select
@@ -93,15 +93,15 @@ export function QuietFields({ form, modes, hint, usualTimezone, timezoneHint }: 
         {...form.getInputProps('quiet')}
         error={form.errors.quiet_hours}
       />
-      {quiet === 'own' && (
+      {quiet === 'custom' && (
         <>
           <Group gap="sm" align="flex-start">
             <TextInput type="time" label={texts.from} w={130} {...form.getInputProps('from')} />
             <TextInput type="time" label={texts.until} w={130} {...form.getInputProps('to')} />
           </Group>
-          <Input.Wrapper label={texts.days} labelElement="div" error={form.errors.days}>
+          <Input.Wrapper label={texts.startDays} labelElement="div" error={form.errors.days}>
             <Chip.Group multiple {...form.getInputProps('days')}>
-              <Group gap={6} mt={4} role="group" aria-label={texts.days}>
+              <Group gap={6} mt={4} role="group" aria-label={texts.startDays}>
                 {weekdays.map(day => (
                   <Chip key={day} value={day} size="xs" variant="outline">
                     {texts.weekdays[day]}
@@ -115,7 +115,7 @@ export function QuietFields({ form, modes, hint, usualTimezone, timezoneHint }: 
       <Select
         label={texts.timezone}
         description={timezoneHint}
-        data={[{ value: '', label: usualTimezone }, ...known.map(zone => ({ value: zone, label: zone }))]}
+        data={[{ value: '', label: defaultTimezone }, ...zones.map(zone => ({ value: zone, label: zone }))]}
         allowDeselect={false}
         searchable
         limit={100}

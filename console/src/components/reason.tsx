@@ -1,22 +1,22 @@
-/** A reason's code in words; the code stays at hand, for programs and for searching. */
+/** Text of a reason code, with the code itself in a tooltip. */
 import { Code, Text, Tooltip } from '@mantine/core';
 import { reasons } from '../api-types.ts';
 import { texts } from '../texts/common.ts';
 import { clockAndDay, exactTime } from './time.tsx';
 
 export function reasonText(reason: string): string {
-  const words = reasons[reason] ?? reason;
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const text = reasons[reason] ?? reason;
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 interface ReasonProps {
   reason: string | null;
   detail?: string | null;
-  /** Until when it waits. */
+  /** When the delivery is due. */
   until?: string | null;
 }
 
-/** Until when a delivery waits that is decided already, such as for the end of quiet hours. */
+/** Returns when a waiting delivery is due, such as at the end of quiet hours; null if it is not waiting. */
 export function waitsUntil(delivery: { status: string; reason: string | null; next_attempt_at: string | null }) {
   return delivery.status === 'pending' && delivery.reason ? delivery.next_attempt_at : null;
 }

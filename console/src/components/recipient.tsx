@@ -1,4 +1,4 @@
-/** To whom a delivery went: the person, and the address where it says more. */
+/** Recipient of a delivery: the user, and the address if it differs. */
 import { Text } from '@mantine/core';
 import { texts } from '../texts/common.ts';
 

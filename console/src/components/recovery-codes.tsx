@@ -1,11 +1,11 @@
-/** Recovery codes, shown once: copied, downloaded or printed, and only then closed. */
+/** Shows recovery codes once. The dialog closes only after the user confirms that they are saved. */
 import { Alert, Button, Checkbox, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { IconCopy, IconDownload } from '@tabler/icons-react';
 import { useState } from 'react';
 import { texts } from '../texts/account.ts';
 
-/** Resolves when they say that they have them. */
+/** Resolves when the user confirms that the codes are saved. */
 export function showRecoveryCodes(codes: string[]): Promise<void> {
   return new Promise(resolve => {
     const id = modals.open({
@@ -25,7 +25,7 @@ function RecoveryCodes({ codes, done }: { codes: string[]; done: () => void }) {
   const file = `data:text/plain;charset=utf-8,${encodeURIComponent(`Belfry recovery codes for ${location.host}\n\n${text}`)}`;
   return (
     <Stack gap="sm">
-      <Text size="sm">{texts.ifYouLoseYourPhoneOr}</Text>
+      <Text size="sm">{texts.recoveryCodesHint}</Text>
       <ul className="codes" aria-label={texts.recoveryCodes}>
         {codes.map(code => (
           <li key={code} className="mono">
@@ -53,7 +53,7 @@ function RecoveryCodes({ codes, done }: { codes: string[]; done: () => void }) {
       </Group>
       <Alert color="yellow" variant="light" p="xs">
         <Text size="sm" c="var(--mantine-color-text)">
-          {texts.youWontSeeTheseCodesAgain}
+          {texts.codesShownOnce}
         </Text>
       </Alert>
       <Checkbox

@@ -1,4 +1,4 @@
-/** Where a page failed: what, which request, and a way on. */
+/** Error page of a route: the error, the request ID and a link to continue. */
 import { Anchor, Code } from '@mantine/core';
 import { useEffect } from 'react';
 import { isRouteErrorResponse, Link, useLocation, useNavigate, useRouteError } from 'react-router';
@@ -7,10 +7,10 @@ import { Page } from './page.tsx';
 import { Failure } from './states.tsx';
 
 const reloadKey = 'belfry-reloaded-at';
-/** A second failure right after a reload is not cured by another. */
+/** Another failure within this time of a reload does not reload again. */
 const reloadAgainMs = 20_000;
 
-/** After an update the server no longer has the files that an open tab asks for: the tab starts anew. */
+/** Detects that an update removed the files of an open tab, which then has to reload. */
 function isOutdated(error: unknown): boolean {
   return error instanceof Error && /dynamically imported module|Importing a module script failed/i.test(error.message);
 }

@@ -11,21 +11,21 @@ interface SearchInputProps extends Omit<TextInputProps, 'value' | 'onChange'> {
 }
 
 /**
- * Asks when the typing pauses. The value comes back from the address some time after it was asked for, and by then more
- * may have been typed: only a value that was not asked for here, such as that of the back button, replaces the text.
+ * Searches when typing pauses. The value returns from the URL after a delay, when more may have been typed already:
+ * only a value that was not set here, such as by the back button, replaces the text.
  */
 export function SearchInput({ label, value, onChange, ...props }: SearchInputProps) {
   const [typed, setTyped] = useState(value);
-  /** Those that have not come back yet. */
-  const asked = useRef<string[]>([]);
-  const tell = (text: string) => {
-    asked.current.push(text);
+  /** Values that were set here and have not returned yet. */
+  const pending = useRef<string[]>([]);
+  const search = (text: string) => {
+    pending.current.push(text);
     onChange(text);
   };
-  const tellLater = useDebouncedCallback(tell, 250);
+  const searchLater = useDebouncedCallback(search, 250);
   useEffect(() => {
-    const own = asked.current.indexOf(value);
-    if (own >= 0) asked.current.splice(0, own + 1);
+    const index = pending.current.indexOf(value);
+    if (index >= 0) pending.current.splice(0, index + 1);
     else setTyped(value);
   }, [value]);
   return (
@@ -41,9 +41,9 @@ export function SearchInput({ label, value, onChange, ...props }: SearchInputPro
             size="xs"
             aria-label={texts.clear}
             onClick={() => {
-              tellLater.cancel();
+              searchLater.cancel();
               setTyped('');
-              tell('');
+              search('');
             }}
           />
         )
@@ -51,7 +51,7 @@ export function SearchInput({ label, value, onChange, ...props }: SearchInputPro
       value={typed}
       onChange={event => {
         setTyped(event.currentTarget.value);
-        tellLater(event.currentTarget.value.trim());
+        searchLater(event.currentTarget.value.trim());
       }}
       {...props}
     />

@@ -1,4 +1,4 @@
-/** The second step of signing in: a passkey, a code from the app, or a recovery code. */
+/** The second step of signing in: a passkey, a code from the authenticator app, or a recovery code. */
 import { Anchor, Button, Divider, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { IconFingerprint } from '@tabler/icons-react';
@@ -6,18 +6,18 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError, api, take } from '../api.ts';
 import type { Session } from '../api-types.ts';
-import { askPasskey, supportsPasskeys } from '../passkeys.ts';
+import { requestPasskey, supportsPasskeys } from '../passkeys.ts';
 import { texts } from '../texts/account.ts';
-import { FormError } from './front.tsx';
+import { FormError } from './auth-layout.tsx';
 
-/** What the service answers to a right password where that is not enough. */
+/** Response to a correct password when a second factor is required. */
 export interface SecondFactorChallenge {
   token: string;
   methods: { totp: boolean; passkey: boolean; recovery_code: boolean };
   passkey: object | null;
 }
 
-/** Undefined for any other refusal. */
+/** Returns the challenge of the error; undefined for any other error. */
 export function challengeOf(error: unknown): SecondFactorChallenge | undefined {
   const isOne = error instanceof ApiError && error.code === 'session.second_factor';
   return isOne ? (error.problem.second_factor as SecondFactorChallenge) : undefined;
@@ -36,8 +36,8 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
   const form = useForm({ initialValues: { code: '' } });
   const { code } = form.values;
   const finish = useMutation({
-    mutationFn: async (given: { code: string } | { passkey: object }) => {
-      const proof = 'code' in given ? given : { passkey: (await askPasskey(given.passkey)) as never };
+    mutationFn: async (input: { code: string } | { passkey: object }) => {
+      const proof = 'code' in input ? input : { passkey: (await requestPasskey(input.passkey)) as never };
       return take(api.POST('/api/session/second-factor/', { body: { token, ...proof } }));
     },
     onSuccess: onDone,
@@ -71,7 +71,7 @@ export function SecondFactor({ challenge, onDone, onCancel }: SecondFactorProps)
             <TextInput
               key={String(isRecovery)}
               label={isRecovery ? texts.recoveryCode : texts.authenticationCode}
-              description={isRecovery ? texts.oneOfTheTenYouSaved : texts.sixDigitsFromYourAuthenticatorApp}
+              description={isRecovery ? texts.recoveryCodeHint : texts.authenticationCodeHint}
               {...form.getInputProps('code')}
               autoComplete={isRecovery ? 'off' : 'one-time-code'}
               inputMode={isRecovery ? 'text' : 'numeric'}

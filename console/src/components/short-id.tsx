@@ -1,4 +1,4 @@
-/** An identifier in a list: its end, which is what tells two of the same minute apart. */
+/** Shortens an identifier to its end, which differs even between two of the same minute. */
 export function shortId(identifier: string): string {
   return `…${identifier.slice(-8)}`;
 }

@@ -1,14 +1,14 @@
-/** Keys: Ctrl/Cmd-K and / search, g and a letter go to a page, ? tells all of them. */
+/** Keyboard shortcuts: Ctrl/Cmd-K and / search, g and a letter open a page, ? lists them all. */
 import { Group, Kbd, Stack, Text } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { useEffect, useRef } from 'react';
 import { useNavigate } from 'react-router';
 import { navEntries } from '../nav.ts';
-import { useOrg, useProject } from '../places.ts';
+import { useOrg, useProject } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 
-/** As long as somebody takes between the two keys of "g o". */
+/** Maximum time between the two keys of a sequence such as "g o". */
 const sequenceMs = 1_200;
 
 export function useShortcuts({ search }: { search: () => void }): void {

@@ -1,11 +1,11 @@
-/** What stands where data would: waiting, nothing there yet, something went wrong. */
+/** Placeholders for data: loading, empty and error. */
 import { Anchor, Button, Center, Code, Group, Loader, Stack, Text, Title } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api.ts';
 import { texts } from '../texts/common.ts';
 
-export function Waiting({ label = texts.loading }: { label?: string }) {
+export function Loading({ label = texts.loading }: { label?: string }) {
   return (
     <Center mih="60vh" role="status" aria-label={label}>
       <Loader size="sm" type="dots" aria-hidden />
@@ -16,7 +16,7 @@ export function Waiting({ label = texts.loading }: { label?: string }) {
 interface EmptyProps {
   icon?: ReactNode;
   title: string;
-  /** What this is for and what to do first. */
+  /** Explains what the list is for and what to do first. */
   children?: ReactNode;
   action?: ReactNode;
 }
@@ -40,7 +40,7 @@ export function Empty({ icon, title, children, action }: EmptyProps) {
   );
 }
 
-/** Says what failed in the service's words, and which request it was, so that the log can be asked. */
+/** Shows the error and its request ID, which can be looked up in the log. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
   const requestId = error instanceof ApiError ? error.requestId : undefined;
   const title = error instanceof ApiError ? error.title : texts.somethingWentWrong;
@@ -55,7 +55,7 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
       </Text>
       {requestId && (
         <Text c="dimmed" size="xs">
-          {texts.request3} <Code fz="xs">{requestId}</Code>
+          {texts.request} <Code fz="xs">{requestId}</Code>
         </Text>
       )}
       {retry && (
@@ -67,13 +67,13 @@ export function Failure({ error, retry }: { error: unknown; retry?: () => void }
   );
 }
 
-/** For where there is no frame around it. */
+/** Error page without the console's frame. */
 export function FullPage({ error, retry }: { error: unknown; retry?: () => void }) {
   return (
     <Center mih="100vh" component="main">
       <Stack align="center" gap={0}>
         <Title order={1} size="h2">
-          {texts.belfry2}
+          {texts.belfry}
         </Title>
         <Failure error={error} retry={retry} />
         <Anchor href="/" size="sm">

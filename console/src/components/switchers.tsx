@@ -1,4 +1,4 @@
-/** Which organization, and which of its projects. */
+/** Menus to switch the organization and the project. */
 import { Group, Menu, Text, UnstyledButton } from '@mantine/core';
 import { IconCheck, IconPlus, IconSelector } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -6,7 +6,7 @@ import { useState } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { entryAt } from '../nav.ts';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { useOrganization, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
@@ -14,14 +14,14 @@ import { NewOrganization } from '../welcome/new-organization.tsx';
 interface SwitcherProps {
   label: string;
   value: string;
-  /** Text of the second rank. */
-  quiet?: boolean;
+  /** Shows the value in secondary text. */
+  secondary?: boolean;
   options: { key: string; name: string; chosen: boolean; choose: () => void }[];
-  /** Below the options. */
+  /** Shown below the options. */
   more?: React.ReactNode;
 }
 
-function Switcher({ label, value, quiet = false, options, more }: SwitcherProps) {
+function Switcher({ label, value, secondary = false, options, more }: SwitcherProps) {
   return (
     <Menu position="bottom-start" width={230} shadow="md" keepMounted={false}>
       <Menu.Target>
@@ -29,8 +29,8 @@ function Switcher({ label, value, quiet = false, options, more }: SwitcherProps)
           <Group gap={4} wrap="nowrap">
             <Text
               size="sm"
-              fw={quiet ? 400 : 600}
-              c={quiet ? 'dimmed' : undefined}
+              fw={secondary ? 400 : 600}
+              c={secondary ? 'dimmed' : undefined}
               truncate
               maw={{ base: 96, sm: 180 }}
             >
@@ -46,7 +46,7 @@ function Switcher({ label, value, quiet = false, options, more }: SwitcherProps)
           <Menu.Item
             key={key}
             onClick={choose}
-            rightSection={chosen && <IconCheck size={14} aria-label={texts.chosen} />}
+            rightSection={chosen && <IconCheck size={14} aria-label={texts.selected} />}
           >
             {name}
           </Menu.Item>
@@ -115,7 +115,7 @@ export function ProjectSwitcher() {
       if (entry) navigate(entry.path(org, slug));
     },
   });
-  const options = [option(undefined, 'All projects'), ...projects.map(({ slug, name }) => option(slug, name))];
+  const options = [option(undefined, texts.allProjects), ...projects.map(({ slug, name }) => option(slug, name))];
   const value = options.find(({ chosen }) => chosen)?.name ?? project ?? texts.allProjects;
-  return <Switcher label={texts.project} value={value} quiet options={options} />;
+  return <Switcher label={texts.project} value={value} secondary options={options} />;
 }

@@ -1,9 +1,9 @@
-/** Moments in words, with the exact time at hand. */
+/** Relative and absolute times. */
 import { Text, Tooltip } from '@mantine/core';
 import { useSyncExternalStore } from 'react';
 import { texts } from '../texts/common.ts';
 
-/** One clock for all: a page with a thousand moments has one timer. */
+/** All times on a page share one timer. */
 const tickMs = 5_000;
 const listeners = new Set<() => void>();
 let now = Date.now();
@@ -13,7 +13,7 @@ function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   timer ??= setInterval(() => {
     now = Date.now();
-    for (const tell of listeners) tell();
+    for (const notify of listeners) notify();
   }, tickMs);
   return () => {
     listeners.delete(listener);
@@ -49,14 +49,14 @@ export function exactTime(moment: string): string {
 
 const clock = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
 
-/** Where the reader is. */
+/** Formats the time of day in the viewer's time zone. */
 export function clockTime(moment: string): string {
   return clock.format(new Date(moment));
 }
 
 const dayAndClock = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
 
-/** For what is still to come: the clock where it is within a day, else with the date. */
+/** Formats a future time: the time of day within 20 hours, otherwise with the date. */
 export function clockAndDay(moment: string, at = Date.now()): string {
   const isSoon = Math.abs(Date.parse(moment) - at) < 20 * 3_600_000;
   return isSoon ? clockTime(moment).slice(0, 5) : dayAndClock.format(new Date(moment));
@@ -64,7 +64,7 @@ export function clockAndDay(moment: string, at = Date.now()): string {
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
 
-/** For when something was chosen: the day is enough. */
+/** Formats the date alone. */
 export function dayOf(moment: string): string {
   return day.format(new Date(moment));
 }

@@ -1,7 +1,7 @@
-/** For whoever has triggered nothing yet: what an occurrence is, and the code that makes the first. */
+/** Shown before the first trigger: explains occurrences and shows the code for the first one. */
 import { Box, Code } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/common.ts';
 import { Empty } from './states.tsx';
@@ -12,14 +12,14 @@ export function TriggerHint() {
   const { data } = useEvents();
   const event = data?.events[0];
   const path = {
-    prj: event?.prj ?? texts.project2,
-    app: event?.app ?? texts.application,
-    evt: event?.slug ?? texts.event,
+    prj: event?.prj ?? texts.projectPlaceholder,
+    app: event?.app ?? texts.applicationPlaceholder,
+    evt: event?.slug ?? texts.eventPlaceholder,
   };
   const body = { context: { order: 'A-1', amount: '12 EUR' }, options: { dry_run: true } };
   return (
     <Empty icon={<IconBellRinging size={26} stroke={1.4} />} title={texts.noOccurrencesYet}>
-      {texts.eachTimeAnApplicationTriggersAn2} <Code>event:trigger</Code>:
+      {texts.triggerHint} <Code>event:trigger</Code>:
       <Box mt="md" ta="left">
         <TriggerSnippets url={triggerUrl({ org, ...path })} apiKey="<API_KEY>" body={body} />
       </Box>

@@ -1,4 +1,4 @@
-/** A dialog that can be opened by an address, as the palette does: `?new`. */
+/** State of a dialog that is kept in the URL (`?new`), so that the palette can link to it. */
 import { useCallback } from 'react';
 import { useSearchParams } from 'react-router';
 

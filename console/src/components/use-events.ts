@@ -1,12 +1,12 @@
-/** All projects, events and channels of an organization: few, read once and kept for a minute. */
+/** Loads all projects, events and channels of an organization and caches them for a minute. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { useProjects } from './switchers.tsx';
 
-/** Organizations with very many projects are found by their pages. */
-const projectsLookedInto = 20;
+/** Organizations with more projects find the rest on their pages. */
+const maxProjects = 20;
 
 export function useEvents() {
   const org = useOrg();
@@ -17,7 +17,7 @@ export function useEvents() {
     enabled: projects !== undefined,
     staleTime: 60_000,
     queryFn: async ({ signal }) => {
-      const slugs = (projects ?? []).slice(0, projectsLookedInto).map(project => project.slug);
+      const slugs = (projects ?? []).slice(0, maxProjects).map(project => project.slug);
       const [channels, ...inProjects] = await Promise.all([
         take(api.GET('/api/o/{org}/c/', { params: { path: { org } }, signal })),
         ...slugs.map(prj => readProject(org, prj, can('event:list'), signal)),

@@ -1,4 +1,4 @@
-/** Filters that live in the address, so that a view can be sent to somebody and the back button undoes. */
+/** Filters kept in the URL, so that a view can be shared and the back button works. */
 import { useCallback, useMemo } from 'react';
 import { useSearchParams } from 'react-router';
 
@@ -7,7 +7,7 @@ export function useFilters<Name extends string>(
 ): [values: Partial<Record<Name, string>>, set: (changes: Partial<Record<Name, string | null>>) => void] {
   const [search, setSearch] = useSearchParams();
   const text = search.toString();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the names are written down once
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the names are constant
   const values = useMemo(() => {
     const found = new URLSearchParams(text);
     return Object.fromEntries(names.flatMap(name => (found.get(name) ? [[name, found.get(name)]] : [])));

@@ -1,26 +1,32 @@
-/** A list of the API, page by page as somebody reads on. */
+/** A paginated list of the API, loaded page by page. */
 import { keepPreviousData, type QueryKey, useInfiniteQuery } from '@tanstack/react-query';
 import { takePage } from '../api.ts';
 
-const usualPage = 50;
-/** Reading again what was read already costs a request a page: past this many, a list stands still. */
+const defaultPageSize = 50;
+/** Refreshing costs one request per page: a list with more pages than this is not refreshed. */
 const livePages = 2;
 export const liveMs = 3_000;
 
 interface ListOptions<Row> {
   key: QueryKey;
-  /** `page` goes into the query of the request as it is. */
+  /** `page` is passed as query parameters. */
   fetch: (
     page: { limit: number; cursor?: string },
     signal: AbortSignal,
   ) => Promise<{ data?: Row[]; response: Response }>;
-  /** Looks again every few seconds while the page is visible. */
+  /** Refreshes every few seconds while the page is visible. */
   live?: boolean;
   pageSize?: number;
   enabled?: boolean;
 }
 
-export function useList<Row>({ key, fetch, live = false, pageSize = usualPage, enabled = true }: ListOptions<Row>) {
+export function useList<Row>({
+  key,
+  fetch,
+  live = false,
+  pageSize = defaultPageSize,
+  enabled = true,
+}: ListOptions<Row>) {
   const query = useInfiniteQuery({
     queryKey: key,
     queryFn: ({ pageParam, signal }) =>

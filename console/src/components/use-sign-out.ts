@@ -1,7 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from 'react-router';
 import { api } from '../api.ts';
-import { tellFailure } from './actions.tsx';
+import { showError } from './actions.tsx';
 
 export function useSignOut(): () => Promise<void> {
   const navigate = useNavigate();
@@ -12,7 +12,7 @@ export function useSignOut(): () => Promise<void> {
       queries.clear();
       navigate('/sign-in', { replace: true });
     } catch (error) {
-      tellFailure(error);
+      showError(error);
     }
   };
 }

@@ -1,4 +1,4 @@
-/** A filter over the context, tried on the sample while it is typed. */
+/** The filter of a notification, evaluated on the sample context as it is typed. */
 import { Stack, Text, Textarea } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
@@ -24,7 +24,7 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
       <Stack gap="sm">
         <Textarea
           label={texts.condition}
-          description={texts.jmespathOverTheTriggersContextLeave}
+          description={texts.conditionHint}
           classNames={{ input: 'mono' }}
           autosize
           minRows={1}
@@ -45,7 +45,7 @@ export function Condition({ path, sample, draft, change, errors, result }: Condi
             {texts.sampleContext}
           </Text>
           <Text size="xs" c="dimmed" mb={4}>
-            {texts.usedForTheConditionAndThe}
+            {texts.sampleContextHint}
           </Text>
           <SampleEditor sample={sample} />
         </div>

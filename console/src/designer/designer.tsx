@@ -1,28 +1,28 @@
-/** Designing a notification: its recipients, channels, message and filter, with previews beside them. */
+/** The notification designer: recipients, channels, message and filter, with live previews. */
 import { Badge, Modal, TextInput } from '@mantine/core';
 import { IconEye, IconSend } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
 import { media, type Notification, type Simulation } from '../api-types.ts';
-import { GuardedButton, tellSuccess, useAction } from '../components/actions.tsx';
+import { GuardedButton, showSuccess, useAction } from '../components/actions.tsx';
 import { EditorPage } from '../editor/editor-page.tsx';
-import type { Tagged } from '../editor/use-tagged-draft.ts';
+import type { TaggedResource } from '../editor/use-tagged-draft.ts';
 import { type EventPath, format, parseObject, useSample } from '../events/sample.ts';
 import { SimulationView } from '../events/simulation-view.tsx';
 import { useLayouts } from '../layouts/use-layouts.ts';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
 import { Condition } from './condition.tsx';
+import { DeliverySettings } from './delivery.tsx';
 import { type Draft, previewOf, type Variant } from './draft.ts';
 import { errorAt } from './errors.ts';
+import { addMissingVariables, withExample } from './fill-sample.ts';
 import { Message } from './message.tsx';
-import { MissingVariables } from './missing.tsx';
+import { MissingVariables } from './missing-variables.tsx';
+import { PreviewUser } from './preview-user.tsx';
 import { Previews } from './previews.tsx';
-import { Reader } from './reader.tsx';
 import { Recipients } from './recipients.tsx';
-import { fillIn, withExample } from './sample-gaps.ts';
 import { SendTest } from './send-test.tsx';
-import { Sending } from './sending.tsx';
 import type { UsableChannel } from './use-channels.ts';
 import { useDraft } from './use-draft.ts';
 import { scopeOf, usePreview } from './use-preview.ts';
@@ -30,15 +30,15 @@ import { Versions } from './versions.tsx';
 
 interface DesignerProps {
   path: EventPath;
-  loaded: Tagged<Notification> | undefined;
+  loaded: TaggedResource<Notification> | undefined;
   channels: UsableChannel[];
-  /** What a new one begins with. */
+  /** Initial values of a new notification. */
   start: Partial<Draft>;
-  /** Came from the checklist, and goes back to it. */
+  /** Opened from the checklist, and returns to it. */
   isWelcome: boolean;
 }
 
-/** Those that are worth seeing, whether or not a channel of the type exists. */
+/** Channel types worth previewing, even if the organization has no such channel. */
 const shownTypes = ['email', 'sms', 'slack', 'teams', 'webpush', 'inbox', 'webhook'];
 const icon = { size: 14, stroke: 1.6 };
 
@@ -49,16 +49,16 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
   const { draft, change, stored, isDirty, errors } = drafting;
   const [variant, setVariant] = useState<Variant>({ channel: '', locale: '' });
   const [everyType, setEveryType] = useState(false);
-  const [reader, setReader] = useState<string>();
+  const [previewUser, setPreviewUser] = useState<string>();
   const [dialog, setDialog] = useState<'test' | 'versions'>();
   const layouts = useLayouts(org, prj);
   const context = sample.context ?? {};
   const types = everyType ? [...shownTypes, ...media.filter(type => channels.some(one => one.type === type))] : [];
-  const wanted = [...new Set([...(draft.steps?.flatMap(step => step.channels) ?? draft.channels), ...types])];
-  const { preview, error, mistakes, working } = usePreview(path, {
+  const previewChannels = [...new Set([...(draft.steps?.flatMap(step => step.channels) ?? draft.channels), ...types])];
+  const { preview, error, sourceErrors, working } = usePreview(path, {
     ...previewOf(draft, context),
-    ...(wanted.length > 0 && { channels: wanted }),
-    ...(reader && { user: reader }),
+    ...(previewChannels.length > 0 && { channels: previewChannels }),
+    ...(previewUser && { user: previewUser }),
     ...(variant.locale && { locale: variant.locale }),
   });
   const simulation = useAction({
@@ -67,7 +67,9 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
   });
   const close = () => setDialog(undefined);
   const scope = scopeOf(path, withExample(sample.example, context), parseObject(draft.extraContext).context ?? {});
-  const own = channels.filter(({ slug, type }) => draft.channels.includes(slug) || draft.channels.includes(type));
+  const ownChannels = channels.filter(
+    ({ slug, type }) => draft.channels.includes(slug) || draft.channels.includes(type),
+  );
 
   return (
     <EditorPage
@@ -88,7 +90,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
       }
       drafting={drafting}
       permission="notification:write"
-      isComplete={parseObject(draft.extraContext).mistake === undefined}
+      isComplete={parseObject(draft.extraContext).problem === undefined}
       actions={
         <>
           <GuardedButton
@@ -120,7 +122,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
           }),
         )
       }
-      removeNote={texts.messagesThatWereAlreadySentStay}
+      removeNote={texts.deletionHint}
       organization={org}
       preview={
         <Previews
@@ -130,8 +132,8 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
           everyType={everyType}
           setEveryType={setEveryType}
           locale={variant.locale}
-          addToSample={names => sample.setText(format(fillIn(context, names)))}
-          reader={<Reader value={reader} onChange={setReader} usual={preview?.user} />}
+          addToSample={names => sample.setText(format(addMissingVariables(context, names)))}
+          userSelect={<PreviewUser value={previewUser} onChange={setPreviewUser} defaultUser={preview?.user} />}
         />
       }
     >
@@ -144,13 +146,20 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         error={errorAt(errors, 'name')}
       />
       <Recipients path={path} draft={draft} change={change} errors={errors} matches={preview?.users} />
-      <Sending path={path} draft={draft} change={change} errors={errors} channels={channels} preview={preview} />
+      <DeliverySettings
+        path={path}
+        draft={draft}
+        change={change}
+        errors={errors}
+        channels={channels}
+        preview={preview}
+      />
       {stored && <MissingVariables missing={stored.missing_variables} />}
       <Message
         draft={draft}
         change={change}
         errors={errors}
-        mistakes={mistakes}
+        sourceErrors={sourceErrors}
         scope={scope}
         channels={channels}
         layouts={layouts.names}
@@ -158,14 +167,14 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
         setVariant={setVariant}
       />
       <Condition path={path} sample={sample} draft={draft} change={change} errors={errors} result={preview?.filter} />
-      <Simulated simulation={simulation.data} only={stored?.name} isDirty={isDirty} close={simulation.reset} />
+      <SimulationDialog simulation={simulation.data} only={stored?.name} isDirty={isDirty} close={simulation.reset} />
       {stored && dialog === 'test' && (
         <SendTest
           path={path}
           notification={stored.id}
-          channels={[...own, ...channels.filter(channel => !own.includes(channel))]}
+          channels={[...ownChannels, ...channels.filter(channel => !ownChannels.includes(channel))]}
           context={context}
-          user={reader}
+          user={previewUser}
           isDirty={isDirty}
           close={close}
         />
@@ -179,7 +188,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
           restore={({ version, message, overrides }) => {
             change({ message, overrides: overrides ?? {} });
             setVariant({ channel: '', locale: '' });
-            tellSuccess(texts.versionIsInTheEditorSave(version));
+            showSuccess(texts.versionRestored(version));
           }}
         />
       )}
@@ -187,20 +196,20 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
   );
 }
 
-interface SimulatedProps {
+interface SimulationDialogProps {
   simulation: Simulation | undefined;
   only: string | undefined;
   isDirty: boolean;
   close: () => void;
 }
 
-function Simulated({ simulation, only, isDirty, close }: SimulatedProps) {
+function SimulationDialog({ simulation, only, isDirty, close }: SimulationDialogProps) {
   return (
     <Modal
       opened={simulation !== undefined}
       onClose={close}
       size="lg"
-      title={isDirty ? texts.simulationOfTheLastSavedVersion : texts.simulation}
+      title={isDirty ? texts.simulationOfSavedVersion : texts.simulation}
     >
       {simulation && <SimulationView simulation={simulation} only={only} />}
     </Modal>

@@ -1,4 +1,4 @@
-/** Whether what one person would get of a notification gathers into one message. */
+/** Form fields for collecting a notification's messages to one person into a digest. */
 import { Group, NumberInput, Stack, Switch, TextInput } from '@mantine/core';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
@@ -11,20 +11,23 @@ interface DigestFieldsProps {
   errors: Record<string, string[]>;
 }
 
-const usual: Digest = { every: '1h', key: '', sendsFirst: false, most: '' };
+const defaultDigest: Digest = { every: '1h', key: '', sendsFirst: false, max: '' };
 const labelAbove = ['label', 'input', 'description', 'error'] as ('label' | 'input' | 'description' | 'error')[];
 
 export function DigestFields({ draft, change, errors }: DigestFieldsProps) {
   const { digest, throttle } = draft;
-  const edit = (changes: Partial<Digest>) => change({ digest: { ...usual, ...digest, ...changes } });
-  // Everything gathers then: nothing is left over for a digest of its own.
+  const edit = (changes: Partial<Digest>) => change({ digest: { ...defaultDigest, ...digest, ...changes } });
+  // The digest collects everything, so no message is left for a throttle's own digest.
   const toggle = (isOn: boolean) =>
-    change({ digest: isOn ? usual : null, ...(isOn && throttle && { throttle: { ...throttle, overflow: 'drop' } }) });
+    change({
+      digest: isOn ? defaultDigest : null,
+      ...(isOn && throttle && { throttle: { ...throttle, overflow: 'drop' } }),
+    });
   return (
     <Stack gap="xs">
       <Switch
-        label={texts.gatherIntoADigest}
-        description={texts.gatherIntoADigestHint}
+        label={texts.collectIntoADigest}
+        description={texts.collectIntoADigestHint}
         checked={digest !== null}
         onChange={event => toggle(event.currentTarget.checked)}
         error={errorAt(errors, 'digest')}
@@ -43,8 +46,8 @@ export function DigestFields({ draft, change, errors }: DigestFieldsProps) {
               error={errorAt(errors, 'digest/every')}
             />
             <TextInput
-              label={texts.gatheredBy}
-              description={texts.gatheredByHint}
+              label={texts.groupBy}
+              description={texts.groupByHint}
               inputWrapperOrder={labelAbove}
               flex={1}
               miw={180}
@@ -55,8 +58,8 @@ export function DigestFields({ draft, change, errors }: DigestFieldsProps) {
               error={errorAt(errors, 'digest/key')}
             />
             <NumberInput
-              label={texts.mostItems}
-              description={texts.itemsHint}
+              label={texts.maxItems}
+              description={texts.maxItemsHint}
               inputWrapperOrder={labelAbove}
               min={1}
               max={500}
@@ -64,13 +67,13 @@ export function DigestFields({ draft, change, errors }: DigestFieldsProps) {
               clampBehavior="none"
               placeholder="100"
               w={130}
-              value={digest.most}
-              onChange={most => edit({ most })}
-              error={errorAt(errors, 'digest/most')}
+              value={digest.max}
+              onChange={max => edit({ max })}
+              error={errorAt(errors, 'digest/max')}
             />
           </Group>
           <Switch
-            label={texts.sendTheFirstAtOnce}
+            label={texts.sendTheFirstImmediately}
             checked={digest.sendsFirst}
             onChange={event => edit({ sendsFirst: event.currentTarget.checked })}
           />

@@ -1,22 +1,22 @@
-/** A notification while it is being written, and what of it is sent to the service. */
+/** A notification being edited, and its conversion from and to the API. */
 import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
 import { isSame } from '../editor/use-tagged-draft.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
 import type { Digest, Throttle } from './explain-sending.ts';
 
-export type Words = { subject?: string; body?: string };
-export type LocalizedWords = Words & { locales?: Record<string, Words> };
+export type MessageText = { subject?: string; body?: string };
+export type LocalizedMessageText = MessageText & { locales?: Record<string, MessageText> };
 export type Priority = 'urgent' | 'normal' | 'bulk';
 
-/** A step as it is edited: every field is there. */
+/** A step being edited; every field has a value. */
 export interface DraftStep {
-  /** Empty: at once. */
+  /** Empty: immediately. */
   after: string;
-  /** A word, or an expression; absent: always. */
+  /** A keyword or an expression; undefined: always. */
   unless?: string;
   channels: string[];
-  /** A list of its own; absent: the notification's recipients. */
+  /** The step's own list; undefined: the notification's recipients. */
   list?: string;
   repeat: number;
 }
@@ -26,21 +26,21 @@ export interface Draft {
   active: boolean;
   recipients: Notification['recipients'];
   channels: string[];
-  /** Null: everybody at once, by the channels. */
+  /** Null: all recipients at once, through `channels`. */
   steps: DraftStep[] | null;
-  /** Empty: 24h. */
+  /** Empty: the default, 24h. */
   giveUpAfter: string;
   notifyResolved: boolean;
   priority: Priority | null;
   throttle: Throttle | null;
   digest: Digest | null;
-  /** Empty: always. */
+  /** Empty: always send. */
   filter: string;
   environs: string[];
-  /** As it is typed. */
+  /** Unparsed text of the editor. */
   extraContext: string;
   message: Notification['message'];
-  overrides: Record<string, LocalizedWords>;
+  overrides: Record<string, LocalizedMessageText>;
 }
 
 export function toDraft(stored: Notification): Draft {
@@ -58,7 +58,7 @@ export function toDraft(stored: Notification): Draft {
       every: stored.digest.every,
       key: stored.digest.key ?? '',
       sendsFirst: stored.digest.first === 'send',
-      most: stored.digest.most ?? '',
+      max: stored.digest.max ?? '',
     },
     filter: stored.filter ?? '',
     environs: stored.environs ?? [],
@@ -83,7 +83,7 @@ export function newDraft(): Draft {
     filter: '',
     environs: [],
     extraContext: '',
-    message: { subject: '', body: texts.helloUserFirstName },
+    message: { subject: '', body: texts.newMessageBody },
     overrides: {},
   };
 }
@@ -94,7 +94,7 @@ function toDraftStep({ after = '', unless, channels, recipients, repeat = 1 }: S
   return { after, unless, channels, list: recipients?.list, repeat };
 }
 
-/** Steps, or channels: whoever gives one of them takes the other away. */
+/** A notification has either steps or channels: setting one removes the other. */
 function sendingOf({ channels, steps, giveUpAfter, notifyResolved }: Draft): NotificationChanges {
   if (steps === null) return { channels, steps: null };
   return {
@@ -110,7 +110,7 @@ function sendingOf({ channels, steps, giveUpAfter, notifyResolved }: Draft): Not
   };
 }
 
-/** Everything but the words, as the service takes it. */
+/** Converts everything but the message to the API's fields. */
 function settingsOf(draft: Draft): NotificationChanges {
   const extra = parseObject(draft.extraContext).context ?? {};
   return {
@@ -131,7 +131,7 @@ function throttleOf(throttle: Throttle | null): NotificationChanges['throttle'] 
   if (!throttle) return null;
   const key = throttle.key.trim();
   return {
-    most: Number(throttle.most),
+    max: Number(throttle.max),
     per: throttle.per.trim(),
     ...(key && { key }),
     ...(throttle.overflow !== 'drop' && { overflow: throttle.overflow }),
@@ -145,34 +145,34 @@ function digestOf(digest: Digest | null): NotificationChanges['digest'] {
     every: digest.every.trim(),
     ...(key && { key }),
     ...(digest.sendsFirst && { first: 'send' as const }),
-    ...(digest.most !== '' && { most: Number(digest.most) }),
+    ...(digest.max !== '' && { max: Number(digest.max) }),
   };
 }
 
-/** Only what differs: a change of one field takes nothing back that somebody else did to another. */
+/** Returns only the fields that differ, so that saving does not revert another user's change to another field. */
 export function settingsChanges(draft: Draft, base: Draft): NotificationChanges {
   const before = settingsOf(base) as Record<string, unknown>;
   const changes = Object.entries(settingsOf(draft)).filter(([field, value]) => !isSame(value, before[field]));
   return Object.fromEntries(changes);
 }
 
-export function wordsOf({ message, overrides }: Pick<Draft, 'message' | 'overrides'>) {
+export function messageOf({ message, overrides }: Pick<Draft, 'message' | 'overrides'>) {
   return { message: { ...message, subject: message.subject || undefined }, overrides };
 }
 
-/** What a new one is created with. */
+/** Body of the request that creates a notification. */
 export function creationOf(draft: Draft) {
-  const given = Object.entries(settingsOf(draft)).filter(([, value]) => value !== null);
-  return { ...(Object.fromEntries(given) as object), ...wordsOf(draft) };
+  const fields = Object.entries(settingsOf(draft)).filter(([, value]) => value !== null);
+  return { ...(Object.fromEntries(fields) as object), ...messageOf(draft) };
 }
 
 const sampleItems = 3;
 const sampleMore = 2;
 
-/** The service wants a body and at least one channel; what is not there yet is left out. */
+/** Body of the preview request. The API requires a body and at least one channel; missing fields are left out. */
 export function previewOf(draft: Draft, context: Record<string, unknown>): PreviewRequest {
   return {
-    ...wordsOf(draft),
+    ...messageOf(draft),
     extra_context: parseObject(draft.extraContext).context ?? {},
     context,
     filter: draft.filter,
@@ -186,54 +186,54 @@ export function previewOf(draft: Draft, context: Record<string, unknown>): Previ
         repeat,
       })),
     }),
-    // As it would look with a few of them.
+    // Previews a digest with a few sample items.
     ...((draft.digest || draft.throttle?.overflow === 'digest') && {
       digest: { items: Array.from({ length: sampleItems }, () => context), more: sampleMore },
     }),
   };
 }
 
-/** Everything that is written in it, one after the other, as two versions are compared. */
+/** Returns the whole message as one text, for comparing two versions. */
 export function toText({ message, overrides }: Pick<Draft, 'message' | 'overrides'>): string {
   const { subject, body, layout, strict, locales } = message;
   const parts = [
     ...(layout ? [`Layout: ${layout}`] : []),
-    ...(strict ? [texts.strictAMissingVariableFailsThe] : []),
-    ...words({ subject, body, locales }, ''),
-    ...Object.entries(overrides).flatMap(([channel, override]) => words(override, channel)),
+    ...(strict ? [texts.strictSummary] : []),
+    ...textLines({ subject, body, locales }, ''),
+    ...Object.entries(overrides).flatMap(([channel, override]) => textLines(override, channel)),
   ];
   return `${parts.join('\n')}\n`;
 }
 
-function words({ subject, body, locales = {} }: LocalizedWords, title: string): string[] {
+function textLines({ subject, body, locales = {} }: LocalizedMessageText, title: string): string[] {
   return [
     ...(title ? [`\n--- ${title} ---`] : []),
     ...(subject ? [`Subject: ${subject}`] : []),
     ...(body === undefined ? [] : ['', body]),
     ...Object.entries(locales).flatMap(([locale, translated]) =>
-      words(translated, title ? `${title}, ${locale}` : locale),
+      textLines(translated, title ? `${title}, ${locale}` : locale),
     ),
   ];
 }
 
-/** Of the message or of one override, in a language or in none. */
+/** Identifies the message or one of its overrides, in one language or in the default one. */
 export interface Variant {
-  /** '' for every channel. */
+  /** Empty for all channels. */
   channel: string;
-  /** '' for every language. */
+  /** Empty for the default language. */
   locale: string;
 }
 
-export function wordsAt(draft: Draft, { channel, locale }: Variant): Words {
-  const words: LocalizedWords = channel ? (draft.overrides[channel] ?? {}) : draft.message;
-  return locale ? (words.locales?.[locale] ?? {}) : words;
+export function textAt(draft: Draft, { channel, locale }: Variant): MessageText {
+  const text: LocalizedMessageText = channel ? (draft.overrides[channel] ?? {}) : draft.message;
+  return locale ? (text.locales?.[locale] ?? {}) : text;
 }
 
-export function withWords(draft: Draft, { channel, locale }: Variant, change: Words): Draft {
-  const edit = <T extends LocalizedWords>(words: T): T =>
+export function withText(draft: Draft, { channel, locale }: Variant, change: MessageText): Draft {
+  const edit = <T extends LocalizedMessageText>(text: T): T =>
     locale
-      ? { ...words, locales: { ...words.locales, [locale]: tidy({ ...words.locales?.[locale], ...change }) } }
-      : { ...words, ...change };
+      ? { ...text, locales: { ...text.locales, [locale]: tidy({ ...text.locales?.[locale], ...change }) } }
+      : { ...text, ...change };
   if (!channel) {
     const message = edit(draft.message);
     return { ...draft, message: { ...message, body: message.body ?? '' } };
@@ -241,9 +241,9 @@ export function withWords(draft: Draft, { channel, locale }: Variant, change: Wo
   return { ...draft, overrides: { ...draft.overrides, [channel]: tidy(edit(draft.overrides[channel] ?? {})) } };
 }
 
-/** Where words differ from others, none are those of the others. */
-function tidy<T extends Words>(words: T): T {
-  return Object.fromEntries(Object.entries(words).filter(([, value]) => value !== '' && value !== undefined)) as T;
+/** Removes empty fields of an override, which then inherits them. */
+function tidy<T extends MessageText>(text: T): T {
+  return Object.fromEntries(Object.entries(text).filter(([, value]) => value !== '' && value !== undefined)) as T;
 }
 
 export function withoutVariant(draft: Draft, { channel, locale }: Variant): Draft {
@@ -251,15 +251,15 @@ export function withoutVariant(draft: Draft, { channel, locale }: Variant): Draf
     const { [channel]: _, ...overrides } = draft.overrides;
     return { ...draft, overrides };
   }
-  const without = <T extends LocalizedWords>({ locales, ...words }: T) => {
+  const without = <T extends LocalizedMessageText>({ locales, ...text }: T) => {
     const { [locale]: _, ...others } = locales ?? {};
-    return { ...words, ...(Object.keys(others).length > 0 && { locales: others }) };
+    return { ...text, ...(Object.keys(others).length > 0 && { locales: others }) };
   };
   if (!channel) return { ...draft, message: without(draft.message) as Draft['message'] };
   return { ...draft, overrides: { ...draft.overrides, [channel]: without(draft.overrides[channel] ?? {}) } };
 }
 
-/** As the service names the place of a mistake. */
-export function fieldOf({ channel, locale }: Variant, field: keyof Words): string {
+/** Name of the field in the API's validation errors. */
+export function fieldOf({ channel, locale }: Variant, field: keyof MessageText): string {
   return [channel ? `overrides/${channel}` : 'message', ...(locale ? [`locales/${locale}`] : []), field].join('/');
 }

@@ -1,4 +1,4 @@
-/** What the service said about a field or something inside it. */
+/** Returns the API's errors for a field, and with `deep` those nested in it. */
 export function errorAt(errors: Record<string, string[]>, field: string, deep = false): string | undefined {
   const found = Object.entries(errors).filter(([name]) => name === field || (deep && name.startsWith(`${field}/`)));
   const text = found.flatMap(([, messages]) => messages).join(' ');

@@ -1,25 +1,25 @@
-/** What the rules of a notification about how often it is sent mean, in a sentence. Pure, so that it can be read and tested. */
+/** Explains a notification's throttle and digest in plain sentences. Free of React, so that it can be tested. */
 import { texts } from '../texts/designer.ts';
 
 export interface Throttle {
-  /** As it is typed. */
-  most: number | string;
+  /** As typed into the field. */
+  max: number | string;
   per: string;
-  /** Empty: all together. */
+  /** Empty: all messages are counted together. */
   key: string;
-  /** What becomes of the others. */
+  /** What happens to messages over the limit. */
   overflow: 'drop' | 'digest';
 }
 
 export interface Digest {
-  /** A duration, or a cron expression. */
+  /** A duration or a cron expression. */
   every: string;
-  /** Empty: all together. */
+  /** Empty: one digest for all messages. */
   key: string;
-  /** Whether the first one is sent at once. */
+  /** Whether the first message is sent immediately. */
   sendsFirst: boolean;
-  /** As it is typed; empty: the usual. */
-  most: number | string;
+  /** As typed into the field; empty: the default. */
+  max: number | string;
 }
 
 export interface SendingRules {
@@ -34,24 +34,24 @@ const units: Record<string, [one: string, many: string]> = {
   d: [texts.aDay, texts.days],
 };
 
-/** `1h` is "an hour", `30m` "in 30 minutes"; undefined where it is no duration. */
+/** `1h` is "an hour", `30m` is "in 30 minutes"; undefined if it is not a duration. */
 export function explainPeriod(per: string): string | undefined {
   const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(per.trim()) ?? [];
-  const words = units[unit];
-  if (!amount || !words) return undefined;
-  return amount === '1' ? words[0] : texts.within(amount, words[1]);
+  const names = units[unit];
+  if (!amount || !names) return undefined;
+  return amount === '1' ? names[0] : texts.within(amount, names[1]);
 }
 
-/** One sentence for each rule; none where there is no rule, or it is not whole yet. */
+/** Returns one sentence for each complete rule. */
 export function explainSending({ throttle, digest }: SendingRules): string[] {
   return [...(throttle ? explainThrottle(throttle) : []), ...(digest ? explainDigest(digest) : [])];
 }
 
-/** `1h` is "for an hour", `0 9 * * *` "until 09:00"; undefined where it is neither. */
+/** `1h` is "for an hour", `0 9 * * *` is "until 09:00"; undefined if it is neither a duration nor a cron expression. */
 export function explainWindow(every: string): string | undefined {
   const [, amount, unit = ''] = /^([1-9]\d{0,8})([smhd])$/.exec(every.trim()) ?? [];
-  const words = units[unit];
-  if (amount && words) return amount === '1' ? texts.forOne(words[0]) : texts.forMany(amount, words[1]);
+  const names = units[unit];
+  if (amount && names) return amount === '1' ? texts.forOne(names[0]) : texts.forMany(amount, names[1]);
   const fields = every.trim().split(/\s+/);
   if (fields.length !== 5) return undefined;
   const [minute = '', hour = '', ...days] = fields;
@@ -63,13 +63,13 @@ function explainDigest({ every, key, sendsFirst }: Digest): string[] {
   const window = explainWindow(every);
   if (window === undefined) return [];
   const by = key.trim() === '' ? '' : texts.perKey(key.trim());
-  return [sendsFirst ? texts.gathersAfterFirst(window, by) : texts.gathers(window, by)];
+  return [sendsFirst ? texts.collectsAfterFirst(window, by) : texts.collects(window, by)];
 }
 
-function explainThrottle({ most, per, key, overflow }: Throttle): string[] {
+function explainThrottle({ max, per, key, overflow }: Throttle): string[] {
   const period = explainPeriod(per);
-  if (period === undefined || !(Number(most) >= 1)) return [];
+  if (period === undefined || !(Number(max) >= 1)) return [];
   const by = key.trim() === '' ? '' : texts.perKey(key.trim());
-  const rest = overflow === 'digest' ? texts.restIsGathered : texts.restIsDropped;
-  return [texts.atMost(most, period, by, rest)];
+  const rest = overflow === 'digest' ? texts.restIsDigested : texts.restIsDropped;
+  return [texts.atMost(max, period, by, rest)];
 }

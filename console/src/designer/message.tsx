@@ -1,4 +1,4 @@
-/** The words: one message for every channel, and what differs on a channel or in a language. */
+/** The message editor: one message for all channels, with overrides by channel and language. */
 import {
   ActionIcon,
   Button,
@@ -18,18 +18,18 @@ import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
-import type { Mistake } from '../editor/code-types.ts';
+import type { SourceError } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
 import { texts } from '../texts/designer.ts';
 import {
   type Draft,
   fieldOf,
-  type LocalizedWords,
+  type LocalizedMessageText,
+  type MessageText,
+  textAt,
   type Variant,
-  type Words,
   withoutVariant,
-  withWords,
-  wordsAt,
+  withText,
 } from './draft.ts';
 import { errorAt } from './errors.ts';
 import { canonicalLocale, languageName } from './languages.ts';
@@ -39,7 +39,7 @@ interface MessageProps {
   draft: Draft;
   change: (changes: Partial<Draft> | ((draft: Draft) => Draft)) => void;
   errors: Record<string, string[]>;
-  mistakes: Record<string, Mistake[]>;
+  sourceErrors: Record<string, SourceError[]>;
   scope: Scope;
   channels: UsableChannel[];
   layouts: string[];
@@ -47,24 +47,24 @@ interface MessageProps {
   setVariant: (variant: Variant) => void;
 }
 
-/** No slug looks like this. */
+/** Tab value for all channels; not a valid slug. */
 const everyChannel = '*';
 
 export function Message(props: MessageProps) {
-  const { draft, change, errors, mistakes, scope, channels, layouts, variant, setVariant } = props;
+  const { draft, change, errors, sourceErrors, scope, channels, layouts, variant, setVariant } = props;
   const { channel, locale } = variant;
-  const own: LocalizedWords = channel ? (draft.overrides[channel] ?? {}) : draft.message;
-  const words = wordsAt(draft, variant);
-  const set = (changes: Words) => change(current => withWords(current, variant, changes));
-  const remove = (gone: Variant) => {
-    change(current => withoutVariant(current, gone));
-    setVariant(gone.locale ? { channel, locale: '' } : { channel: '', locale: '' });
+  const own: LocalizedMessageText = channel ? (draft.overrides[channel] ?? {}) : draft.message;
+  const text = textAt(draft, variant);
+  const set = (changes: MessageText) => change(current => withText(current, variant, changes));
+  const remove = (variantToRemove: Variant) => {
+    change(current => withoutVariant(current, variantToRemove));
+    setVariant(variantToRemove.locale ? { channel, locale: '' } : { channel: '', locale: '' });
   };
   const names = [...new Set([...channels.flatMap(({ slug, type }) => [slug, type])])];
   const differs = channel !== '' || locale !== '';
   const wrong = (at: Variant) => {
     const fields = [fieldOf(at, 'subject'), fieldOf(at, 'body')];
-    return fields.some(field => mistakes[field] || errors[field]);
+    return fields.some(field => sourceErrors[field] || errors[field]);
   };
 
   return (
@@ -122,22 +122,18 @@ export function Message(props: MessageProps) {
               </Group>
               <AddLocale
                 add={tag => {
-                  change(current => withWords(current, { channel, locale: tag }, {}));
+                  change(current => withText(current, { channel, locale: tag }, {}));
                   setVariant({ channel, locale: tag });
                 }}
               />
               {differs && (
-                <Tooltip
-                  label={locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)}
-                >
+                <Tooltip label={locale ? texts.removeLanguage(languageName(locale)) : texts.removeOverride(channel)}>
                   <ActionIcon
                     variant="subtle"
                     color="gray"
                     size="sm"
                     ml="auto"
-                    aria-label={
-                      locale ? texts.removeTheVersion(languageName(locale)) : texts.removeTheOverrideFor(channel)
-                    }
+                    aria-label={locale ? texts.removeLanguage(languageName(locale)) : texts.removeOverride(channel)}
                     onClick={() => remove(variant)}
                   >
                     <IconTrash size={14} stroke={1.6} />
@@ -150,22 +146,22 @@ export function Message(props: MessageProps) {
               label={texts.subject}
               language="liquid"
               singleLine
-              value={words.subject ?? ''}
+              value={text.subject ?? ''}
               onChange={subject => set({ subject })}
               scope={scope}
-              mistakes={mistakes[fieldOf(variant, 'subject')]}
+              sourceErrors={sourceErrors[fieldOf(variant, 'subject')]}
               error={errorAt(errors, fieldOf(variant, 'subject'))}
-              placeholder={differs ? inherited(draft, variant, 'subject') : texts.orderOrderIsPaid}
+              placeholder={differs ? inherited(draft, variant, 'subject') : texts.subjectExample}
             />
             <CodeField
               key={`${channel}/${locale}/body`}
               label={texts.body}
-              description={differs ? texts.leaveEmptyToUseTheDefault : texts.markdownWithLiquidOrderIfAmount}
+              description={differs ? texts.inheritedBodyHint : texts.bodyHint}
               language="liquid"
-              value={words.body ?? ''}
+              value={text.body ?? ''}
               onChange={body => set({ body })}
               scope={scope}
-              mistakes={mistakes[fieldOf(variant, 'body')]}
+              sourceErrors={sourceErrors[fieldOf(variant, 'body')]}
               error={errorAt(errors, fieldOf(variant, 'body'))}
               placeholder={differs ? inherited(draft, variant, 'body') : ''}
               minHeight={240}
@@ -181,10 +177,10 @@ export function Message(props: MessageProps) {
               clearable
               clearButtonProps={{ 'aria-label': texts.useTheDefaultLayout }}
               placeholder={texts.defaultLayout}
-              error={mistakes['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
+              error={sourceErrors['message/layout']?.[0]?.message ?? errorAt(errors, 'message/layout')}
             />
             <Text size="xs" c="dimmed" id="strict-hint">
-              {texts.strictAMessageWithAMissing}
+              {texts.strictHint}
             </Text>
           </Stack>
         </Tabs.Panel>
@@ -202,13 +198,13 @@ function Tab({ value, label, wrong }: { value: string; label: string; wrong: boo
   );
 }
 
-function inherited(draft: Draft, { channel, locale }: Variant, field: keyof Words): string {
+function inherited(draft: Draft, { channel, locale }: Variant, field: keyof MessageText): string {
   const above: Variant[] = [
     ...(channel && locale ? [{ channel, locale: '' }] : []),
     ...(channel && locale ? [{ channel: '', locale }] : []),
     { channel: '', locale: '' },
   ];
-  const found = above.map(variant => wordsAt(draft, variant)[field]).find(text => text);
+  const found = above.map(variant => textAt(draft, variant)[field]).find(text => text);
   return found ?? '';
 }
 
@@ -221,7 +217,7 @@ function AddOverride({ names, add }: { names: string[]; add: (name: string) => v
         </Button>
       </Menu.Target>
       <Menu.Dropdown mah={320} style={{ overflowY: 'auto' }}>
-        <Menu.Label>{texts.overrideForOneChannelOrType}</Menu.Label>
+        <Menu.Label>{texts.overrideFor}</Menu.Label>
         {names.map(name => (
           <Menu.Item key={name} onClick={() => add(name)}>
             {name}
@@ -262,9 +258,9 @@ function AddLocale({ add }: { add: (locale: string) => void }) {
         >
           <TextInput
             label={texts.language}
-            description={texts.forPeopleWithThisLanguageSuch}
+            description={texts.languageHint}
             {...form.getInputProps('tag')}
-            error={tag !== '' && !locale ? texts.enterALanguageTagSuchAs : undefined}
+            error={tag !== '' && !locale ? texts.enterALanguageTag : undefined}
             data-autofocus
           />
           <Button type="submit" mt="xs" fullWidth disabled={!locale}>

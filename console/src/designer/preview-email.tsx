@@ -1,4 +1,4 @@
-/** An email on a wide and a narrow screen, beside each other, and its plain text. */
+/** Preview of an email on desktop and mobile, side by side, and as plain text. */
 import { Box, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useElementSize } from '@mantine/hooks';
 import { useState } from 'react';
@@ -15,7 +15,7 @@ export function EmailPreview({ content }: { content: Message }) {
   const [chosen, setForm] = useState<string>();
   const { ref, width } = useElementSize();
   const room = width || 560;
-  // As large as there is room for: beside each other only where both can be read.
+  // Uses the available width; both views are side by side only if both are readable.
   const form = chosen ?? (room < 480 ? 'narrow' : room < bothFrom ? 'wide' : 'both');
   const both = Math.min(1, (room - gap) / (wide + narrow));
   return (

@@ -1,6 +1,6 @@
-/** Slack's rich text, about as Slack shows it. */
+/** Approximates how Slack renders rich text. */
 import { Box } from '@mantine/core';
-import { Run } from './runs.tsx';
+import { Run } from './text-run.tsx';
 
 interface Element {
   type: string;
@@ -17,7 +17,7 @@ export function SlackBlocks({ blocks }: { blocks: unknown }) {
   return (
     <Box fz="sm" style={{ overflowWrap: 'anywhere' }}>
       {elements.map((element, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+        // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
         <Block key={i} element={element} />
       ))}
     </Box>
@@ -26,7 +26,7 @@ export function SlackBlocks({ blocks }: { blocks: unknown }) {
 
 function Block({ element }: { element: Element }) {
   const inner = (element.elements ?? []).map((run, i) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+    // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
     <Inline key={i} run={run} />
   ));
   switch (element.type) {
@@ -49,7 +49,7 @@ function Block({ element }: { element: Element }) {
       );
     case 'rich_text_list': {
       const items = (element.elements ?? []).map((item, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+        // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
         <li key={i}>
           <Block element={item} />
         </li>

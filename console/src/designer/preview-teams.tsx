@@ -1,6 +1,6 @@
-/** An Adaptive Card, about as Teams shows it. */
+/** Approximates how Teams renders an Adaptive Card. */
 import { Box, Group, Stack } from '@mantine/core';
-import { Run } from './runs.tsx';
+import { Run } from './text-run.tsx';
 
 interface Element {
   type: string;
@@ -48,7 +48,7 @@ export function TeamsCard({ card }: { card: unknown }) {
 
 function Elements({ elements = [] }: { elements?: Element[] }) {
   return elements.map((element, i) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+    // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
     <One key={i} element={element} />
   ));
 }
@@ -60,7 +60,7 @@ function One({ element }: { element: Element }) {
         <div style={{ whiteSpace: 'pre-wrap' }}>
           {element.inlines?.map(({ text, size, weight, italic, strikethrough, fontType, selectAction }, i) => (
             <Run
-              // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+              // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
               key={i}
               text={text}
               bold={weight === 'Bolder'}
@@ -77,7 +77,7 @@ function One({ element }: { element: Element }) {
       return (
         <Group gap={8} align="flex-start" wrap="nowrap">
           {element.columns?.map((column, i) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+            // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
             <Box key={i} flex={column.width === 'stretch' ? 1 : 'none'} miw={0}>
               <Elements elements={column.items} />
             </Box>
@@ -89,10 +89,10 @@ function One({ element }: { element: Element }) {
         <table className="cardtable">
           <tbody>
             {element.rows?.map(({ cells }, i) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+              // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
               <tr key={i}>
                 {cells.map((cell, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: written anew as a whole
+                  // biome-ignore lint/suspicious/noArrayIndexKey: the whole preview is replaced at once
                   <td key={column}>
                     <Elements elements={cell.items} />
                   </td>

@@ -1,13 +1,13 @@
-/** The draft on every channel at once, as its readers would see it. */
+/** Previews of the draft on every channel, as the recipient would see it. */
 import { Alert, Badge, Box, Button, Group, Loader, Switch, Text, Title } from '@mantine/core';
 import { IconPlus } from '@tabler/icons-react';
 import { explain } from '../api.ts';
 import type { Preview } from '../api-types.ts';
-import { lookOfMedium } from '../media.ts';
+import { getChannelType } from '../channel-types.ts';
 import { texts } from '../texts/designer.ts';
 import { languageName } from './languages.ts';
+import { noteOf, PreviewBody } from './preview-body.tsx';
 import { EmailPreview } from './preview-email.tsx';
-import { noteOf, PreviewBody } from './preview-kinds.tsx';
 
 interface PreviewsProps {
   preview: Preview | undefined;
@@ -16,8 +16,8 @@ interface PreviewsProps {
   everyType: boolean;
   setEveryType: (on: boolean) => void;
   addToSample: (names: string[]) => void;
-  reader: React.ReactNode;
-  /** The language that is being written; empty: the reader's own. */
+  userSelect: React.ReactNode;
+  /** Language being edited; empty for the recipient's own. */
   locale: string;
 }
 
@@ -28,7 +28,7 @@ export function Previews({
   everyType,
   setEveryType,
   addToSample,
-  reader,
+  userSelect,
   locale,
 }: PreviewsProps) {
   const missing = [...new Set(preview?.previews.flatMap(one => one.missing))];
@@ -45,7 +45,7 @@ export function Previews({
           {working && <Loader size={12} aria-hidden />}
         </Group>
         <Group gap="sm">
-          {reader}
+          {userSelect}
           <Switch
             size="xs"
             label={texts.allChannelTypes}
@@ -61,6 +61,13 @@ export function Previews({
           </Text>
         </Alert>
       )}
+      {preview?.warnings.map(warning => (
+        <Alert key={warning} color="yellow" variant="light" p="xs" mb="sm" role="status">
+          <Text size="sm" c="var(--mantine-color-text)">
+            {warning}
+          </Text>
+        </Alert>
+      ))}
       {missing.length > 0 && (
         <Alert color="yellow" variant="light" p="xs" mb="sm" role="status">
           <Group justify="space-between" gap="xs">
@@ -88,10 +95,15 @@ export function Previews({
 }
 
 function PreviewCard({ channel, type, content, problem }: Preview['previews'][number]) {
-  const { icon: Icon, name } = lookOfMedium(type);
+  const { icon: Icon, name } = getChannelType(type);
   const extra = content && noteOf(type, content);
   return (
-    <Box component="article" className="card preview" aria-label={texts.preview2(channel)} data-wide={type === 'email'}>
+    <Box
+      component="article"
+      className="card preview"
+      aria-label={texts.previewOf(channel)}
+      data-wide={type === 'email'}
+    >
       <Group justify="space-between" px="sm" py={7} gap="xs" style={{ borderBottom: '1px solid var(--line)' }}>
         <Group gap={6}>
           <Icon size={15} stroke={1.6} color="var(--soft)" aria-hidden />

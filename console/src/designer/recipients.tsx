@@ -1,4 +1,7 @@
-/** Recipients: a list, people that an expression matches, those named in the trigger, or all of these together. */
+/**
+ * Form fields for the recipients: a list, users matching an expression, those named in the trigger, or several of
+ * these.
+ */
 import { Checkbox, Code, Select, Stack, Text, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
@@ -27,18 +30,18 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
   };
   const lists = useLists(path);
   const names = lists.data?.map(({ name }) => name) ?? [];
-  const known = recipients.list && !names.includes(recipients.list) ? [recipients.list, ...names] : names;
+  const options = recipients.list && !names.includes(recipients.list) ? [recipients.list, ...names] : names;
   const usersOn = recipients.users !== undefined;
   const listOn = recipients.list !== undefined;
   const problem = errorAt(errors, 'recipients');
-  const nobody = Object.keys(recipients).length === 0;
+  const isEmpty = Object.keys(recipients).length === 0;
 
   return (
     <Section title={texts.recipients}>
       <Stack gap="sm">
         <Checkbox
           label={texts.distributionList}
-          description={texts.activeMembersAtTheTimeOf}
+          description={texts.distributionListHint}
           checked={listOn}
           onChange={event => set({ list: event.currentTarget.checked ? (names[0] ?? '') : undefined })}
         />
@@ -46,7 +49,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
           <Select
             ml={28}
             aria-label={texts.distributionList}
-            data={known}
+            data={options}
             value={recipients.list || null}
             onChange={list => list && set({ list })}
             searchable
@@ -58,7 +61,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
         )}
         <Checkbox
           label={texts.peopleMatchingAnExpression}
-          description={texts.everyoneInTheOrganizationWhoMatches}
+          description={texts.expressionHint}
           checked={usersOn}
           onChange={event => set({ users: event.currentTarget.checked ? '' : undefined })}
         />
@@ -75,7 +78,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
             placeholder="custom_fields.tier == 'gold'"
             description={
               <>
-                {texts.jmespathOver} <Code fz="xs">username email first_name last_name locale custom_fields</Code>
+                {texts.jmespathOn} <Code fz="xs">username email first_name last_name locale custom_fields</Code>
               </>
             }
             inputWrapperOrder={['input', 'error', 'description']}
@@ -84,7 +87,7 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
         )}
         {usersOn && matches && 'matches' in matches && (
           <Text ml={28} size="sm" role="status">
-            {texts.matches} <b className="numbers">{count(matches.matches)}</b> {texts.ofWord}{' '}
+            {texts.matches} <b className="numbers">{count(matches.matches)}</b> {texts.of}{' '}
             {matches.of >= 1_000 ? texts.theFirst(count(matches.of)) : count(matches.of)} {texts.people}
           </Text>
         )}
@@ -98,9 +101,9 @@ export function Recipients({ path, draft, change, errors, matches }: RecipientsP
           checked={recipients.trigger === true}
           onChange={event => set({ trigger: event.currentTarget.checked ? true : undefined })}
         />
-        {nobody && (
+        {isEmpty && (
           <Text size="sm" c={problem ? 'var(--mantine-color-error)' : 'dimmed'} role={problem ? 'alert' : undefined}>
-            {problem ?? texts.chooseAtLeastOnePeopleWho}
+            {problem ?? texts.recipientsHint}
           </Text>
         )}
       </Stack>

@@ -1,12 +1,12 @@
-/** HTML on a screen of a given width, made smaller to fit; see html-frame.tsx for why it is a frame of its own. */
+/** Renders HTML at a given screen width, scaled down to fit. html-frame.tsx explains why it is an iframe. */
 import { useEffect, useRef, useState } from 'react';
 
-const tallest = 1_400;
+const maxHeight = 1_400;
 
 interface ScaledFrameProps {
   html: string;
   label: string;
-  /** Of the screen, in its own pixels. */
+  /** Width of the simulated screen, in its own pixels. */
   width: number;
   scale: number;
 }
@@ -20,9 +20,9 @@ export function ScaledFrame({ html, label, width, scale }: ScaledFrameProps) {
     if (!loaded || !page) return;
     page.documentElement.innerHTML = html;
     const measure = () => {
-      // The root's own height has the margins around the body, the body's what sticks out of it.
+      // The root's height includes the body's margins, the body's scroll height includes overflowing content.
       const needed = Math.max(page.documentElement.offsetHeight, page.body?.scrollHeight ?? 0);
-      setHeight(Math.min(tallest, Math.max(160, needed)));
+      setHeight(Math.min(maxHeight, Math.max(160, needed)));
     };
     measure();
     const observer = new ResizeObserver(measure);

@@ -1,19 +1,19 @@
-/** Sends the saved message to one address, really, and shows what the provider said. */
+/** Sends the saved message to one address and shows the provider's response. */
 import { Alert, Select, Text, TextInput } from '@mantine/core';
 import { api, take } from '../api.ts';
 import type { TestResult } from '../api-types.ts';
+import { getChannelType } from '../channel-types.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { milliseconds } from '../components/time.tsx';
 import type { EventPath } from '../events/sample.ts';
-import { lookOfMedium } from '../media.ts';
-import { useSession } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface SendTestProps {
   path: EventPath;
   notification: number;
-  /** The notification's own come first. */
+  /** The notification's own channels come first. */
   channels: UsableChannel[];
   context: Record<string, unknown>;
   user: string | undefined;
@@ -22,15 +22,16 @@ interface SendTestProps {
 }
 
 const addressHints: Record<string, string> = {
-  email: texts.anEmailAddress,
-  sms: texts.aPhoneNumberSuchAs15555550100,
-  whatsapp: texts.aPhoneNumberSuchAs15555550100,
-  voice: texts.aPhoneNumberSuchAs15555550100,
-  webhook: texts.anHttpsUrlIgnoredIfThe,
+  email: texts.emailAddressHint,
+  sms: texts.phoneNumberHint,
+  whatsapp: texts.phoneNumberHint,
+  voice: texts.phoneNumberHint,
+  webhook: texts.urlHint,
 };
 
 export function SendTest({ path, notification, channels, context, user, isDirty, close }: SendTestProps) {
   const { account } = useSession();
+  const can = useCan();
   const sending = useApiForm({
     initialValues: {
       channel: channels[0]?.slug ?? '',
@@ -47,6 +48,8 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
   const { form, action } = sending;
   const typeOf = (slug: string) => channels.find(one => one.slug === slug)?.type ?? '';
   const type = typeOf(form.values.channel);
+  const restriction = type === 'email' ? texts.ownOrTeamAddressHint : texts.addressNeedsPermission;
+  const hint = [addressHints[type], !can('channel:write') && restriction].filter(Boolean).join(' ');
   return (
     <FormModal
       of={sending}
@@ -58,13 +61,13 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
       {isDirty && (
         <Alert color="yellow" variant="light" p="xs">
           <Text size="sm" c="var(--mantine-color-text)">
-            {texts.youHaveUnsavedChangesTheTest}
+            {texts.testUnsavedHint}
           </Text>
         </Alert>
       )}
       <Select
         label={texts.channel}
-        data={channels.map(one => ({ value: one.slug, label: `${one.name} · ${lookOfMedium(one.type).name}` }))}
+        data={channels.map(one => ({ value: one.slug, label: `${one.name} · ${getChannelType(one.type).name}` }))}
         allowDeselect={false}
         {...form.getInputProps('channel')}
         onChange={value => {
@@ -73,9 +76,9 @@ export function SendTest({ path, notification, channels, context, user, isDirty,
           form.setValues({ channel, ...(typeOf(channel) !== type && { to: address }) });
         }}
       />
-      <TextInput label={texts.to} description={addressHints[type]} data-autofocus {...form.getInputProps('to')} />
+      <TextInput label={texts.to} description={hint} data-autofocus {...form.getInputProps('to')} />
       <Text size="xs" c="dimmed">
-        {texts.sendsOneRealMessageWithThe}
+        {texts.testHint}
       </Text>
       {action.data && <Answer result={action.data} />}
     </FormModal>

@@ -1,4 +1,4 @@
-/** Steps one below the other: when, by which channels, to whom, and what ends them; in plain words, and as times. */
+/** The step editor: each step's delay, channels, recipients and condition, a plain description, and a timeline. */
 import {
   Box,
   Button,
@@ -15,11 +15,11 @@ import { IconPlus, IconTrash } from '@tabler/icons-react';
 import type { Preview } from '../api-types.ts';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
+import { describeStep } from './describe-steps.ts';
 import type { Draft, DraftStep } from './draft.ts';
 import { errorAt } from './errors.ts';
 import { useLists } from './recipients.tsx';
 import { StepTimeline } from './step-timeline.tsx';
-import { describeStep } from './step-words.ts';
 import type { UsableChannel } from './use-channels.ts';
 
 interface StepsProps {
@@ -38,7 +38,7 @@ const conditions = [
   { value: 'sent', label: texts.unlessSent },
   { value: 'expression', label: texts.unlessExpression },
 ];
-const words = new Set(['acknowledged', 'read', 'sent']);
+const keywords = new Set(['acknowledged', 'read', 'sent']);
 
 export function StepsEditor({ path, draft, change, errors, channels, preview }: StepsProps) {
   const steps = draft.steps ?? [];
@@ -51,7 +51,7 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
     <Stack gap="sm">
       <Box component="ol" className="steps editor" aria-label={texts.steps}>
         {steps.map((step, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: a step is known by its place
+          // biome-ignore lint/suspicious/noArrayIndexKey: a step is identified by its position
           <li key={i}>
             <span className="timeline-dot" aria-hidden>
               {i + 1}
@@ -74,8 +74,8 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
               </Group>
               <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs">
                 <TextInput
-                  label={i === 0 ? texts.afterTheTrigger : texts.afterTheStepBefore}
-                  placeholder={i === 0 ? texts.atOnce : '10m'}
+                  label={i === 0 ? texts.afterTheTrigger : texts.afterThePreviousStep}
+                  placeholder={i === 0 ? texts.immediately : '10m'}
                   value={step.after}
                   onChange={event => set(i, { after: event.currentTarget.value.trim() })}
                   error={errorAt(errors, `steps/${i}/after`)}
@@ -91,7 +91,7 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                   label={texts.condition}
                   data={conditions}
                   allowDeselect={false}
-                  value={step.unless === undefined ? '' : words.has(step.unless) ? step.unless : 'expression'}
+                  value={step.unless === undefined ? '' : keywords.has(step.unless) ? step.unless : 'expression'}
                   onChange={value =>
                     set(i, {
                       unless: value === '' ? undefined : value === 'expression' ? "context.severity == 'low'" : value!,
@@ -104,12 +104,12 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                   value={step.list ?? null}
                   clearable
                   clearButtonProps={{ 'aria-label': texts.clearRecipients }}
-                  placeholder={texts.theNotificationsRecipients}
+                  placeholder={texts.sameRecipients}
                   onChange={list => set(i, { list: list ?? undefined })}
                   error={errorAt(errors, `steps/${i}/recipients`, true)}
                 />
                 <NumberInput
-                  label={texts.times}
+                  label={texts.numberOfRuns}
                   min={1}
                   max={20}
                   value={step.repeat}
@@ -117,7 +117,7 @@ export function StepsEditor({ path, draft, change, errors, channels, preview }: 
                   error={errorAt(errors, `steps/${i}/repeat`)}
                 />
               </SimpleGrid>
-              {step.unless !== undefined && !words.has(step.unless) && (
+              {step.unless !== undefined && !keywords.has(step.unless) && (
                 <TextInput
                   label={texts.expression}
                   classNames={{ input: 'mono' }}

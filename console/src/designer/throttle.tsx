@@ -1,4 +1,4 @@
-/** How much of a notification one person gets. */
+/** Form fields for limiting how often one person gets a notification. */
 import { Group, NumberInput, Radio, Stack, Switch, TextInput } from '@mantine/core';
 import { texts } from '../texts/designer.ts';
 import type { Draft } from './draft.ts';
@@ -11,32 +11,32 @@ interface ThrottleFieldsProps {
   errors: Record<string, string[]>;
 }
 
-const usual: Throttle = { most: 3, per: '1h', key: '', overflow: 'drop' };
+const defaultThrottle: Throttle = { max: 3, per: '1h', key: '', overflow: 'drop' };
 
 export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
   const { throttle } = draft;
-  const edit = (changes: Partial<Throttle>) => change({ throttle: { ...usual, ...throttle, ...changes } });
+  const edit = (changes: Partial<Throttle>) => change({ throttle: { ...defaultThrottle, ...throttle, ...changes } });
   return (
     <Stack gap="xs">
       <Switch
         label={texts.limitHowOften}
         description={texts.limitHowOftenHint}
         checked={throttle !== null}
-        onChange={event => change({ throttle: event.currentTarget.checked ? usual : null })}
+        onChange={event => change({ throttle: event.currentTarget.checked ? defaultThrottle : null })}
       />
       {throttle && (
         <>
           <Group gap="sm" align="flex-start">
             <NumberInput
-              label={texts.most}
+              label={texts.atMostLabel}
               min={1}
               max={1_000}
               allowDecimal={false}
               clampBehavior="none"
               w={100}
-              value={throttle.most}
-              onChange={most => edit({ most })}
-              error={errorAt(errors, 'throttle/most')}
+              value={throttle.max}
+              onChange={max => edit({ max })}
+              error={errorAt(errors, 'throttle/max')}
             />
             <TextInput
               label={texts.per}
@@ -63,14 +63,14 @@ export function ThrottleFields({ draft, change, errors }: ThrottleFieldsProps) {
           </Group>
           {draft.digest === null && draft.steps === null && (
             <Radio.Group
-              label={texts.theRest}
+              label={texts.overLimit}
               value={throttle.overflow}
               onChange={value => edit({ overflow: value as Throttle['overflow'] })}
               error={errorAt(errors, 'throttle/overflow')}
             >
               <Group gap="md" mt={4}>
-                <Radio value="drop" label={texts.isDropped} />
-                <Radio value="digest" label={texts.isGathered} />
+                <Radio value="drop" label={texts.drop} />
+                <Radio value="digest" label={texts.sendAsDigest} />
               </Group>
             </Radio.Group>
           )}

@@ -1,4 +1,7 @@
-/** The channels that the events of a project may use: its own before the organization's of the same slug. */
+/**
+ * Loads the channels available to a project's events. A project's own channel hides an organization channel with the
+ * same slug.
+ */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import type { Channel } from '../api-types.ts';

@@ -1,10 +1,10 @@
-/** A notification while it is being written: settings and words are stored by a request each. */
+/** Draft of a notification. Its settings and its message are saved by separate requests. */
 import { api, takeTagged } from '../api.ts';
 import type { NewNotification, Notification } from '../api-types.ts';
-import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
+import { type TaggedResource, useTaggedDraft } from '../editor/use-tagged-draft.ts';
 import type { EventPath } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
-import { creationOf, type Draft, newDraft, settingsChanges, toDraft, wordsOf } from './draft.ts';
+import { creationOf, type Draft, messageOf, newDraft, settingsChanges, toDraft } from './draft.ts';
 import { explainPeriod, explainWindow } from './explain-sending.ts';
 
 const all = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/' as const;
@@ -14,13 +14,13 @@ export function loadNotification(
   path: EventPath,
   notification: number,
   signal?: AbortSignal,
-): Promise<Tagged<Notification>> {
+): Promise<TaggedResource<Notification>> {
   return takeTagged(api.GET(one, { params: { path: { ...path, notification } }, signal }));
 }
 
-export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefined, start: Partial<Draft>) {
+export function useDraft(path: EventPath, loaded: TaggedResource<Notification> | undefined, start: Partial<Draft>) {
   return useTaggedDraft<Notification, Draft>({
-    place: `notification ${Object.values(path).join('/')}`,
+    scope: `notification ${Object.values(path).join('/')}`,
     organization: path.org,
     loaded,
     toDraft,
@@ -50,7 +50,8 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
         },
         {
           fields: ['message', 'overrides'],
-          save: (draft, _, headers) => takeTagged(api.PUT(`${one}message/`, { params, body: wordsOf(draft), headers })),
+          save: (draft, _, headers) =>
+            takeTagged(api.PUT(`${one}message/`, { params, body: messageOf(draft), headers })),
         },
       ];
     },
@@ -59,20 +60,20 @@ export function useDraft(path: EventPath, loaded: Tagged<Notification> | undefin
   });
 }
 
-/** What the service would refuse in words of its own. */
+/** Validates what the API would reject with less helpful messages. */
 function check({ name, recipients, channels, steps, throttle, digest, message }: Draft): Record<string, string[]> {
   return {
     ...(name.trim() === '' && { name: [texts.enterAName] }),
-    ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseAtLeastOneKindOf] }),
-    ...(recipients.list === '' && { 'recipients/list': [texts.chooseAList2] }),
-    ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpressionOrClearThe] }),
+    ...(Object.keys(recipients).length === 0 && { recipients: [texts.chooseRecipients] }),
+    ...(recipients.list === '' && { 'recipients/list': [texts.chooseAListError] }),
+    ...(recipients.users === '' && { 'recipients/users': [texts.enterAnExpression] }),
     ...(!steps && channels.length === 0 && { channels: [texts.chooseAtLeastOneChannel] }),
     ...Object.fromEntries(
       (steps ?? []).flatMap((step, i) =>
         step.channels.length === 0 ? [[`steps/${i}/channels`, [texts.chooseAtLeastOneChannel]]] : [],
       ),
     ),
-    ...(throttle && !(Number(throttle.most) >= 1) && { 'throttle/most': [texts.enterANumber] }),
+    ...(throttle && !(Number(throttle.max) >= 1) && { 'throttle/max': [texts.enterANumber] }),
     ...(throttle && explainPeriod(throttle.per) === undefined && { 'throttle/per': [texts.enterADuration] }),
     ...(digest && explainWindow(digest.every) === undefined && { 'digest/every': [texts.enterAWindow] }),
     ...(message.body.trim() === '' && { 'message/body': [texts.writeAMessage] }),

@@ -1,25 +1,25 @@
-/** The draft as its readers would see it, asked for again a moment after each change. */
+/** Requests a new preview of the draft shortly after each change. */
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { api, take } from '../api.ts';
 import type { PreviewRequest } from '../api-types.ts';
-import type { Mistake } from '../editor/code-types.ts';
+import type { SourceError } from '../editor/code-types.ts';
 import type { Scope } from '../editor/completions.ts';
 import type { EventPath } from '../events/sample.ts';
 
-const quietMs = 250;
+const debounceMs = 250;
 
 export function usePreview(path: EventPath, request: PreviewRequest, enabled = true) {
   const text = JSON.stringify(request);
-  const [asked] = useDebouncedValue(text, quietMs);
+  const [debounced] = useDebouncedValue(text, debounceMs);
   const { data, error, isFetching } = useQuery({
-    queryKey: [path.org, 'preview', path.prj, path.app, path.evt, asked],
+    queryKey: [path.org, 'preview', path.prj, path.app, path.evt, debounced],
     queryFn: ({ signal }) =>
       take(
         api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/preview/', {
           params: { path },
-          body: JSON.parse(asked) as PreviewRequest,
+          body: JSON.parse(debounced) as PreviewRequest,
           signal,
         }),
       ),
@@ -29,17 +29,17 @@ export function usePreview(path: EventPath, request: PreviewRequest, enabled = t
     gcTime: 60_000,
   });
   const byField = useMemo(() => {
-    const fields: Record<string, Mistake[]> = {};
-    for (const { field, ...mistake } of data?.errors ?? []) {
+    const fields: Record<string, SourceError[]> = {};
+    for (const { field, ...sourceError } of data?.errors ?? []) {
       fields[field] ??= [];
-      fields[field].push(mistake);
+      fields[field].push(sourceError);
     }
     return fields;
   }, [data?.errors]);
-  return { preview: data, error, mistakes: byField, working: isFetching || asked !== text };
+  return { preview: data, error, sourceErrors: byField, working: isFetching || debounced !== text };
 }
 
-/** What templates can speak of, with the sample's values, as the service puts it together. */
+/** Variables available to templates, with the sample's values; mirrors what the service provides. */
 export function scopeOf(path: EventPath, context: Scope, extraContext: Scope): Scope {
   return {
     membership: {},

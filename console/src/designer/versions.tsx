@@ -1,4 +1,4 @@
-/** The history of a notification's message. */
+/** Version history of a notification's message. */
 import { api, take } from '../api.ts';
 import type { MessageVersion } from '../api-types.ts';
 import { History } from '../components/history.tsx';

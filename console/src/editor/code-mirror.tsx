@@ -1,4 +1,4 @@
-/** CodeMirror as a controlled input of React. Tab leaves it, as it leaves every field. */
+/** CodeMirror as a controlled React input. Tab leaves it, as in any other field. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete';
 import { json, jsonParseLinter } from '@codemirror/lang-json';
 import { liquid } from '@codemirror/lang-liquid';
@@ -8,12 +8,12 @@ import { Compartment, EditorState, type Extension, type Text } from '@codemirror
 import { EditorView, keymap, lineNumbers, placeholder as placeholderOf } from '@codemirror/view';
 import { minimalSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
-import type { CodeProps, Mistake } from './code-types.ts';
+import type { CodeProps, SourceError } from './code-types.ts';
 import { completeFrom, type Scope } from './completions.ts';
-import { look } from './look.ts';
+import { editorTheme } from './theme.ts';
 
 interface Props extends CodeProps {
-  mistakes: readonly Mistake[];
+  sourceErrors: readonly SourceError[];
   describedBy: string | undefined;
   invalid: boolean;
 }
@@ -21,9 +21,9 @@ interface Props extends CodeProps {
 const noScope: Scope = {};
 
 export default function CodeMirror(props: Props) {
-  const { value, mistakes, label, describedBy, invalid, readOnly = false, placeholder = '' } = props;
+  const { value, sourceErrors, label, describedBy, invalid, readOnly = false, placeholder = '' } = props;
   const { minHeight, maxHeight } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(null);
   const latest = useRef(props);
   latest.current = props;
@@ -32,11 +32,11 @@ export default function CodeMirror(props: Props) {
   useEffect(() => {
     const { value: doc, language, singleLine = false, lineNumbers: numbered = false } = latest.current;
     const editor = new EditorView({
-      parent: place.current!,
+      parent: container.current!,
       doc,
       extensions: [
         minimalSetup,
-        look,
+        editorTheme,
         bracketMatching(),
         closeBrackets(),
         languageOf(language, () => latest.current.scope ?? noScope),
@@ -89,11 +89,11 @@ export default function CodeMirror(props: Props) {
     const editor = view.current;
     if (!editor) return;
     if (latest.current.language === 'json') return;
-    const found = mistakes.flatMap(mistake => toDiagnostic(editor.state.doc, mistake));
+    const found = sourceErrors.flatMap(error => toDiagnostic(editor.state.doc, error));
     editor.dispatch(setDiagnostics(editor.state, found));
-  }, [mistakes]);
+  }, [sourceErrors]);
 
-  return <div ref={place} />;
+  return <div ref={container} />;
 }
 
 function languageOf(language: CodeProps['language'], scope: () => Scope): Extension {
@@ -104,12 +104,12 @@ function languageOf(language: CodeProps['language'], scope: () => Scope): Extens
 
 const parseJson = jsonParseLinter();
 
-/** Nothing typed is no mistake. */
+/** An empty document is not an error. */
 function isBlank(view: EditorView): boolean {
   return view.state.doc.length < 10 && view.state.doc.toString().trim() === '';
 }
 
-/** Pasted lines become one; Enter is left to the form. */
+/** Joins pasted lines into one and leaves Enter to the form. */
 const oneLine: Extension = EditorState.transactionFilter.of(transaction =>
   transaction.newDoc.lines === 1
     ? transaction
@@ -125,8 +125,8 @@ const oneLine: Extension = EditorState.transactionFilter.of(transaction =>
       ],
 );
 
-/** To the end of what begins there: a `{{ … }}`, a tag, or else the line. */
-function toDiagnostic(doc: Text, { line, column, message }: Mistake): Diagnostic[] {
+/** Marks the `{{ … }}` or tag that starts at the position, otherwise the rest of the line. */
+function toDiagnostic(doc: Text, { line, column, message }: SourceError): Diagnostic[] {
   if (line === null || line > doc.lines) return [];
   const { from, to, text } = doc.line(line);
   const start = Math.min(from + Math.max(0, (column ?? 1) - 1), to);

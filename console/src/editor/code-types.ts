@@ -1,8 +1,8 @@
-/** What an editor for code takes: of the field around it and of CodeMirror inside, which is loaded later. */
+/** Props shared by the code field and the lazily loaded CodeMirror in it. */
 import type { Scope } from './completions.ts';
 
-/** Where something is wrong; lines and columns begin with 1. */
-export interface Mistake {
+/** An error with its position; lines and columns start at 1. */
+export interface SourceError {
   line: number | null;
   column: number | null;
   message: string;
@@ -12,11 +12,11 @@ export interface CodeProps {
   value: string;
   onChange?: (value: string) => void;
   language: 'liquid' | 'json' | 'text';
-  /** For readers of the screen, also where it is not shown. */
+  /** Accessible name, also when the label is hidden. */
   label: string;
-  /** Variables that are offered while somebody writes. */
+  /** Variables offered as completions. */
   scope?: Scope;
-  mistakes?: readonly Mistake[];
+  sourceErrors?: readonly SourceError[];
   placeholder?: string;
   singleLine?: boolean;
   lineNumbers?: boolean;

@@ -1,4 +1,4 @@
-/** An editor for code and templates. CodeMirror behind it is loaded when the first one is shown. */
+/** An editor for code and templates. CodeMirror is loaded when the first one is shown. */
 import { Box, Input, Skeleton } from '@mantine/core';
 import { lazy, type ReactNode, Suspense, useId } from 'react';
 import { texts } from '../texts/designer.ts';
@@ -9,17 +9,17 @@ const CodeMirror = lazy(() => import('./code-mirror.tsx'));
 interface FieldProps extends CodeProps {
   hideLabel?: boolean;
   description?: ReactNode;
-  /** What the service said about the field. */
+  /** The API's error for the field. */
   error?: ReactNode;
 }
 
-export function CodeField({ hideLabel = false, description, error, mistakes = [], ...code }: FieldProps) {
+export function CodeField({ hideLabel = false, description, error, sourceErrors = [], ...code }: FieldProps) {
   const id = useId();
-  // Those with a place are underlined, and told in words as well.
-  const said = mistakes.map(({ line, column, message }) =>
+  // Errors with a position are underlined in the editor and also listed below it.
+  const messages = sourceErrors.map(({ line, column, message }) =>
     line === null || code.singleLine ? message : texts.lineColumn(line, column, message),
   );
-  const shown = said.length > 0 ? said.join('\n') : error;
+  const shown = messages.length > 0 ? messages.join('\n') : error;
   return (
     <Box>
       {!hideLabel && (
@@ -35,7 +35,7 @@ export function CodeField({ hideLabel = false, description, error, mistakes = []
       <Suspense fallback={<Skeleton height={code.singleLine ? 36 : (code.minHeight ?? 120)} radius="md" />}>
         <CodeMirror
           {...code}
-          mistakes={mistakes}
+          sourceErrors={sourceErrors}
           describedBy={shown ? `${id}-error` : description ? `${id}-description` : undefined}
           invalid={Boolean(shown)}
         />

@@ -1,16 +1,16 @@
-/** What is offered while somebody writes a template: the variables that there are, and the tags and filters that work. */
+/** Completions for templates: available variables, tags and filters. */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { templateFilters, templateTags } from '../api-types.ts';
 import { texts } from '../texts/designer.ts';
 
-/** Everything that a template can speak of, with the values of the sample. */
+/** Every variable available to a template, with the sample's values. */
 export type Scope = Record<string, unknown>;
 
-const lookedBackAt = 2_000;
+const maxLookBehind = 2_000;
 
-export function completeFrom(scopeNow: () => Scope) {
+export function completeFrom(getScope: () => Scope) {
   return ({ state, pos, explicit }: CompletionContext): CompletionResult | null => {
-    const before = state.sliceDoc(Math.max(0, pos - lookedBackAt), pos);
+    const before = state.sliceDoc(Math.max(0, pos - maxLookBehind), pos);
     const inside = /(\{\{|\{%)(?:(?!\}\}|%\}).)*$/s.exec(before)?.[0];
     if (inside === undefined) return null;
     const tag = /^\{%-?\s*([a-z]*)$/.exec(inside);
@@ -25,12 +25,12 @@ export function completeFrom(scopeNow: () => Scope) {
         pos - filter[1]!.length,
         templateFilters.map(label => ({ label, type: 'function' })),
       );
-    // Inside quotes there are no variables.
+    // No variables are completed inside quotes.
     if (((inside.match(/["']/g) ?? []).length & 1) === 1) return null;
     const path = /[\w.-]*$/.exec(inside)![0];
     if (path === '' && !explicit && !/\{\{-?\s*$/.test(inside)) return null;
     const above = path.split('.').slice(0, -1);
-    const found = above.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), scopeNow());
+    const found = above.reduce<unknown>((value, key) => (isObject(value) ? value[key] : undefined), getScope());
     return isObject(found) ? offer(pos - (path.length - path.lastIndexOf('.') - 1), variables(found)) : null;
   };
 }

@@ -1,27 +1,27 @@
-/** Two texts and what differs between them: side by side, or one after the other where there is little room. */
+/** Compares two texts: side by side, or inline if there is little space. */
 import { MergeView, unifiedMergeView } from '@codemirror/merge';
 import { EditorState } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { minimalSetup } from 'codemirror';
 import { useEffect, useRef } from 'react';
-import { look } from './look.ts';
+import { editorTheme } from './theme.ts';
 
 interface DiffProps {
   before: string;
   after: string;
-  /** What the two are, for readers of the screen. */
+  /** Accessible names of the two texts. */
   beforeLabel: string;
   afterLabel: string;
   sideBySide: boolean;
 }
 
 export default function Diff({ before, after, beforeLabel, afterLabel, sideBySide }: DiffProps) {
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    const parent = place.current!;
+    const parent = container.current!;
     const extensions = (label: string) => [
       minimalSetup,
-      look,
+      editorTheme,
       EditorView.lineWrapping,
       EditorState.readOnly.of(true),
       EditorView.contentAttributes.of({ 'aria-label': label, 'aria-readonly': 'true', tabindex: '0' }),
@@ -44,5 +44,5 @@ export default function Diff({ before, after, beforeLabel, afterLabel, sideBySid
         });
     return () => view.destroy();
   }, [before, after, beforeLabel, afterLabel, sideBySide]);
-  return <div ref={place} />;
+  return <div ref={container} />;
 }

@@ -1,4 +1,4 @@
-/** The page of something that is written and looked at: the forms on one side, what they make of it on the other. */
+/** Page of an editor: forms on one side, a preview on the other. */
 import { ActionIcon, Badge, Button, Menu, Stack, Tooltip } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { IconDots, IconHistory, IconTrash } from '@tabler/icons-react';
@@ -13,9 +13,9 @@ import { Page } from '../components/page.tsx';
 import { texts } from '../texts/designer.ts';
 
 interface EditorPageProps {
-  /** What it is, as in a sentence. */
+  /** Noun of the edited resource, for use in a sentence. */
   noun: string;
-  /** Undefined while it is new. */
+  /** Undefined for a new resource. */
   name: string | undefined;
   documentTitle?: string;
   description?: string;
@@ -30,16 +30,16 @@ interface EditorPageProps {
     discard: () => void;
     keepEditing: () => void;
   };
-  /** What saving and deleting need. */
+  /** Permission that saving and deleting need. */
   permission: string;
-  /** Whether it can be saved as it is. */
+  /** Whether the draft can be saved. */
   isComplete: boolean;
-  /** What else can be done with it, once it is stored. */
+  /** Further actions for a stored resource. */
   actions?: ReactNode;
   showHistory: () => void;
-  /** The page of what was just created. */
+  /** Returns the page of a newly created resource. */
   pageOf: (id: number) => string;
-  /** Where to go once it is deleted. */
+  /** Page to open after deletion. */
   parentPage: string;
   remove: (options: { dryRun: boolean }) => Promise<Deleted>;
   removeNote?: string;
@@ -62,7 +62,7 @@ export function EditorPage(props: EditorPageProps) {
     if (id !== undefined && !isStored) setNext({ path: props.pageOf(id), replace: true });
   };
   useHotkeys([['mod+S', () => void save()]], []);
-  // After the draft has settled: what leaves with the page is what the tab would keep.
+  // Navigates after the draft has settled; otherwise the tab would keep it as unsaved.
   useEffect(() => {
     if (next) void navigate(next.path, { replace: next.replace });
   }, [next, navigate]);
@@ -70,7 +70,7 @@ export function EditorPage(props: EditorPageProps) {
   return (
     <Page
       wide
-      title={name ?? texts.newWord(noun)}
+      title={name ?? texts.newNoun(noun)}
       documentTitle={props.documentTitle}
       description={props.description}
       parents={props.parents}
@@ -128,7 +128,7 @@ export function EditorPage(props: EditorPageProps) {
                   icon={<IconTrash {...icon} />}
                   onClick={() => setDeleting(true)}
                 >
-                  {texts.deleteWord(noun)}
+                  {texts.deleteNoun(noun)}
                 </GuardedItem>
               </Menu.Dropdown>
             </Menu>
@@ -140,7 +140,7 @@ export function EditorPage(props: EditorPageProps) {
         <Stack gap="md" miw={0}>
           {props.children}
         </Stack>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls by itself, so the keyboard must reach it */}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls on its own, so it must be reachable by keyboard */}
         <section className="beside" aria-label={texts.previewPane} tabIndex={0}>
           {props.preview}
         </section>
@@ -156,7 +156,7 @@ export function EditorPage(props: EditorPageProps) {
         <Deletion
           opened={isDeleting}
           onClose={() => setDeleting(false)}
-          what={texts.the(noun, name)}
+          what={texts.theNoun(noun, name)}
           run={props.remove}
           refresh={[[organization]]}
           onDeleted={() => {

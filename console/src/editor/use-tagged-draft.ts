@@ -1,45 +1,45 @@
 /**
- * A thing while somebody edits it. It is saved under the tag it was read with, so that a change that somebody else made
- * meanwhile is noticed (412) instead of overwritten. What is typed while a request is under way stays in the draft, and
- * an unsaved draft stays in the tab: leaving for another page and coming back finds it as it was.
+ * Draft of a resource while it is edited. It is saved with the ETag it was loaded with, so that a concurrent change by
+ * someone else is detected (412) instead of overwritten. Text typed while a request is in flight stays in the draft. An
+ * unsaved draft is kept in the tab's session storage and restored when the user returns to the page.
  */
 import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { ApiError } from '../api.ts';
-import { tellFailure, tellSuccess } from '../components/actions.tsx';
+import { showError, showSuccess } from '../components/actions.tsx';
 import { texts } from '../texts/designer.ts';
 
-export interface Tagged<Stored> {
+export interface TaggedResource<Stored> {
   value: Stored;
   etag: string | null;
 }
 
 type IfMatch = { 'if-match'?: string };
 
-/** One request of a save, and the fields that it carries. */
+/** One request of a save, and the fields that it saves. */
 export interface SaveStep<Stored, Draft> {
   fields: (keyof Draft)[];
-  save: (draft: Draft, base: Draft, headers: IfMatch) => Promise<Tagged<Stored>>;
+  save: (draft: Draft, base: Draft, headers: IfMatch) => Promise<TaggedResource<Stored>>;
 }
 
 interface TaggedDraftOptions<Stored extends { id: number }, Draft extends object> {
-  /** What kind of thing and where it belongs; with its number, the name under which the tab keeps what is not saved. */
-  place: string;
+  /** Kind and scope of the resource; together with its ID, the session storage key of the unsaved draft. */
+  scope: string;
   organization: string;
-  /** Undefined for a new one. */
-  loaded: Tagged<Stored> | undefined;
+  /** Undefined for a new resource. */
+  loaded: TaggedResource<Stored> | undefined;
   toDraft: (stored: Stored) => Draft;
   blank: () => Draft;
-  create: (draft: Draft) => Promise<Tagged<Stored>>;
-  /** One after the other, each under the tag that the one before answered with. */
+  create: (draft: Draft) => Promise<TaggedResource<Stored>>;
+  /** Requests sent in order, each with the ETag that the previous one returned. */
   steps: (id: number) => SaveStep<Stored, Draft>[];
-  load: (id: number) => Promise<Tagged<Stored>>;
-  /** What the service would refuse, told beside the fields before it is asked. */
+  load: (id: number) => Promise<TaggedResource<Stored>>;
+  /** Client-side validation, shown beside the fields before the request is sent. */
   check?: (draft: Draft) => Record<string, string[]>;
 }
 
-interface Kept<Stored, Draft> {
-  stored: Tagged<Stored> | undefined;
+interface StoredDraft<Stored, Draft> {
+  stored: TaggedResource<Stored> | undefined;
   base: Draft;
   draft: Draft;
 }
@@ -47,11 +47,11 @@ interface Kept<Stored, Draft> {
 export function useTaggedDraft<Stored extends { id: number }, Draft extends object>(
   options: TaggedDraftOptions<Stored, Draft>,
 ) {
-  const { place, organization, loaded, toDraft, blank, create, steps, load, check } = options;
+  const { scope, organization, loaded, toDraft, blank, create, steps, load, check } = options;
   const queries = useQueryClient();
-  const [start] = useState<Kept<Stored, Draft>>(() => {
+  const [start] = useState<StoredDraft<Stored, Draft>>(() => {
     const base = loaded ? toDraft(loaded.value) : blank();
-    return readKept(keyOf(place, loaded)) ?? { stored: loaded, base, draft: base };
+    return readStoredDraft(storageKeyOf(scope, loaded)) ?? { stored: loaded, base, draft: base };
   });
   const [stored, setStored] = useState(start.stored);
   const [base, setBase] = useState(start.base);
@@ -60,7 +60,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
   const [hasConflict, setConflict] = useState(false);
   const [errors, setErrors] = useState<Record<string, string[]>>({});
   const isDirty = !isSame(draft, base);
-  const storageKey = keyOf(place, stored);
+  const storageKey = storageKeyOf(scope, stored);
   const change = useCallback((changes: Partial<Draft> | ((draft: Draft) => Draft)) => {
     setDraft(current => (typeof changes === 'function' ? changes(current) : { ...current, ...changes }));
   }, []);
@@ -76,8 +76,8 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     return () => window.removeEventListener('beforeunload', warn);
   }, [isDirty]);
 
-  /** What was saved becomes what later changes are compared with; fields that were typed in meanwhile stay. */
-  const settle = (saved: Tagged<Stored>, sent: Draft, fields: (keyof Draft)[]) => {
+  /** Makes the saved values the base of later comparisons; fields edited in the meantime keep their text. */
+  const settle = (saved: TaggedResource<Stored>, sent: Draft, fields: (keyof Draft)[]) => {
     const fresh = toDraft(saved.value);
     setStored(saved);
     setBase(current => ({ ...current, ...pick(fresh, fields) }));
@@ -90,7 +90,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     }));
   };
 
-  /** Answers with the number of what was created or changed; undefined when it was refused. */
+  /** Returns the ID of the created or changed resource; undefined if saving failed. */
   const save = async ({ overwrite = false } = {}): Promise<number | undefined> => {
     const missing = check?.(draft) ?? {};
     setErrors(missing);
@@ -99,11 +99,11 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     setSaving(true);
     try {
       if (!stored) {
-        const made = await create(draft);
-        // From here on it is kept under the number that it has got.
+        const created = await create(draft);
+        // The draft is now stored under the new ID.
         sessionStorage.removeItem(storageKey);
-        settle(made, draft, Object.keys(draft) as (keyof Draft)[]);
-        return made.value.id;
+        settle(created, draft, Object.keys(draft) as (keyof Draft)[]);
+        return created.value.id;
       }
       let { etag } = stored;
       for (const { fields, save: send } of steps(stored.value.id)) {
@@ -112,13 +112,13 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
         settle(saved, draft, fields);
         etag = saved.etag;
       }
-      tellSuccess(texts.saved);
+      showSuccess(texts.saved);
       return stored.value.id;
     } catch (error) {
       if (error instanceof ApiError && error.status === 412) setConflict(true);
       else {
         if (error instanceof ApiError) setErrors(error.errors);
-        tellFailure(error);
+        showError(error);
       }
       return undefined;
     } finally {
@@ -127,7 +127,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     }
   };
 
-  /** What somebody else saved, in place of everything typed here. */
+  /** Replaces the draft with what someone else saved. */
   const reload = async () => {
     if (!stored) return;
     try {
@@ -138,7 +138,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
       setErrors({});
       setConflict(false);
     } catch (error) {
-      tellFailure(error);
+      showError(error);
     }
   };
 
@@ -172,13 +172,13 @@ function pick<T extends object>(from: T, fields: (keyof T)[]): Partial<T> {
   return Object.fromEntries(fields.map(field => [field, from[field]])) as Partial<T>;
 }
 
-function keyOf(place: string, stored: Tagged<{ id: number }> | undefined): string {
-  return `belfry-draft ${place}/${stored?.value.id ?? 'new'}`;
+function storageKeyOf(scope: string, stored: TaggedResource<{ id: number }> | undefined): string {
+  return `belfry-draft ${scope}/${stored?.value.id ?? 'new'}`;
 }
 
-function readKept<Stored, Draft>(key: string): Kept<Stored, Draft> | undefined {
+function readStoredDraft<Stored, Draft>(key: string): StoredDraft<Stored, Draft> | undefined {
   try {
-    return JSON.parse(sessionStorage.getItem(key) ?? '') as Kept<Stored, Draft>;
+    return JSON.parse(sessionStorage.getItem(key) ?? '') as StoredDraft<Stored, Draft>;
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** What the context of an event must look like, to read and to edit. */
+/** Shows and edits the JSON Schema of an event's context. */
 import { Anchor, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
@@ -9,13 +9,13 @@ import { JsonEditor } from '../components/json-editor.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Section } from '../components/page.tsx';
 import { texts } from '../texts/events.ts';
-import { eventQuery } from './places.ts';
+import { eventQuery } from './resource-api.ts';
 import { type EventPath, format, parseObject } from './sample.ts';
 
 interface ContextSchemaProps {
   path: EventPath;
   schema: Record<string, unknown> | null;
-  /** Under which it is changed. */
+  /** ETag that the change is sent with. */
   etag: string | null;
 }
 
@@ -52,8 +52,8 @@ function SchemaForm({ path, schema, etag, close }: ContextSchemaProps & { close:
   const editing = useApiForm({
     initialValues: { context_schema: schema ? format(schema) : starter },
     validate: ({ context_schema: text }): Record<string, string> => {
-      const { mistake } = parseObject(text);
-      return mistake ? { context_schema: mistake } : {};
+      const { problem } = parseObject(text);
+      return problem ? { context_schema: problem } : {};
     },
     run: ({ context_schema: text }) =>
       take(
@@ -73,14 +73,14 @@ function SchemaForm({ path, schema, etag, close }: ContextSchemaProps & { close:
   return (
     <FormModal of={editing} title={texts.contextSchema} submit={texts.save} size="lg" close={close}>
       <Text size="sm" c="dimmed">
-        {texts.triggersThatBreakItAreRefused}{' '}
+        {texts.schemaHint}{' '}
         <Anchor href="https://json-schema.org/learn/getting-started-step-by-step" target="_blank" inherit>
-          {texts.howJsonSchemaIsWritten}
+          {texts.learnJsonSchema}
         </Anchor>
       </Text>
       <JsonEditor
         label={texts.jsonSchema}
-        description={texts.leaveItEmptyToAccept}
+        description={texts.emptySchemaHint}
         value={form.values.context_schema}
         onChange={text => {
           form.setFieldValue('context_schema', text);

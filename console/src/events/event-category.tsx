@@ -1,8 +1,8 @@
-/** What recipients know an event by. */
+/** Link to the category of an event. */
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { categoryOptions, useCategories } from '../categories.ts';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 
 export function EventCategory({ slug }: { slug: string }) {

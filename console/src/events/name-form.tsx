@@ -1,80 +1,80 @@
-/** Creating or renaming a project, an application or an event; of an event the category as well. */
+/** Creates or renames a project, an application or an event; for an event it also sets the category. */
 import { Select, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { categoryOptions, generalSlug, useCategories } from '../categories.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
 import { texts } from '../texts/events.ts';
-import { changePlace, createPlace, type Noun, type Place } from './places.ts';
+import { changeResource, createResource, type ResourceKind, type ResourcePath } from './resource-api.ts';
 import { rememberSample } from './sample.ts';
 import { eventSamples, findSample } from './samples.ts';
 
 export interface NameFormProps {
-  noun: Noun;
-  /** What it is created in, or what is renamed. */
-  place: Place;
-  /** What it is now; absent when it is created. */
+  noun: ResourceKind;
+  /** The parent of a new resource, or the resource to rename. */
+  resource: ResourcePath;
+  /** Current values; undefined for a new resource. */
   current?: { name: string; category?: string };
-  /** Above the fields. */
+  /** Shown above the fields. */
   lead?: ReactNode;
   close: () => void;
-  /** `sample`: key of what it was made from, empty for none. */
+  /** `sample`: key of the sample that it was created from, or empty. */
   onCreated?: (slug: string, sample: string) => void;
 }
 
-const hints: Record<Noun, { name: string; example: string; slug: string }> = {
+const hints: Record<ResourceKind, { name: string; example: string; slug: string }> = {
   project: {
-    name: texts.aProductOrTeamWithIts,
-    example: texts.shop,
-    slug: texts.partOfEveryUrlBelowIt,
+    name: texts.projectHint,
+    example: texts.projectExample,
+    slug: texts.projectSlugHint,
   },
   application: {
-    name: texts.whatTriggersEventsAWebShop,
-    example: texts.webShop,
-    slug: texts.partOfTheTriggerUrlCannot,
+    name: texts.applicationHint,
+    example: texts.applicationExample,
+    slug: texts.applicationSlugHint,
   },
   event: {
-    name: texts.somethingThatHappensAndThatPeople,
-    example: texts.orderPaid,
-    slug: texts.whatYourApplicationCallsCannotBe,
+    name: texts.eventHint,
+    example: texts.eventExample,
+    slug: texts.eventSlugHint,
   },
 };
 
-export function NameForm({ noun, place, current, lead, close, onCreated }: NameFormProps) {
-  const creates = current === undefined;
+export function NameForm({ noun, resource, current, lead, close, onCreated }: NameFormProps) {
+  const isNew = current === undefined;
   const isEvent = noun === 'event';
   const hint = hints[noun];
   const { data: categories } = useCategories();
   const naming = useApiForm({
     initialValues: { name: current?.name ?? '', slug: '', sample: '', category: current?.category ?? generalSlug },
-    run: async ({ name, slug: given, sample, category: chosen }) => {
-      const slug = given || slugFrom(name);
-      const { org, prj = '', app = '' } = place;
+    run: async ({ name, slug: typedSlug, sample, category: chosen }) => {
+      const slug = typedSlug || slugFrom(name);
+      const { org, prj = '', app = '' } = resource;
       const category = chosen === generalSlug ? null : chosen;
-      if (creates) await createPlace(noun, place, { name, slug, ...(category && { category }) });
-      else await changePlace(place, { name, ...(isEvent && current.category !== chosen && { category }) });
+      if (isNew) await createResource(noun, resource, { name, slug, ...(category && { category }) });
+      else await changeResource(resource, { name, ...(isEvent && current.category !== chosen && { category }) });
       const found = findSample(sample);
       if (found) rememberSample({ org, prj, app, evt: slug }, found.context);
       return { slug, sample };
     },
-    done: creates ? texts.createdThe(noun) : isEvent ? texts.saved : texts.renamedThe(noun),
-    refresh: [[place.org]],
+    done: isNew ? texts.createdNoun(noun) : isEvent ? texts.saved : texts.renamedNoun(noun),
+    refresh: [[resource.org]],
     onDone: ({ slug, sample }) => {
       close();
-      if (creates) onCreated?.(slug, sample);
+      if (isNew) onCreated?.(slug, sample);
     },
   });
   const { form } = naming;
   return (
     <FormModal
       of={naming}
-      title={creates ? texts.newWord(noun) : isEvent ? texts.editEvent : texts.rename(noun)}
-      submit={creates ? texts.create(noun) : isEvent ? texts.save : texts.rename2}
+      title={isNew ? texts.newNoun(noun) : isEvent ? texts.editEvent : texts.renameNoun(noun)}
+      submit={isNew ? texts.createNoun(noun) : isEvent ? texts.save : texts.rename}
       isDisabled={form.values.name.trim() === ''}
       close={close}
     >
       {lead}
-      {creates && isEvent && (
+      {isNew && isEvent && (
         <Select
           label={texts.startFrom}
           data={[
@@ -92,12 +92,12 @@ export function NameForm({ noun, place, current, lead, close, onCreated }: NameF
       <TextInput
         label={texts.name}
         description={hint.name}
-        placeholder={creates ? hint.example : undefined}
+        placeholder={isNew ? hint.example : undefined}
         maxLength={255}
         data-autofocus
         {...form.getInputProps('name')}
       />
-      {creates ? (
+      {isNew ? (
         <TextInput
           label={texts.slug}
           description={hint.slug}
@@ -110,7 +110,7 @@ export function NameForm({ noun, place, current, lead, close, onCreated }: NameF
       ) : (
         !isEvent && (
           <Text size="xs" c="dimmed">
-            {texts.theSlugAndAllUrlsStay}
+            {texts.renameHint}
           </Text>
         )
       )}

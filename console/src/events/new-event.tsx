@@ -1,18 +1,18 @@
-/** A new event from anywhere: the application is chosen in the dialog. */
+/** Dialog for a new event, in which the application is selected. */
 import { Select } from '@mantine/core';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { useEvents } from '../components/use-events.ts';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 import { NameForm } from './name-form.tsx';
 
-/** Where an event that was just made is gone on with. */
-export function eventMade(org: string, prj: string, app: string, evt: string, sample: string): string {
+/** Returns the page to open after an event was created. */
+export function pageOfNewEvent(org: string, prj: string, app: string, evt: string, sample: string): string {
   return sample ? `${to.notification(org, prj, app, evt, 'new')}?sample=${sample}` : to.event(org, prj, app, evt);
 }
 
-/** Nothing where there is no application yet: the page says what to do first. */
+/** Renders nothing without an application: the page explains what to create first. */
 export function NewEvent({ close }: { close: () => void }) {
   const org = useOrg();
   const navigate = useNavigate();
@@ -26,7 +26,7 @@ export function NewEvent({ close }: { close: () => void }) {
   return (
     <NameForm
       noun="event"
-      place={{ org, prj, app }}
+      resource={{ org, prj, app }}
       lead={
         all.length > 1 && (
           <Select
@@ -40,7 +40,7 @@ export function NewEvent({ close }: { close: () => void }) {
         )
       }
       close={close}
-      onCreated={(evt, sample) => void navigate(eventMade(org, prj, app, evt, sample))}
+      onCreated={(evt, sample) => void navigate(pageOfNewEvent(org, prj, app, evt, sample))}
     />
   );
 }

@@ -1,11 +1,11 @@
-/** A notification in one glance: whom, by which channels, in which words. */
+/** Summary of a notification: recipients, channels and message. */
 import { Badge, Box, Group, Text } from '@mantine/core';
 import { IconArrowRight } from '@tabler/icons-react';
 import { Link } from 'react-router';
 import type { Notification } from '../api-types.ts';
 import { toDraft } from '../designer/draft.ts';
 import { explainSending } from '../designer/explain-sending.ts';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
 
@@ -21,7 +21,7 @@ export function describeRecipients({ list, users, trigger }: Notification['recip
 
 export function NotificationCard({ path, notification }: { path: EventPath; notification: Notification }) {
   const { id, name, active, recipients, channels, filter, message } = notification;
-  const words = message.subject || message.body.split('\n')[0] || texts.noMessageYet;
+  const summary = message.subject || message.body.split('\n')[0] || texts.noMessageYet;
   return (
     <Box
       component={Link}
@@ -51,7 +51,7 @@ export function NotificationCard({ path, notification }: { path: EventPath; noti
         ))}
       </Group>
       <Text size="sm" className="mono" lineClamp={2} style={{ overflowWrap: 'anywhere' }}>
-        {words}
+        {summary}
       </Text>
       {explainSending(toDraft(notification)).map(sentence => (
         <Text key={sentence} size="xs" c="dimmed" mt={6}>

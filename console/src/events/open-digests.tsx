@@ -1,4 +1,4 @@
-/** What of an event is gathering at the moment: for whom, by which channel, how much, and until when. */
+/** Digests of an event that are currently collecting messages. */
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { api } from '../api.ts';
@@ -8,7 +8,7 @@ import { type Column, DataTable } from '../components/data-table.tsx';
 import { Section } from '../components/page.tsx';
 import { clockAndDay, TimeAgo } from '../components/time.tsx';
 import { useList } from '../components/use-list.ts';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 import type { EventPath } from './sample.ts';
@@ -36,7 +36,7 @@ function columnsFor(org: string): Column<OpenDigest>[] {
     },
     { head: texts.notification, from: 'sm', cell: ({ notification }) => notification ?? texts.deletedNotification },
     { head: texts.channel, from: 'sm', width: 140, cell: ({ channel }) => channel ?? texts.deletedChannel },
-    { head: texts.gatheredBy, from: 'md', cell: ({ key }) => (key === '' ? texts.everything : key) },
+    { head: texts.digestGroup, from: 'md', cell: ({ key }) => (key === '' ? texts.everything : key) },
     { head: texts.itemsSoFar, align: 'right', width: 90, cell: ({ items }) => count(items) },
     { head: texts.opened, from: 'md', width: 110, cell: ({ opened_at }) => <TimeAgo at={opened_at} /> },
     {
@@ -66,7 +66,7 @@ function Digests({ path }: { path: EventPath }) {
       <DataTable
         label={texts.openDigests}
         list={list}
-        byHand
+        loadsManually
         columns={columnsFor(path.org)}
         rowKey={({ id }) => id}
         empty={null}

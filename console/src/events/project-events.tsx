@@ -1,4 +1,4 @@
-/** A project with its applications, and their events. */
+/** A project with its applications and their events. */
 import { Badge, Box, Group, Skeleton, Table, Text, Title, VisuallyHidden } from '@mantine/core';
 import { useInViewport } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
@@ -7,14 +7,14 @@ import { Link, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
+import { to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
-import { to, useOrg } from '../places.ts';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
-import { eventMade } from './new-event.tsx';
-import { PlaceMenu } from './place-menu.tsx';
-import { eventQuery, type Noun } from './places.ts';
+import { pageOfNewEvent } from './new-event.tsx';
+import { eventQuery, type ResourceKind } from './resource-api.ts';
+import { ResourceMenu } from './resource-menu.tsx';
 import { StateBadges } from './state-badges.tsx';
 
 export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
@@ -34,7 +34,7 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
             {prj}
           </Text>
         </Group>
-        <PlaceMenu place={{ org, prj }} name={name} />
+        <ResourceMenu resource={{ org, prj }} name={name} />
       </Group>
       {applications.isPending && <Skeleton height={90} m="md" mt={0} w="auto" />}
       {applications.error && <Failure error={applications.error} retry={() => void applications.refetch()} />}
@@ -44,9 +44,9 @@ export function ProjectEvents({ prj, name }: { prj: string; name: string }) {
       {applications.data?.length === 0 && (
         <Empty
           title={texts.noApplicationsYet}
-          action={<CreateButton noun="application" place={{ org, prj }} label={texts.newApplication} />}
+          action={<CreateButton noun="application" resource={{ org, prj }} label={texts.newApplication} />}
         >
-          {texts.anApplicationTriggersEventsYourWeb}
+          {texts.noApplicationsHint}
         </Empty>
       )}
     </Box>
@@ -65,7 +65,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
     queryKey: [org, 'events', prj, app],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/', { params: { path }, signal })),
   });
-  const open = (evt: string, sample: string) => void navigate(eventMade(org, prj, app, evt, sample));
+  const open = (evt: string, sample: string) => void navigate(pageOfNewEvent(org, prj, app, evt, sample));
   const pauses = usePauses({ enabled: details.data?.paused ?? false }).filter(
     pause => pause.kind === 'application' && pause.path === `${prj}/${app}`,
   );
@@ -83,8 +83,8 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           <StateBadges paused={details.data?.paused} />
         </Group>
         <Group gap={4} wrap="nowrap">
-          <CreateButton noun="event" place={path} label={texts.newEvent} onCreated={open} variant="subtle" />
-          <PlaceMenu place={path} name={name} paused={details.data?.paused} onCreated={open} />
+          <CreateButton noun="event" resource={path} label={texts.newEvent} onCreated={open} variant="subtle" />
+          <ResourceMenu resource={path} name={name} paused={details.data?.paused} onCreated={open} />
         </Group>
       </Group>
       {pauses.length > 0 && (
@@ -119,14 +119,14 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
       )}
       {events.data?.length === 0 && (
         <Text size="sm" c="dimmed" px="md" pb="md">
-          {texts.noEventsYetAnEventIs}
+          {texts.noEventsYet}
         </Text>
       )}
     </Box>
   );
 }
 
-/** What it holds is read when the row comes into view: there may be very many. */
+/** Loads the event when its row scrolls into view, because there may be very many. */
 function EventRow({ path, name }: { path: { org: string; prj: string; app: string; evt: string }; name: string }) {
   const { ref, inViewport } = useInViewport<HTMLTableRowElement>();
   const [seen, setSeen] = useState(false);
@@ -170,21 +170,27 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
         </Group>
       </Table.Td>
       <Table.Td>
-        <PlaceMenu place={path} name={name} active={event?.active} paused={event?.paused} category={event?.category} />
+        <ResourceMenu
+          resource={path}
+          name={name}
+          active={event?.active}
+          paused={event?.paused}
+          category={event?.category}
+        />
       </Table.Td>
     </Table.Tr>
   );
 }
 
 interface CreateButtonProps {
-  noun: Noun;
-  place: { org: string; prj?: string; app?: string };
+  noun: ResourceKind;
+  resource: { org: string; prj?: string; app?: string };
   label: string;
   variant?: string;
   onCreated?: NameFormProps['onCreated'];
 }
 
-function CreateButton({ noun, place, label, variant = 'default', onCreated }: CreateButtonProps) {
+function CreateButton({ noun, resource, label, variant = 'default', onCreated }: CreateButtonProps) {
   const [opened, setOpened] = useState(false);
   return (
     <>
@@ -195,7 +201,7 @@ function CreateButton({ noun, place, label, variant = 'default', onCreated }: Cr
       >
         {label}
       </GuardedButton>
-      {opened && <NameForm noun={noun} place={place} close={() => setOpened(false)} onCreated={onCreated} />}
+      {opened && <NameForm noun={noun} resource={resource} close={() => setOpened(false)} onCreated={onCreated} />}
     </>
   );
 }

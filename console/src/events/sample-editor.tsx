@@ -1,7 +1,7 @@
-/** The sample context to edit, or to take from what was triggered before. */
+/** Edits the sample context or copies it from a recent occurrence. */
 import { Button, Group, Menu } from '@mantine/core';
 import { IconHistory } from '@tabler/icons-react';
-import { tellFailure } from '../components/actions.tsx';
+import { showError } from '../components/actions.tsx';
 import { shortId } from '../components/short-id.tsx';
 import { timeAgo } from '../components/time.tsx';
 import { CodeField } from '../editor/code.tsx';
@@ -22,7 +22,7 @@ export function SampleEditor({ sample, label = texts.sampleContext, minHeight = 
       language="json"
       value={sample.text}
       onChange={sample.setText}
-      error={sample.mistake}
+      error={sample.problem}
       minHeight={minHeight}
       maxHeight={320}
       placeholder='{ "order": "A-1" }'
@@ -34,7 +34,7 @@ export function TakeRecent({ path, sample }: { path: EventPath; sample: Sample }
   const recent = useRecent(path).data ?? [];
   if (recent.length === 0) return null;
   const use = (identifier: string) =>
-    contextOf(path.org, identifier).then(context => sample.setText(format(context)), tellFailure);
+    contextOf(path.org, identifier).then(context => sample.setText(format(context)), showError);
   return (
     <Group gap={4}>
       <Menu position="bottom-end" shadow="md" keepMounted={false}>

@@ -1,11 +1,11 @@
-/** The context that somebody tries things with: one for each event, kept while the tab is open. */
+/** The sample context of an event, used for simulations and previews and kept while the tab is open. */
 import { useSessionStorage } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import { api, take } from '../api.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
-import { eventQuery } from './places.ts';
+import { eventQuery } from './resource-api.ts';
 
 export interface EventPath {
   org: string;
@@ -17,14 +17,14 @@ export interface EventPath {
 export interface Sample {
   text: string;
   setText: (text: string) => void;
-  /** Undefined while the text is no JSON object. */
+  /** Undefined while the text is not a JSON object. */
   context: Record<string, unknown> | undefined;
-  mistake: string | undefined;
-  /** What the event's schema makes of it; empty where there is none. */
+  problem: string | undefined;
+  /** Example derived from the event's schema; empty without a schema. */
   example: Record<string, unknown>;
 }
 
-/** `everyMs`: looks again so often. */
+/** `everyMs`: refresh interval. */
 export function useRecent({ org, prj, app, evt }: EventPath, everyMs?: number) {
   const can = useCan();
   return useQuery({
@@ -50,12 +50,12 @@ function keyOf({ org, prj, app, evt }: EventPath): string {
   return `belfry-sample ${org}/${prj}/${app}/${evt}`;
 }
 
-/** For an event whose page is not open yet, in the form that `useSample` reads. */
+/** Stores the sample of an event whose page is not open yet, in the format that `useSample` reads. */
 export function rememberSample(path: EventPath, context: Record<string, unknown>): void {
   sessionStorage.setItem(keyOf(path), JSON.stringify(format(context)));
 }
 
-/** At first what the event's schema says, else that of the newest occurrence: what was sent once is the next best. */
+/** Starts with the example of the event's schema, otherwise with the context of the newest occurrence. */
 export function useSample(path: EventPath): Sample {
   const can = useCan();
   const event = useQuery({ ...eventQuery(path), enabled: can('event:list') });
@@ -84,16 +84,16 @@ export function format(value: unknown): string {
   return JSON.stringify(value, null, 2);
 }
 
-/** Nothing at all counts as an empty object. */
-export function parseObject(text: string): Pick<Sample, 'context' | 'mistake'> {
-  if (text.trim() === '') return { context: {}, mistake: undefined };
+/** Parses a JSON object; empty text counts as an empty object. */
+export function parseObject(text: string): Pick<Sample, 'context' | 'problem'> {
+  if (text.trim() === '') return { context: {}, problem: undefined };
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
-      return { context: value as Record<string, unknown>, mistake: undefined };
+      return { context: value as Record<string, unknown>, problem: undefined };
     }
-    return { context: undefined, mistake: texts.mustBeAJsonObject };
+    return { context: undefined, problem: texts.mustBeAJsonObject };
   } catch (error) {
-    return { context: undefined, mistake: texts.notValidJson((error as Error).message) };
+    return { context: undefined, problem: texts.notValidJson((error as Error).message) };
   }
 }

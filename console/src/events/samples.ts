@@ -1,4 +1,4 @@
-/** Events to start from: common ones, each with a message that is ready to send and a context to try it with. */
+/** Common events to start from, each with a finished message and a sample context. */
 import type { Draft } from '../designer/draft.ts';
 import { texts } from '../texts/events.ts';
 
@@ -16,14 +16,14 @@ export const eventSamples: EventSample[] = [
     key: 'one-time-code',
     name: texts.oneTimeCode,
     slug: 'one-time-code',
-    summary: texts.aSignInCodeForOne,
+    summary: texts.oneTimeCodeSummary,
     notification: {
       name: 'code',
       recipients: { trigger: true },
       priority: 'urgent',
       message: {
-        subject: texts.codeIsYourSignInCode,
-        body: texts.helloUserFirstNameYourSign,
+        subject: texts.oneTimeCodeSubject,
+        body: texts.oneTimeCodeBody,
       },
     },
     context: { code: '482916', minutes: 10 },
@@ -32,14 +32,14 @@ export const eventSamples: EventSample[] = [
     key: 'order-receipt',
     name: texts.orderReceipt,
     slug: 'order-receipt',
-    summary: texts.aReceiptForOneCustomerWith,
+    summary: texts.orderReceiptSummary,
     notification: {
       name: 'receipt',
       recipients: { trigger: true },
       priority: null,
       message: {
-        subject: texts.yourReceiptForOrderOrder,
-        body: texts.helloUserFirstNameThankYou,
+        subject: texts.orderReceiptSubject,
+        body: texts.orderReceiptBody,
       },
     },
     context: {
@@ -56,14 +56,14 @@ export const eventSamples: EventSample[] = [
     key: 'weekly-report',
     name: texts.weeklyReport,
     slug: 'weekly-report',
-    summary: texts.aSummaryForThePeopleYou,
+    summary: texts.weeklyReportSummary,
     notification: {
       name: 'report',
       recipients: { trigger: true },
       priority: 'bulk',
       message: {
-        subject: texts.yourWeekVisitorsVisitors,
-        body: texts.helloUserFirstNameHereIs,
+        subject: texts.weeklyReportSubject,
+        body: texts.weeklyReportBody,
       },
     },
     context: {
@@ -80,7 +80,7 @@ export function findSample(key: string | null): EventSample | undefined {
   return eventSamples.find(sample => sample.key === key);
 }
 
-/** What the designer begins with; nothing for an event of one's own. */
+/** Initial values for the designer; empty for a blank event. */
 export function startOf(key: string | null): Partial<Draft> {
   return findSample(key)?.notification ?? {};
 }

@@ -1,4 +1,4 @@
-/** What a trigger would do: for each notification how many would get it and why others would not, and the messages. */
+/** Result of a simulation: recipients and reasons for not sending by notification, and the rendered messages. */
 import { Accordion, Alert, Badge, Box, Group, Stack, Text } from '@mantine/core';
 import { reasons, type Simulation } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
@@ -6,7 +6,7 @@ import { MessageView } from '../components/message-view.tsx';
 import { clockAndDay } from '../components/time.tsx';
 import { texts } from '../texts/events.ts';
 
-type Simulated = Simulation['deliveries'][number];
+type SimulatedDelivery = Simulation['deliveries'][number];
 
 export function SimulationView({ simulation, only }: { simulation: Simulation; only?: string }) {
   const notifications = simulation.notifications.filter(({ name }) => only === undefined || name === only);
@@ -16,13 +16,13 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
     <Stack gap="sm" role="status">
       <Text size="sm">
         <b>{count(total)}</b> {total === 1 ? 'message' : 'messages'} {texts.wouldBeSent}
-        {simulation.complete ? '' : texts.toTheFirst10000Recipients}
+        {simulation.complete ? '' : texts.toTheFirstRecipients}
         {texts.nothingWasSent}
       </Text>
       {notifications.length === 0 && (
         <Alert color="yellow" variant="light" p="xs">
           <Text size="sm" c="var(--mantine-color-text)">
-            {texts.thisEventHasNoNotificationsA}
+            {texts.simulatesNothing}
           </Text>
         </Alert>
       )}
@@ -78,7 +78,7 @@ function Outcome({ name, reason, deliveries, suppressed, held }: Simulation['not
           {name}
         </Text>
         <Text size="sm" className="numbers">
-          {reason ? texts.noRecipients : texts.wouldBeSent2(count(deliveries))}
+          {reason ? texts.nothingWouldBeSent : texts.countWouldBeSent(count(deliveries))}
         </Text>
       </Group>
       {reason && (
@@ -100,10 +100,10 @@ function Outcome({ name, reason, deliveries, suppressed, held }: Simulation['not
   );
 }
 
-function Verdict({ reason, problem, due_at }: Pick<Simulated, 'reason' | 'problem' | 'due_at'>) {
+function Verdict({ reason, problem, due_at }: Pick<SimulatedDelivery, 'reason' | 'problem' | 'due_at'>) {
   if (problem) return <Plain>{texts.cannotBeRendered}</Plain>;
   if (due_at) return <Plain>{texts.wouldWaitUntil(clockAndDay(due_at))}</Plain>;
-  return <Plain>{reason ? (reasons[reason] ?? reason) : texts.wouldBeSent3}</Plain>;
+  return <Plain>{reason ? (reasons[reason] ?? reason) : texts.wouldBeSentBadge}</Plain>;
 }
 
 function Plain({ children }: { children: string }) {

@@ -1,4 +1,4 @@
-/** What keeps an event or an application from sending as usual; nothing when nothing does. */
+/** Badges for an inactive or paused event or application. */
 import { Badge, Tooltip } from '@mantine/core';
 import { texts } from '../texts/events.ts';
 
@@ -6,14 +6,14 @@ export function StateBadges({ active = true, paused = false }: { active?: boolea
   return (
     <>
       {!active && (
-        <Tooltip label={texts.triggersAreRefused}>
+        <Tooltip label={texts.inactiveMeaning}>
           <Badge color="gray" tt="none" variant="default">
             {texts.inactive}
           </Badge>
         </Tooltip>
       )}
       {paused && (
-        <Tooltip label={texts.messagesAreKeptUntilYouResume}>
+        <Tooltip label={texts.pausedMeaning}>
           <Badge color="yellow" tt="none" variant="default" leftSection={<PauseDot />}>
             {texts.paused}
           </Badge>

@@ -1,4 +1,4 @@
-/** Triggering an event by hand, for real or only in thought, and how a program does it. */
+/** Triggers or simulates an event from the console, and shows the code to trigger it. */
 import { Alert, Anchor, Button, Group, Stack, TagsInput, Text } from '@mantine/core';
 import { IconBolt, IconEye } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -7,79 +7,78 @@ import { api, take } from '../api.ts';
 import type { Simulation } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
-import { count } from '../components/counts.tsx';
 import { Section } from '../components/page.tsx';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { shellQuoted } from '../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/events.ts';
+import { describeReach } from './describe-reach.ts';
 import type { EventPath, Sample } from './sample.ts';
 import { SampleEditor, TakeRecent } from './sample-editor.tsx';
 import { SimulationView } from './simulation-view.tsx';
 
-const trigger = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/trigger/' as const;
-const simulate = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/' as const;
+const triggerPath = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/trigger/' as const;
+const simulatePath = '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/' as const;
 
 interface TryEventProps {
   path: EventPath;
   sample: Sample;
-  /** Whether a notification goes to those who are named in the trigger. */
-  asksForRecipients: boolean;
+  /** Whether a notification goes to recipients named in the trigger. */
+  takesRecipients: boolean;
   recipients: string[];
   setRecipients: (recipients: string[]) => void;
   active: boolean;
 }
 
-export function TryEvent({ path, sample, asksForRecipients, recipients, setRecipients, active }: TryEventProps) {
-  const [found, setFound] = useState<Simulation>();
+export function TryEvent({ path, sample, takesRecipients, recipients, setRecipients, active }: TryEventProps) {
+  const [result, setResult] = useState<Simulation>();
   const [occurrence, setOccurrence] = useState<string>();
   const body = {
     context: sample.context ?? {},
-    ...(asksForRecipients && recipients.length > 0 && { options: { recipients } }),
+    ...(takesRecipients && recipients.length > 0 && { options: { recipients } }),
   };
   const simulation = useAction({
-    run: () => take(api.POST(simulate, { params: { path }, body })),
+    run: () => take(api.POST(simulatePath, { params: { path }, body })),
     onDone: answer => {
-      setFound(answer);
+      setResult(answer);
       setOccurrence(undefined);
     },
   });
-  const real = useAction({
-    run: () => take(api.POST(trigger, { params: { path }, body })),
+  const triggering = useAction({
+    run: () => take(api.POST(triggerPath, { params: { path }, body })),
     refresh: [
       [path.org, 'recent'],
       [path.org, 'occurrences'],
     ],
     onDone: answer => {
       setOccurrence(answer.occurrence);
-      setFound(undefined);
+      setResult(undefined);
     },
   });
-  // How many it would reach is looked up first: nobody should learn that afterwards.
+  // Simulates first, so that the confirmation shows how many messages will be sent.
   const ask = useAction({
     run: async () => {
-      const answer = await take(api.POST(simulate, { params: { path }, body }));
-      const messages = answer.notifications.reduce((sum, { deliveries }) => sum + deliveries, 0);
+      const answer = await take(api.POST(simulatePath, { params: { path }, body }));
       return confirm({
-        title: texts.triggerThisEvent,
-        children: reachOf(messages, answer.complete),
+        title: texts.triggerQuestion,
+        children: describeReach(answer),
         action: texts.triggerNow,
       });
     },
-    onDone: sure => {
-      if (sure) real.mutate(undefined);
+    onDone: confirmed => {
+      if (confirmed) triggering.mutate(undefined);
     },
   });
-  const broken = sample.context === undefined;
+  const isInvalid = sample.context === undefined;
 
   return (
     <Section title={texts.tryIt} aside={<TakeRecent path={path} sample={sample} />}>
       <Stack gap="sm">
         <SampleEditor sample={sample} label={texts.triggerContext} />
-        {asksForRecipients && (
+        {takesRecipients && (
           <TagsInput
             label={texts.recipients}
-            description={texts.emailAddressesOrUsernamesPressEnter}
+            description={texts.recipientsHint}
             value={recipients}
             onChange={setRecipients}
             acceptValueOnBlur
@@ -91,7 +90,7 @@ export function TryEvent({ path, sample, asksForRecipients, recipients, setRecip
             permission="event:trigger"
             variant="default"
             leftSection={<IconEye size={14} stroke={1.6} />}
-            disabled={broken}
+            disabled={isInvalid}
             loading={simulation.isPending}
             onClick={() => simulation.mutate(undefined)}
           >
@@ -100,15 +99,15 @@ export function TryEvent({ path, sample, asksForRecipients, recipients, setRecip
           <GuardedButton
             permission="event:trigger"
             leftSection={<IconBolt size={14} stroke={1.6} />}
-            disabled={broken || !active}
-            loading={ask.isPending || real.isPending}
+            disabled={isInvalid || !active}
+            loading={ask.isPending || triggering.isPending}
             onClick={() => ask.mutate(undefined)}
           >
             {texts.trigger}
           </GuardedButton>
           {!active && (
             <Text size="xs" c="dimmed">
-              {texts.thisEventIsInactiveTriggersAre}
+              {texts.inactiveHint}
             </Text>
           )}
         </Group>
@@ -122,11 +121,11 @@ export function TryEvent({ path, sample, asksForRecipients, recipients, setRecip
             </Text>
           </Alert>
         )}
-        {found && (
+        {result && (
           <>
-            <SimulationView simulation={found} />
+            <SimulationView simulation={result} />
             <Group>
-              <Button variant="subtle" color="gray" onClick={() => setFound(undefined)}>
+              <Button variant="subtle" color="gray" onClick={() => setResult(undefined)}>
                 {texts.clear}
               </Button>
             </Group>
@@ -135,12 +134,6 @@ export function TryEvent({ path, sample, asksForRecipients, recipients, setRecip
       </Stack>
     </Section>
   );
-}
-
-function reachOf(messages: number, isComplete: boolean): string {
-  if (messages === 0) return texts.noMessagesWillBeSentNo;
-  const amount = `${count(messages)}${isComplete ? '' : '+'}`;
-  return messages === 1 ? '1 message will be sent to a real recipient.' : texts.messagesWillBeSentToReal(amount);
 }
 
 export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sample: Sample; recipients: string[] }) {
@@ -159,7 +152,7 @@ export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sa
       <Text size="xs" c="dimmed" mt={6}>
         {texts.requiresA}{' '}
         <Anchor component={Link} to={to.keys(org)} inherit underline="always">
-          {texts.key}
+          {texts.apiKey}
         </Anchor>{' '}
         {texts.withThePermission} <span className="mono">event:trigger</span>.
       </Text>

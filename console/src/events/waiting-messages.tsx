@@ -1,4 +1,4 @@
-/** How many messages of an event are decided and wait for their hour, such as the end of quiet hours. */
+/** Number of an event's messages that wait for a later time, such as the end of quiet hours. */
 import { Alert, Text } from '@mantine/core';
 import { IconMoon } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -10,15 +10,15 @@ import { useCan } from '../session.tsx';
 import { texts } from '../texts/preferences.ts';
 import type { EventPath } from './sample.ts';
 
-/** Hours are long: no need to look more often. */
-const lookAgainMs = 30_000;
+/** Refresh interval. */
+const refreshMs = 30_000;
 
 export function WaitingMessages({ path }: { path: EventPath }) {
   const can = useCan();
   const { data } = useQuery({
     queryKey: [path.org, 'recent', path.prj, path.app, path.evt, 'waiting'],
     enabled: can('occurrence:read'),
-    refetchInterval: lookAgainMs,
+    refetchInterval: refreshMs,
     queryFn: ({ signal }) =>
       take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/waiting/', { params: { path }, signal })),
   });
@@ -26,13 +26,13 @@ export function WaitingMessages({ path }: { path: EventPath }) {
   return (
     <Alert variant="light" color="indigo" p="xs" icon={<IconMoon size={16} stroke={1.6} />} role="status">
       {data.waiting.map(({ reason, count: amount, last_due_at }) => {
-        const told = data.complete ? count(amount) : texts.atLeast(count(amount));
+        const shownCount = data.complete ? count(amount) : texts.atLeast(count(amount));
         const until = clockAndDay(last_due_at);
         return (
           <Text key={reason} size="sm" c="var(--mantine-color-text)">
             {reason === 'quiet_hours'
-              ? texts.waitingQuietHours(told, until)
-              : texts.waitingOther(told, reasons[reason] ?? reason, until)}
+              ? texts.waitingQuietHours(shownCount, until)
+              : texts.waitingOther(shownCount, reasons[reason] ?? reason, until)}
           </Text>
         );
       })}

@@ -1,8 +1,8 @@
-/** Writing a layout: HTML on one side, an email in it on the other. */
+/** The layout editor: HTML on one side, a sample email in it on the other. */
 import { Box, Select, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Layout } from '../api-types.ts';
-import { tellSuccess } from '../components/actions.tsx';
+import { showSuccess } from '../components/actions.tsx';
 import { Section } from '../components/page.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { errorAt } from '../designer/errors.ts';
@@ -10,23 +10,23 @@ import { EmailPreview } from '../designer/preview-email.tsx';
 import { scopeOf, usePreview } from '../designer/use-preview.ts';
 import { CodeField } from '../editor/code.tsx';
 import { EditorPage } from '../editor/editor-page.tsx';
-import type { Tagged } from '../editor/use-tagged-draft.ts';
-import { to } from '../places.ts';
+import type { TaggedResource } from '../editor/use-tagged-draft.ts';
+import { to } from '../paths.ts';
 import { texts } from '../texts/layouts.ts';
 import { LayoutHistory } from './layout-history.tsx';
-import { sampleBody } from './starter.ts';
-import { deleteLayout, type LayoutPlace, useLayoutDraft } from './use-layout-draft.ts';
+import { sampleBody } from './starter-layout.ts';
+import { deleteLayout, type LayoutScope, useLayoutDraft } from './use-layout-draft.ts';
 
 interface LayoutEditorProps {
-  place: LayoutPlace;
-  loaded: Tagged<Layout> | undefined;
-  /** What a new one is called at first. */
+  scope: LayoutScope;
+  loaded: TaggedResource<Layout> | undefined;
+  /** Initial name of a new layout. */
   blankName?: string;
 }
 
-export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProps) {
-  const { org, prj } = place;
-  const drafting = useLayoutDraft(place, loaded, blankName);
+export function LayoutEditor({ scope: layoutScope, loaded, blankName = '' }: LayoutEditorProps) {
+  const { org, prj } = layoutScope;
+  const drafting = useLayoutDraft(layoutScope, loaded, blankName);
   const { draft, change, stored, errors } = drafting;
   const [showsHistory, setShowsHistory] = useState(false);
   const preview = useLayoutPreview(org, prj, draft.body);
@@ -35,14 +35,14 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
       noun="layout"
       name={stored?.name}
       parents={[{ label: texts.layouts, to: to.layouts(org, prj) }]}
-      description={prj ? texts.forTheProject(prj) : texts.forAllProjectsOfTheOrganization}
+      description={prj ? texts.forTheProject(prj) : texts.forAllProjects}
       drafting={drafting}
       permission="template:write"
       isComplete={draft.name.trim() !== ''}
       showHistory={() => setShowsHistory(true)}
       pageOf={id => to.layout(org, id, prj)}
       parentPage={to.layouts(org, prj)}
-      remove={({ dryRun }) => deleteLayout(place, stored!.id, dryRun)}
+      remove={({ dryRun }) => deleteLayout(layoutScope, stored!.id, dryRun)}
       organization={org}
       preview={
         <Section title={texts.preview} aside={preview.chooser}>
@@ -57,22 +57,22 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
     >
       <TextInput
         label={texts.name}
-        description={texts.messagesReferToTheLayoutBy}
+        description={texts.nameHint}
         value={draft.name}
         onChange={event => change({ name: event.currentTarget.value })}
-        placeholder={texts.defaultWord}
+        placeholder={texts.defaultName}
         maxLength={255}
         error={errorAt(errors, 'name')}
       />
       <CodeField
         label={texts.html}
-        description={texts.htmlWithLiquidTheMessageGoes}
+        description={texts.htmlHint}
         language="liquid"
         lineNumbers
         value={draft.body}
         onChange={body => change({ body })}
         scope={preview.scope}
-        mistakes={preview.mistakes}
+        sourceErrors={preview.sourceErrors}
         error={errorAt(errors, 'body')}
         minHeight={420}
         maxHeight="68vh"
@@ -86,7 +86,7 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
           close={() => setShowsHistory(false)}
           restore={({ version, body }) => {
             change({ body });
-            tellSuccess(texts.versionIsInTheEditorSave(version));
+            showSuccess(texts.versionRestored(version));
           }}
         />
       )}
@@ -94,13 +94,13 @@ export function LayoutEditor({ place, loaded, blankName = '' }: LayoutEditorProp
   );
 }
 
-/** A preview needs an event: any will do, and somebody may want a certain one. */
+/** A preview needs an event: the first one is used until another is selected. */
 function useLayoutPreview(org: string, prj: string | undefined, body: string) {
   const events = (useEvents().data?.events ?? []).filter(event => prj === undefined || event.prj === prj);
   const [chosen, setChosen] = useState<string>();
   const event = events.find(({ path }) => path === chosen) ?? events[0];
   const path = { org, prj: event?.prj ?? '', app: event?.app ?? '', evt: event?.slug ?? '' };
-  const { preview, error, mistakes } = usePreview(
+  const { preview, error, sourceErrors } = usePreview(
     path,
     { message: { subject: texts.sampleMessage, body: sampleBody }, layout: body, channels: ['email'] },
     event !== undefined,
@@ -109,8 +109,8 @@ function useLayoutPreview(org: string, prj: string | undefined, body: string) {
   const layoutVariables = { content: '…', title: '…', preheader: '…', lang: 'en', dir: 'ltr' };
   return {
     content: shown?.content,
-    problem: event ? (shown?.problem ?? (error as Error | null)?.message) : texts.createAnEventToSeeA,
-    mistakes: mistakes.layout,
+    problem: event ? (shown?.problem ?? (error as Error | null)?.message) : texts.createAnEventFirst,
+    sourceErrors: sourceErrors.layout,
     scope: { ...layoutVariables, ...scopeOf(path, {}, {}) },
     chooser: events.length > 1 && (
       <Box w={220}>

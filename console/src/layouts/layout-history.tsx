@@ -1,4 +1,4 @@
-/** The history of a layout. */
+/** Version history of a layout. */
 import { api, take } from '../api.ts';
 import { History } from '../components/history.tsx';
 import { useList } from '../components/use-list.ts';
@@ -8,7 +8,7 @@ interface LayoutHistoryProps {
   org: string;
   prj: string | undefined;
   layout: number;
-  /** In the editor. */
+  /** Body in the editor. */
   body: string;
   restore: (version: { version: number; body: string }) => void;
   close: () => void;

@@ -1,12 +1,12 @@
-/** A layout while it is being written, and how it is stored: of the organization, or of a project. */
+/** Draft of a layout of the organization or of a project. */
 import { api, take, takeTagged } from '../api.ts';
 import type { Layout } from '../api-types.ts';
-import { type Tagged, useTaggedDraft } from '../editor/use-tagged-draft.ts';
-import { starter } from './starter.ts';
+import { type TaggedResource, useTaggedDraft } from '../editor/use-tagged-draft.ts';
+import { starter } from './starter-layout.ts';
 
-export interface LayoutPlace {
+export interface LayoutScope {
   org: string;
-  /** Without one, the organization's own. */
+  /** Undefined for a layout of the organization. */
   prj: string | undefined;
 }
 
@@ -18,23 +18,27 @@ interface Draft {
 const ofOrganization = '/api/o/{org}/l/{layout}/';
 const ofProject = '/api/o/{org}/p/{prj}/l/{layout}/';
 
-export function loadLayout({ org, prj }: LayoutPlace, layout: number, signal?: AbortSignal): Promise<Tagged<Layout>> {
+export function loadLayout(
+  { org, prj }: LayoutScope,
+  layout: number,
+  signal?: AbortSignal,
+): Promise<TaggedResource<Layout>> {
   return prj
     ? takeTagged(api.GET(ofProject, { params: { path: { org, prj, layout } }, signal }))
     : takeTagged(api.GET(ofOrganization, { params: { path: { org, layout } }, signal }));
 }
 
-export function deleteLayout({ org, prj }: LayoutPlace, layout: number, dryRun: boolean) {
+export function deleteLayout({ org, prj }: LayoutScope, layout: number, dryRun: boolean) {
   const query = dryRun ? { dry_run: true } : {};
   return prj
     ? take(api.DELETE(ofProject, { params: { path: { org, prj, layout }, query } }))
     : take(api.DELETE(ofOrganization, { params: { path: { org, layout }, query } }));
 }
 
-export function useLayoutDraft(place: LayoutPlace, loaded: Tagged<Layout> | undefined, blankName: string) {
-  const { org, prj } = place;
+export function useLayoutDraft(scope: LayoutScope, loaded: TaggedResource<Layout> | undefined, blankName: string) {
+  const { org, prj } = scope;
   return useTaggedDraft<Layout, Draft>({
-    place: `layout ${org}/${prj ?? ''}`,
+    scope: `layout ${org}/${prj ?? ''}`,
     organization: org,
     loaded,
     toDraft: ({ name, body }) => ({ name, body }),
@@ -57,6 +61,6 @@ export function useLayoutDraft(place: LayoutPlace, loaded: Tagged<Layout> | unde
         },
       },
     ],
-    load: layout => loadLayout(place, layout),
+    load: layout => loadLayout(scope, layout),
   });
 }

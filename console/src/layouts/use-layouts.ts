@@ -1,11 +1,11 @@
-/** The layouts of emails: the organization's, and a project's own. */
+/** Loads the email layouts of the organization and of a project. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import type { Layout } from '../api-types.ts';
 import { useCan } from '../session.tsx';
 
-export interface PlacedLayout extends Layout {
-  /** Null: the organization's. */
+export interface ScopedLayout extends Layout {
+  /** Null for a layout of the organization. */
   prj: string | null;
 }
 
@@ -14,7 +14,7 @@ export function useLayouts(org: string, prj: string | undefined, enabled = true)
   const query = useQuery({
     queryKey: [org, 'layouts', prj ?? ''],
     enabled: enabled && can('template:read'),
-    queryFn: async ({ signal }): Promise<PlacedLayout[]> => {
+    queryFn: async ({ signal }): Promise<ScopedLayout[]> => {
       const [shared, own] = await Promise.all([
         take(api.GET('/api/o/{org}/l/', { params: { path: { org } }, signal })),
         prj ? take(api.GET('/api/o/{org}/p/{prj}/l/', { params: { path: { org, prj } }, signal })) : [],

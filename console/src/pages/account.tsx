@@ -1,4 +1,4 @@
-/** Your own account: the same in every organization. */
+/** The user's own account, the same in every organization. */
 import { PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { api, setCsrfToken, take } from '../api.ts';
@@ -39,7 +39,7 @@ function NameForm() {
     <ApiForm of={naming} submit={texts.save}>
       <TextInput
         label={texts.name}
-        description={texts.shownToYourTeamAndIn}
+        description={texts.nameHint}
         autoComplete="name"
         {...naming.form.getInputProps('name')}
       />
@@ -55,7 +55,7 @@ function PasswordForm() {
   const changing = useApiForm({
     initialValues: empty,
     run: ({ current, password }) => take(api.POST('/api/session/password/', { body: { current, password } })),
-    done: texts.passwordChangedYouAreSignedOut,
+    done: texts.passwordChangedToast,
     refresh: [['sessions']],
     onDone: session => {
       setCsrfToken(session.csrf_token);
@@ -77,21 +77,21 @@ function PasswordForm() {
       submit={texts.changePassword}
       isDisabled={differs || current === '' || password === '' || again === ''}
     >
-      {/* For programs that keep passwords. */}
+      {/* Tells password managers which account this is. */}
       <input type="text" autoComplete="username" defaultValue={account.email} hidden readOnly />
       <PasswordInput label={texts.currentPassword} {...field('current', 'current-password')} />
       <PasswordInput
         label={texts.newPassword}
-        description={texts.atLeast10CharactersLongerIs}
+        description={texts.passwordHint}
         {...field('password', 'new-password')}
       />
       <PasswordInput
         label={texts.confirmNewPassword}
         {...field('again', 'new-password')}
-        error={differs ? texts.thePasswordsDoNotMatch : undefined}
+        error={differs ? texts.passwordMismatch : undefined}
       />
       <Text size="xs" c="dimmed">
-        {texts.changingYourPasswordSignsYouOut}
+        {texts.changePasswordHint}
       </Text>
     </ApiForm>
   );

@@ -1,9 +1,10 @@
-/** Every delivery of the organization, whatever it belongs to, the newest first. */
+/** Every delivery of the organization, newest first. */
 import { Box, Group, Select, Text, TextInput } from '@mantine/core';
 import { IconListSearch } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api } from '../api.ts';
 import type { PastDelivery } from '../api-types.ts';
+import { getChannelType } from '../channel-types.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { EventPath } from '../components/event-path.tsx';
 import { Page } from '../components/page.tsx';
@@ -11,13 +12,13 @@ import { Reason } from '../components/reason.tsx';
 import { Recipient } from '../components/recipient.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { Empty } from '../components/states.tsx';
-import { deliveryLooks, StatusBadge, statusOrder } from '../components/status.tsx';
+import { StatusBadge } from '../components/status.tsx';
+import { deliveryStatuses, statusOrder } from '../components/statuses.ts';
 import { TimeAgo } from '../components/time.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
 import { useList } from '../components/use-list.ts';
-import { lookOfMedium } from '../media.ts';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg } from '../paths.ts';
 import { texts } from '../texts/activity.ts';
 import { SelectionBar } from './activity/selection.tsx';
 
@@ -59,13 +60,13 @@ const columns: Column<PastDelivery>[] = [
 
 const keyOf = ({ occurrence, id }: PastDelivery) => `${occurrence} ${id}`;
 
-/** Rounded to the minute, so that looking again asks the same question and not a new one each time. */
+/** Rounds to the minute, so that refreshing repeats the same query. */
 function sinceHours(hours: number): string {
   return new Date(Math.floor(Date.now() / 60_000) * 60_000 - hours * 3_600_000).toISOString();
 }
 
-/** What an input for a local time has; undefined where that is none. */
-function momentOf(local: string | undefined): string | undefined {
+/** Converts the value of a datetime-local input; undefined if it is not a date. */
+function toTimestamp(local: string | undefined): string | undefined {
   const at = local ? new Date(local) : undefined;
   return at && !Number.isNaN(at.getTime()) ? at.toISOString() : undefined;
 }
@@ -75,10 +76,10 @@ export default function Activity() {
   const [filters, setFilters] = useFilters(['user', 'status', 'channel', 'type', 'hours', 'from', 'to']);
   const { user, status, channel, type, hours, from, to: end } = filters;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const { data: known } = useEvents();
+  const { data: resources } = useEvents();
   const since =
-    hours === custom ? momentOf(from) : hours && /^\d+$/.test(hours) ? sinceHours(Number(hours)) : undefined;
-  const until = hours === custom ? momentOf(end) : undefined;
+    hours === custom ? toTimestamp(from) : hours && /^\d+$/.test(hours) ? sinceHours(Number(hours)) : undefined;
+  const until = hours === custom ? toTimestamp(end) : undefined;
   const list = useList<PastDelivery>({
     key: [org, 'activity', filters],
     live: true,
@@ -100,7 +101,7 @@ export default function Activity() {
       }),
   });
   const chosen = list.rows.filter(row => selected.has(keyOf(row)));
-  const types = [...new Set(known?.channels.map(each => each.type))];
+  const types = [...new Set(resources?.channels.map(each => each.type))];
   const filter = (changes: Parameters<typeof setFilters>[0]) => {
     setSelected(new Set());
     setFilters(changes);
@@ -122,7 +123,7 @@ export default function Activity() {
             {...select}
             aria-label={texts.status}
             placeholder={texts.anyStatus}
-            data={statusOrder.map(value => ({ value, label: deliveryLooks[value]!.name! }))}
+            data={statusOrder.map(value => ({ value, label: deliveryStatuses[value]!.name! }))}
             value={status ?? null}
             onChange={value => filter({ status: value })}
           />
@@ -130,7 +131,7 @@ export default function Activity() {
             {...select}
             aria-label={texts.channel}
             placeholder={texts.anyChannel}
-            data={[...new Set(known?.channels.map(each => each.slug))]}
+            data={[...new Set(resources?.channels.map(each => each.slug))]}
             value={channel ?? null}
             onChange={value => filter({ channel: value })}
           />
@@ -138,7 +139,7 @@ export default function Activity() {
             {...select}
             aria-label={texts.type}
             placeholder={texts.anyType}
-            data={types.map(value => ({ value, label: lookOfMedium(value).name }))}
+            data={types.map(value => ({ value, label: getChannelType(value).name }))}
             value={type ?? null}
             onChange={value => filter({ type: value })}
           />

@@ -1,4 +1,4 @@
-/** Who changed what, the newest first. */
+/** The audit log, newest first. */
 import { Accordion, Anchor, Box, Button, Center, Group, Select, Skeleton, Text, TextInput } from '@mantine/core';
 import { useIntersection } from '@mantine/hooks';
 import { IconDownload, IconHistory } from '@tabler/icons-react';
@@ -16,7 +16,7 @@ import { Empty, Failure } from '../components/states.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg } from '../paths.ts';
 import { texts } from '../texts/audit.ts';
 
 const nouns = [
@@ -30,6 +30,7 @@ const nouns = [
   'list',
   'user',
   'address',
+  'suppression',
   'occurrence',
   'delivery',
   'key',
@@ -68,7 +69,7 @@ export default function Audit() {
   return (
     <Page
       title={texts.auditLog}
-      description={texts.everyChangeSignInAndExport}
+      description={texts.description}
       actions={
         <Button
           component="a"
@@ -107,7 +108,7 @@ export default function Audit() {
             flex={1}
             miw={180}
           />
-          <Day label={texts.fromWord} value={since} onChange={value => setFilters({ since: value })} />
+          <Day label={texts.from} value={since} onChange={value => setFilters({ since: value })} />
           <Day label={texts.until} value={until} onChange={value => setFilters({ until: value })} />
         </Group>
         <Entries
@@ -117,7 +118,7 @@ export default function Audit() {
               icon={<IconHistory size={28} stroke={1.4} />}
               title={filtered ? texts.noMatches : texts.noEntriesYet}
             >
-              {filtered ? texts.removeAFilterKeysAndAccounts : texts.changesSignInsAndExportsAppear}
+              {filtered ? texts.noMatchesHint : texts.noEntriesHint}
             </Empty>
           }
         />
@@ -139,7 +140,7 @@ function Day({ label, value, onChange }: { label: string; value?: string; onChan
   );
 }
 
-/** The first moment of a day where the reader is, or of a day after it. */
+/** Returns the start of a day in the viewer's time zone, optionally some days later. */
 function startOf(day: string, later = 0): string | undefined {
   const moment = new Date(`${day}T00:00:00`);
   if (Number.isNaN(moment.getTime())) return undefined;
@@ -177,7 +178,7 @@ function Entries({ list, empty }: { list: List<AuditEntry>; empty: React.ReactNo
 
 function Entry({ row }: { row: AuditEntry }) {
   const org = useOrg();
-  const place = row.action === 'delete' ? undefined : placeOf(org, row.noun, row.path);
+  const page = row.action === 'delete' ? undefined : pageOf(org, row.noun, row.path);
   return (
     <Accordion.Item value={String(row.id)}>
       <Accordion.Control>
@@ -201,15 +202,15 @@ function Entry({ row }: { row: AuditEntry }) {
           facts={[
             [texts.by, `${row.actor.name} (${row.actor.kind})`],
             [texts.at, exactTime(row.at)],
-            ...(row.origin ? [[texts.fromWord, row.origin] as [string, string]] : []),
+            ...(row.origin ? [[texts.from, row.origin] as [string, string]] : []),
             ...(row.request_id
               ? [[texts.request, <CopyText key="request" value={row.request_id} />] as [string, React.ReactNode]]
               : []),
-            ...(place
+            ...(page
               ? [
                   [
                     texts.current,
-                    <Anchor key="place" component={Link} to={place} inherit>
+                    <Anchor key="page" component={Link} to={page} inherit>
                       {texts.open}
                     </Anchor>,
                   ] as [string, React.ReactNode],
@@ -223,8 +224,8 @@ function Entry({ row }: { row: AuditEntry }) {
   );
 }
 
-/** The page of what an entry is about, where there is one that its path tells. */
-function placeOf(org: string, noun: string, path: string): string | undefined {
+/** Returns the page of the entry's subject, if its path identifies one. */
+function pageOf(org: string, noun: string, path: string): string | undefined {
   const parts = path.split('/');
   const [first = '', second = '', third = ''] = parts;
   switch (noun) {
@@ -245,6 +246,8 @@ function placeOf(org: string, noun: string, path: string): string | undefined {
       return to.occurrence(org, first);
     case 'list':
       return to.lists(org, first);
+    case 'suppression':
+      return to.suppressions(org);
     case 'key':
       return to.keys(org);
     case 'account':

@@ -1,4 +1,4 @@
-/** One event: its notifications, how to trigger it, what came of it lately. */
+/** One event: its notifications, a form to trigger it, and recent occurrences. */
 import { Anchor, Grid, Group, SimpleGrid, Skeleton, Stack, Text } from '@mantine/core';
 import { IconBell } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -12,29 +12,30 @@ import { CountsBar, totalOf } from '../components/counts.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
-import { outcomeLooks, StatusBadge } from '../components/status.tsx';
+import { StatusBadge } from '../components/status.tsx';
+import { occurrenceOutcomes } from '../components/statuses.ts';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { ContextSchema } from '../events/context-schema.tsx';
 import { EventCategory } from '../events/event-category.tsx';
 import { NotificationCard } from '../events/notification-card.tsx';
 import { OpenDigests } from '../events/open-digests.tsx';
-import { PlaceMenu } from '../events/place-menu.tsx';
-import { eventQuery } from '../events/places.ts';
+import { eventQuery } from '../events/resource-api.ts';
+import { ResourceMenu } from '../events/resource-menu.tsx';
 import { type EventPath, useRecent, useSample } from '../events/sample.ts';
 import { StateBadges } from '../events/state-badges.tsx';
 import { HowToTrigger, TryEvent } from '../events/try-event.tsx';
 import { WaitingMessages } from '../events/waiting-messages.tsx';
+import { to } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
-import { to } from '../places.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/events.ts';
 
 export default function Event() {
   const { org = '', prj = '', app = '', evt = '' } = useParams();
   const path = { org, prj, app, evt };
-  // Another event is another page: nothing typed for one is shown at the next.
+  // The key resets the page's state when another event is opened.
   return <EventPage key={Object.values(path).join('/')} path={path} />;
 }
 
@@ -45,7 +46,7 @@ function EventPage({ path }: { path: EventPath }) {
   const [recipients, setRecipients] = useRecipients(org);
   const { data, error, refetch } = useQuery(eventQuery(path));
   const notifications = useNotifications(path);
-  const pauses = usePauses().filter(pause => isOf(pause, path));
+  const pauses = usePauses().filter(pause => affects(pause, path));
   const event = data?.value;
   const parents = [
     { label: texts.events, to: to.events(org) },
@@ -67,7 +68,7 @@ function EventPage({ path }: { path: EventPath }) {
     </GuardedButton>
   );
   const rows = notifications.data ?? [];
-  const asksForRecipients = rows.some(({ recipients }) => recipients.trigger);
+  const takesRecipients = rows.some(({ recipients }) => recipients.trigger);
 
   return (
     <Page
@@ -76,15 +77,15 @@ function EventPage({ path }: { path: EventPath }) {
       aside={event && <StateBadges active={event.active} paused={event.paused} />}
       description={
         <Group gap="md">
-          <CopyText value={`${prj}/${app}/${evt}`} label={texts.copyThePathOfTheEvent} />
+          <CopyText value={`${prj}/${app}/${evt}`} label={texts.copyEventPath} />
           {event && <EventCategory slug={event.category} />}
         </Group>
       }
       actions={
         <>
           {create}
-          <PlaceMenu
-            place={path}
+          <ResourceMenu
+            resource={path}
             name={event?.name ?? evt}
             active={event?.active}
             paused={event?.paused}
@@ -109,7 +110,7 @@ function EventPage({ path }: { path: EventPath }) {
           )}
           {notifications.data?.length === 0 && (
             <Empty icon={<IconBell size={26} stroke={1.4} />} title={texts.noNotificationsYet} action={create}>
-              {texts.aNotificationDefinesRecipientsChannelsAnd}
+              {texts.noNotificationsHint}
             </Empty>
           )}
         </Section>
@@ -120,14 +121,14 @@ function EventPage({ path }: { path: EventPath }) {
               path={path}
               sample={sample}
               active={event?.active ?? true}
-              asksForRecipients={asksForRecipients}
+              takesRecipients={takesRecipients}
               recipients={recipients}
               setRecipients={setRecipients}
             />
           </Grid.Col>
           <Grid.Col span={{ base: 12, md: 6 }}>
             <Stack gap="lg">
-              <HowToTrigger path={path} sample={sample} recipients={asksForRecipients ? recipients : []} />
+              <HowToTrigger path={path} sample={sample} recipients={takesRecipients ? recipients : []} />
               {event && <ContextSchema path={path} schema={event.context_schema} etag={data.etag} />}
               <Recent path={path} />
             </Stack>
@@ -138,12 +139,12 @@ function EventPage({ path }: { path: EventPath }) {
   );
 }
 
-/** The event itself, and what it is in. */
-function isOf({ kind, path }: Pause, { prj, app, evt }: EventPath): boolean {
+/** Whether the pause affects the event: its own or its application's. */
+function affects({ kind, path }: Pause, { prj, app, evt }: EventPath): boolean {
   return kind === 'event' ? path === `${prj}/${app}/${evt}` : kind === 'application' && path === `${prj}/${app}`;
 }
 
-/** Whom a trial is for: at first oneself, where one is among the people who can be notified. */
+/** Recipients of a manual trigger; initially the signed-in user, if they are also a recipient. */
 function useRecipients(org: string): [recipients: string[], set: (recipients: string[]) => void] {
   const { account } = useSession();
   const can = useCan();
@@ -157,8 +158,8 @@ function useRecipients(org: string): [recipients: string[], set: (recipients: st
     queryFn: ({ signal }) =>
       take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search: username, limit: 1 } }, signal })),
   });
-  const isThere = self.data?.some(user => user.username === username);
-  return [chosen ?? (isThere ? [username] : []), setChosen];
+  const isRecipient = self.data?.some(user => user.username === username);
+  return [chosen ?? (isRecipient ? [username] : []), setChosen];
 }
 
 function useNotifications(path: EventPath) {
@@ -192,7 +193,7 @@ function Recent({ path }: { path: EventPath }) {
         rowTo={row => to.occurrence(org, row.identifier)}
         columns={[
           { head: texts.when, cell: row => <TimeAgo at={row.created_at} /> },
-          { head: texts.status, cell: row => <StatusBadge status={row.outcome} looks={outcomeLooks} /> },
+          { head: texts.status, cell: row => <StatusBadge status={row.outcome} styles={occurrenceOutcomes} /> },
           {
             head: texts.deliveries,
             width: '40%',
@@ -206,7 +207,7 @@ function Recent({ path }: { path: EventPath }) {
               ),
           },
         ]}
-        empty={<Empty title={texts.notTriggeredYet}>{texts.tryItHereOrTriggerIt}</Empty>}
+        empty={<Empty title={texts.notTriggeredYet}>{texts.notTriggeredHint}</Empty>}
       />
     </Section>
   );

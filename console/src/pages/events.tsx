@@ -1,4 +1,4 @@
-/** Every event, by project and application. */
+/** All events by project and application. */
 import { Anchor, Button, Group, Skeleton, Stack } from '@mantine/core';
 import { IconBolt } from '@tabler/icons-react';
 import { Link } from 'react-router';
@@ -10,7 +10,7 @@ import { useDialogParam } from '../components/use-dialog-param.ts';
 import { NameForm } from '../events/name-form.tsx';
 import { NewEvent } from '../events/new-event.tsx';
 import { ProjectEvents } from '../events/project-events.tsx';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { texts } from '../texts/events.ts';
 
 export default function Events() {
@@ -27,7 +27,7 @@ export default function Events() {
   );
 
   return (
-    <Page title={texts.events} description={texts.whatYourApplicationsTriggerEachEvent} actions={create}>
+    <Page title={texts.events} description={texts.description} actions={create}>
       <Stack gap="lg">
         {projects.isPending && [0, 1].map(row => <Skeleton key={row} height={180} radius="lg" />)}
         {projects.error && <Failure error={projects.error} retry={() => void projects.refetch()} />}
@@ -36,7 +36,7 @@ export default function Events() {
         ))}
         {projects.data?.length === 0 && (
           <Empty icon={<IconBolt size={26} stroke={1.4} />} title={texts.noProjectsYet} action={create}>
-            {texts.aProjectGroupsTheApplicationsOf}
+            {texts.noProjectsHint}
           </Empty>
         )}
         {projects.data && projects.data.length > 0 && shown.length === 0 && (
@@ -61,7 +61,7 @@ export default function Events() {
         )}
       </Stack>
       {creatingEvent && <NewEvent close={() => setCreatingEvent(false)} />}
-      {creating && <NameForm noun="project" place={{ org }} close={() => setCreating(false)} />}
+      {creating && <NameForm noun="project" resource={{ org }} close={() => setCreating(false)} />}
     </Page>
   );
 }

@@ -1,11 +1,11 @@
-/** Asks for a link to choose a new password. */
+/** Requests a link to reset the password. */
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../api.ts';
-import { FormError, Front } from '../components/front.tsx';
+import { AuthLayout, FormError } from '../components/auth-layout.tsx';
 import { texts } from '../texts/account.ts';
 
 export default function ForgotPassword() {
@@ -25,18 +25,18 @@ export default function ForgotPassword() {
   );
   if (request.isSuccess) {
     return (
-      <Front title={texts.checkYourEmail}>
+      <AuthLayout title={texts.checkYourEmail}>
         <Stack gap="sm">
           <Text size="sm" role="status">
-            {texts.ifThereIsAnAccountFor(email)}
+            {texts.resetLinkSent(email)}
           </Text>
           {back}
         </Stack>
-      </Front>
+      </AuthLayout>
     );
   }
   return (
-    <Front title={texts.resetYourPassword} lead={texts.wellEmailYouALinkTo}>
+    <AuthLayout title={texts.resetYourPassword} lead={texts.resetPasswordHint}>
       <form aria-label={texts.resetPassword} onSubmit={form.onSubmit(() => request.mutate())}>
         <Stack gap="sm">
           <FormError error={request.error} />
@@ -55,6 +55,6 @@ export default function ForgotPassword() {
           {back}
         </Stack>
       </form>
-    </Front>
+    </AuthLayout>
   );
 }

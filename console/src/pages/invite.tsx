@@ -1,15 +1,15 @@
-/** Accepting an invitation: with a new account, an account that there is, or the one that is signed in. */
+/** Accepts an invite with a new account, an existing one or the one that is signed in. */
 import { Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useParams } from 'react-router';
 import { api, setCsrfToken, take } from '../api.ts';
+import { AuthLayout, FormError } from '../components/auth-layout.tsx';
 import { fieldErrors } from '../components/form.tsx';
-import { FormError, Front } from '../components/front.tsx';
 import { challengeOf, SecondFactor } from '../components/second-factor.tsx';
-import { Failure, Waiting } from '../components/states.tsx';
+import { Failure, Loading } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/team.ts';
 
@@ -38,18 +38,18 @@ export default function AcceptInvite() {
   });
 
   const challenge = challengeOf(accept.error);
-  if (invite.isPending || session.isPending) return <Waiting label={texts.loadingTheInvite} />;
+  if (invite.isPending || session.isPending) return <Loading label={texts.loadingTheInvite} />;
   if (invite.error) {
     return (
-      <Front title={texts.invite}>
+      <AuthLayout title={texts.invite}>
         <Failure error={invite.error} retry={() => void invite.refetch()} />
-      </Front>
+      </AuthLayout>
     );
   }
   const { organization, email, role, expires_at } = invite.data;
   if (challenge) {
     return (
-      <Front title={texts.twoFactorAuthentication} lead={texts.signingInAs(email)}>
+      <AuthLayout title={texts.twoFactorAuthentication} lead={texts.signingInAs(email)}>
         <SecondFactor
           challenge={challenge}
           onDone={answer => {
@@ -59,7 +59,7 @@ export default function AcceptInvite() {
           }}
           onCancel={() => accept.reset()}
         />
-      </Front>
+      </AuthLayout>
     );
   }
   const signedIn = session.data?.account.email.toLowerCase() === email.toLowerCase();
@@ -70,7 +70,7 @@ export default function AcceptInvite() {
     </>
   );
   return (
-    <Front title={texts.join(organization.name)} lead={lead}>
+    <AuthLayout title={texts.joinOrganization(organization.name)} lead={lead}>
       {signedIn ? (
         <Stack>
           <FormError error={accept.error} />
@@ -80,7 +80,7 @@ export default function AcceptInvite() {
         </Stack>
       ) : (
         <form
-          aria-label={texts.join2}
+          aria-label={texts.join}
           onSubmit={form.onSubmit(({ name, password }) => accept.mutate({ password, ...(name.trim() && { name }) }))}
         >
           <Stack gap="sm">
@@ -88,7 +88,7 @@ export default function AcceptInvite() {
             <TextInput
               label={texts.yourName}
               autoComplete="name"
-              description={texts.leaveEmptyIfYouAlreadyHave}
+              description={texts.nameHint}
               {...form.getInputProps('name')}
             />
             <PasswordInput
@@ -100,14 +100,14 @@ export default function AcceptInvite() {
               {...form.getInputProps('password')}
             />
             <Text size="xs" c="dimmed">
-              {texts.alreadyHaveAnAccountEnterIts}
+              {texts.existingAccountHint}
             </Text>
             <Button type="submit" size="sm" loading={accept.isPending}>
-              {texts.join(organization.name)}
+              {texts.joinOrganization(organization.name)}
             </Button>
           </Stack>
         </form>
       )}
-    </Front>
+    </AuthLayout>
   );
 }

@@ -1,4 +1,4 @@
-/** What emails stand in: the organization's layouts, and each project's own. */
+/** Email layouts of the organization and of its projects. */
 import { Anchor, Badge, Group, Stack, Text } from '@mantine/core';
 import { IconLayout } from '@tabler/icons-react';
 import { Link, useNavigate } from 'react-router';
@@ -8,7 +8,7 @@ import { Page } from '../components/page.tsx';
 import { Empty } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { useLayouts } from '../layouts/use-layouts.ts';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { texts } from '../texts/layouts.ts';
 
 export default function Layouts() {
@@ -22,7 +22,7 @@ export default function Layouts() {
     </GuardedButton>
   );
   return (
-    <Page title={texts.layouts} description={texts.theHtmlAroundAnEmailsMessage} actions={create}>
+    <Page title={texts.layouts} description={texts.description} actions={create}>
       <Stack gap="sm">
         <div className="card">
           <DataTable
@@ -45,7 +45,7 @@ export default function Layouts() {
                     </Text>
                     {row.name.toLowerCase() === 'default' && (
                       <Badge variant="default" tt="none">
-                        {texts.defaultWord2}
+                        {texts.defaultBadge}
                       </Badge>
                     )}
                   </Group>
@@ -56,14 +56,14 @@ export default function Layouts() {
             ]}
             empty={
               <Empty icon={<IconLayout size={26} stroke={1.4} />} title={texts.noLayoutsYet} action={create}>
-                {texts.emailsUseBelfrysBuiltInLayout}
+                {texts.noLayoutsHint}
               </Empty>
             }
           />
         </div>
         {prj === undefined && (layouts.data?.length ?? 0) > 0 && (
           <Text size="sm" c="dimmed">
-            {texts.chooseAProjectAboveToSee}
+            {texts.chooseAProjectHint}
           </Text>
         )}
         {prj !== undefined && (

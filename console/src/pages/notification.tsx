@@ -1,13 +1,13 @@
-/** The page of a notification, stored or new. */
+/** Page of a stored or new notification. */
 import { useQuery } from '@tanstack/react-query';
 import { useParams, useSearchParams } from 'react-router';
 import { Page } from '../components/page.tsx';
-import { Failure, Waiting } from '../components/states.tsx';
+import { Failure, Loading } from '../components/states.tsx';
 import { Designer } from '../designer/designer.tsx';
 import { useChannels } from '../designer/use-channels.ts';
 import { loadNotification } from '../designer/use-draft.ts';
 import { startOf } from '../events/samples.ts';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
 
 export default function Notification() {
@@ -17,7 +17,7 @@ export default function Notification() {
   const isNew = notification === 'new';
   const channels = useChannels(path);
   const loaded = useQuery({
-    // Not below the organization's key: what is being edited is never read again behind somebody's back.
+    // Not below the organization's query key, so that an invalidation does not reload what is being edited.
     queryKey: ['editing', ...Object.values(path), notification],
     enabled: !isNew,
     queryFn: ({ signal }) => loadNotification(path, Number(notification), signal),
@@ -32,7 +32,7 @@ export default function Notification() {
       </Page>
     );
   }
-  if (!channels.data || (!isNew && !loaded.data)) return <Waiting label={texts.loadingTheNotification} />;
+  if (!channels.data || (!isNew && !loaded.data)) return <Loading label={texts.loadingTheNotification} />;
   return (
     <Designer
       key={Object.values(path).join('/') + notification}

@@ -1,4 +1,4 @@
-/** One occurrence: how far it is, whom it reached, and why not the others. */
+/** One occurrence: progress, deliveries, and why a person got no message. */
 import { Alert, Anchor, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { IconBolt, IconCircleCheck, IconHandStop, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -10,19 +10,22 @@ import { CopyText } from '../components/copy.tsx';
 import { CountsBar, CountsLegend, count, totalOf } from '../components/counts.tsx';
 import { JsonView } from '../components/json-view.tsx';
 import { Page, Section } from '../components/page.tsx';
-import { Failure, Waiting } from '../components/states.tsx';
-import { outcomeLooks, StatusBadge } from '../components/status.tsx';
-import { exactTime, TimeAgo } from '../components/time.tsx';
+import { Failure, Loading } from '../components/states.tsx';
+import { StatusBadge } from '../components/status.tsx';
+import { occurrenceOutcomes, waitingStyle } from '../components/statuses.ts';
+import { clockAndDay, exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { whyNothing } from '../events/describe-reach.ts';
 import { rememberSample } from '../events/sample.ts';
+import { linkToEvent, to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { useOccurrencePauses } from '../pauses/use-pauses.ts';
-import { eventTo, to, useOrg } from '../places.ts';
 import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
 import { Steps } from './occurrence/steps.tsx';
-import { OccurrenceTimeline } from './occurrence/timeline.tsx';
+import { OccurrenceTimeline, useFirstDeliveries } from './occurrence/timeline.tsx';
+import { waitOf } from './occurrence/timeline-steps.ts';
 import { WhyNot } from './occurrence/why-not.tsx';
 
 const noCounts = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
@@ -36,26 +39,31 @@ export default function OccurrencePage() {
   const { data, error, refetch } = useQuery({
     queryKey: key,
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/occurrence/{identifier}/', { params: { path }, signal })),
-    // Once complete it only changes when somebody sends it again, which looks anew by itself.
+    // A completed occurrence only changes by a replay, which refreshes it itself.
     refetchInterval: query => (query.state.data?.status === 'completed' ? liveMs * 5 : liveMs / 2),
   });
   const refresh = [key, [org, 'deliveries', identifier]];
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/cancel/', { params: { path } })),
-    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1Delivery : texts.cancelledDeliveries(count(cancelled))),
+    done: ({ cancelled, sending }) =>
+      [
+        cancelled === 1 ? texts.cancelledOneDelivery : texts.cancelledDeliveries(count(cancelled)),
+        ...(sending > 0 ? [texts.mayStillArrive(count(sending))] : []),
+      ].join(' '),
     refresh,
   });
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
+  const deliveries = useFirstDeliveries(identifier, data?.status);
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
   const acknowledge = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
-    done: texts.acknowledgedNow,
+    done: texts.acknowledgedToast,
     refresh,
   });
   const resolve = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params: { path } })),
-    done: texts.resolvedNow,
+    done: texts.resolvedToast,
     refresh,
   });
 
@@ -63,36 +71,37 @@ export default function OccurrencePage() {
   if (!data) {
     return (
       <Page title={texts.occurrence} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
   const { counts, status } = data;
   const total = totalOf(counts);
+  const wait = data.outcome === 'sending' ? waitOf(deliveries, clockAndDay) : undefined;
   const again = counts.failed + counts.unknown;
   const open = counts.pending;
   const askCancel = async () => {
-    const sure = await confirm({
-      title: texts.cancelThisOccurrence,
-      children: texts.pendingMessagesWillNotBeSent,
+    const confirmed = await confirm({
+      title: texts.cancelQuestion,
+      children: texts.cancelHint,
       action: texts.cancelOccurrence,
       danger: true,
     });
-    if (sure) cancel.mutate(undefined);
+    if (confirmed) cancel.mutate(undefined);
   };
   const askResolve = async () => {
-    const sure = await confirm({
-      title: texts.resolveThisOccurrence,
-      children: texts.laterStepsAreStopped,
+    const confirmed = await confirm({
+      title: texts.resolveQuestion,
+      children: texts.resolveHint,
       action: texts.resolve,
     });
-    if (sure) resolve.mutate(undefined);
+    if (confirmed) resolve.mutate(undefined);
   };
   const isEscalation =
     ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
   const name = data.event ?? texts.deletedEvent;
-  const eventPage = data.event && eventTo(org, data.event);
-  // On the event's page, where it can be changed and tried before it is sent.
+  const eventPage = data.event && linkToEvent(org, data.event);
+  // Opens the event's page with the same context, where it can be changed and simulated first.
   const triggerAgain = () => {
     const [prj = '', app = '', evt = ''] = (data.event ?? '').split('/');
     rememberSample({ org, prj, app, evt }, data.context);
@@ -107,7 +116,12 @@ export default function OccurrencePage() {
       title={name}
       documentTitle={`${name} · ${identifier.slice(-8)}`}
       parents={parents}
-      aside={<StatusBadge status={data.outcome} looks={outcomeLooks} />}
+      aside={
+        <StatusBadge
+          status={data.outcome}
+          styles={wait ? { [data.outcome]: waitingStyle(wait) } : occurrenceOutcomes}
+        />
+      }
       description={
         <Group gap="2px 16px">
           <CopyText value={identifier} label={texts.copyIdentifier} />
@@ -204,21 +218,26 @@ export default function OccurrencePage() {
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.stoppedAfterDeliveriesTheLimitPer(count(total))}
+                  {texts.limitReached(count(total))}
                 </Text>
               </Alert>
             )}
             {total === 0 && status === 'completed' && data.reason !== 'limit.fan_out' && (
               <Alert color="gray" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.noMessagesNoNotificationOfThis}
+                  {texts.noMessagesHint(whyNothing([data.reason]))}
                 </Text>
               </Alert>
             )}
           </Stack>
         </Section>
         <Steps occurrence={data} />
-        <Deliveries identifier={identifier} live={status !== 'completed' || open > 0} suppressed={counts.suppressed} />
+        <Deliveries
+          identifier={identifier}
+          live={status !== 'completed' || open > 0}
+          suppressed={counts.suppressed}
+          outcome={data.outcome}
+        />
         <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
           <WhyNot identifier={identifier} />
           <Section title={texts.context}>
@@ -236,7 +255,7 @@ export default function OccurrencePage() {
 function Sum({ total, open }: { total: number; open: number }) {
   return (
     <Text size="sm" c="dimmed" role="status" className="numbers">
-      {open > 0 ? texts.ofFinished(count(total - open), count(total)) : texts.deliveries(count(total))}
+      {open > 0 ? texts.finishedOf(count(total - open), count(total)) : texts.deliveryCount(count(total))}
     </Text>
   );
 }

@@ -1,4 +1,4 @@
-/** Every trigger and what became of it, the newest first. */
+/** All occurrences with their outcomes, newest first. */
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
 import { api } from '../api.ts';
@@ -10,14 +10,15 @@ import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { ShortId } from '../components/short-id.tsx';
 import { Empty } from '../components/states.tsx';
-import { outcomeLooks, StatusBadge } from '../components/status.tsx';
+import { StatusBadge } from '../components/status.tsx';
+import { occurrenceOutcomes } from '../components/statuses.ts';
 import { useProjects } from '../components/switchers.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
 import { useList } from '../components/use-list.ts';
-import { to, useOrg, useProject } from '../places.ts';
+import { to, useOrg, useProject } from '../paths.ts';
 import { texts } from '../texts/occurrences.ts';
 
 const periods = [
@@ -41,9 +42,13 @@ const columns: Column<OccurrenceSummary>[] = [
       </>
     ),
   },
-  { head: texts.outcome, cell: ({ outcome }) => <StatusBadge status={outcome} looks={outcomeLooks} />, width: 130 },
   {
-    head: texts.deliveries2,
+    head: texts.outcome,
+    cell: ({ outcome }) => <StatusBadge status={outcome} styles={occurrenceOutcomes} />,
+    width: 130,
+  },
+  {
+    head: texts.deliveries,
     width: 220,
     from: 'sm',
     cell: ({ counts }) => {
@@ -78,7 +83,7 @@ const columns: Column<OccurrenceSummary>[] = [
   { head: texts.triggered, align: 'right', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
 ];
 
-/** Rounded to the minute, so that looking again asks the same question and not a new one each time. */
+/** Rounds to the minute, so that refreshing repeats the same query. */
 function sinceOf(hours: string): string {
   return new Date(Math.floor(Date.now() / 60_000) * 60_000 - Number(hours) * 3_600_000).toISOString();
 }
@@ -110,12 +115,12 @@ export default function Occurrences() {
       }),
   });
   const { data: projects = [] } = useProjects();
-  const { data: known } = useEvents();
+  const { data: resources } = useEvents();
   const eventPath = [project, application, event].every(Boolean) ? `${project}/${application}/${event}` : null;
   const filtered = Object.keys(filters).length > 0;
 
   return (
-    <Page title={texts.occurrences} description={texts.everyAcceptedTriggerWithItsDeliveries}>
+    <Page title={texts.occurrences} description={texts.description}>
       <Box className="card">
         <Group p="sm" gap="xs" role="search" aria-label={texts.filterOccurrences}>
           <SearchInput
@@ -148,7 +153,7 @@ export default function Occurrences() {
             flex="1 1 200px"
             maw={260}
             comboboxProps={{ width: 'max-content', position: 'bottom-end' }}
-            data={(known?.events ?? []).filter(({ prj }) => !project || prj === project).map(({ path }) => path)}
+            data={(resources?.events ?? []).filter(({ prj }) => !project || prj === project).map(({ path }) => path)}
             value={eventPath}
             onChange={path => {
               const [prj = null, app = null, evt = null] = path?.split('/') ?? [project ?? null];
@@ -162,7 +167,7 @@ export default function Occurrences() {
             clearable
             flex="1 1 130px"
             maw={190}
-            data={Object.entries(outcomeLooks).map(([value, { name }]) => ({ value, label: name! }))}
+            data={Object.entries(occurrenceOutcomes).map(([value, { name }]) => ({ value, label: name! }))}
             value={outcome ?? null}
             onChange={value => setFilters({ outcome: value })}
           />
@@ -187,7 +192,7 @@ export default function Occurrences() {
           empty={
             filtered ? (
               <Empty icon={<IconBellRinging size={24} stroke={1.4} />} title={texts.noMatches}>
-                {texts.removeAFilterOrChooseA}
+                {texts.noMatchesHint}
               </Empty>
             ) : (
               <TriggerHint />

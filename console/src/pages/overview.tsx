@@ -1,4 +1,4 @@
-/** What is happening now: how much, how fast, and what needs a person. */
+/** Overview: volume, latency, queue, and what needs attention. */
 import { Grid, SegmentedControl, SimpleGrid, Skeleton, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
@@ -11,8 +11,8 @@ import { duration, milliseconds } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { liveMs } from '../components/use-list.ts';
+import { useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
-import { useOrg } from '../places.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 import { Failures } from './overview/attention.tsx';
@@ -21,15 +21,15 @@ import { Busiest, ByChannel } from './overview/rankings.tsx';
 import { Tile } from './overview/tile.tsx';
 import { Unacknowledged } from './overview/unacknowledged.tsx';
 
-// Only newcomers see it.
+// Only shown to new organizations.
 const Checklist = lazy(() => import('../welcome/checklist.tsx').then(({ Checklist }) => ({ default: Checklist })));
-// The library behind it is larger than all of the rest of the page.
+// The chart library is larger than the rest of the page.
 const Chart = lazy(() => import('./overview/chart.tsx'));
 
 const periods = [
-  { value: '24', label: texts.n24Hours },
-  { value: '168', label: texts.n7Days },
-  { value: '720', label: texts.n30Days },
+  { value: '24', label: texts.twentyFourHours },
+  { value: '168', label: texts.sevenDays },
+  { value: '720', label: texts.thirtyDays },
 ];
 
 function sumOf(hours: Statistics['hours']): { triggers: number; ended: Counts } {
@@ -55,11 +55,11 @@ export default function Overview() {
     refetchInterval: liveMs,
   });
   const sums = data && sumOf(data.hours);
-  const quiet = sums !== undefined && sums.triggers === 0 && totalOf(sums.ended) === 0;
-  const ever = useQuery({
+  const isEmpty = sums !== undefined && sums.triggers === 0 && totalOf(sums.ended) === 0;
+  const firstOccurrence = useQuery({
     queryKey: [org, 'ever'],
-    enabled: quiet,
-    refetchInterval: quiet && liveMs,
+    enabled: isEmpty,
+    refetchInterval: isEmpty && liveMs,
     queryFn: ({ signal }) =>
       take(api.GET('/api/o/{org}/occurrence/', { params: { path: { org }, query: { limit: 1 } }, signal })),
   });
@@ -80,7 +80,7 @@ export default function Overview() {
       </Page>
     );
   }
-  if (data && quiet && ever.data?.length === 0) {
+  if (data && isEmpty && firstOccurrence.data?.length === 0) {
     return (
       <Page title={texts.overview}>
         <PauseBanners pauses={data.attention.paused} />
@@ -128,8 +128,8 @@ export default function Overview() {
             note={data && `p95 ${milliseconds(data.latency.p95_ms)} · p99 ${milliseconds(data.latency.p99_ms)}`}
           />
           <Tile
-            label={texts.waiting}
-            value={data && upTo(data.queue.due)}
+            label={texts.dueNow}
+            value={data && cappedCount(data.queue.due)}
             note={data && waitingNote(data.queue)}
             tone={(data?.queue.oldest_seconds ?? 0) > 60 ? 'warn' : undefined}
           />
@@ -172,31 +172,31 @@ export default function Overview() {
 
 function rate(triggers: number, hours: number): string {
   const each = triggers / hours;
-  if (each > 0 && each < 0.1) return texts.rarely;
+  if (each > 0 && each < 0.1) return texts.underOneInTenHours;
   return texts.perHour(each >= 10 || Number.isInteger(each) ? compact(Math.round(each)) : each.toFixed(1));
 }
 
 function share(ended: Counts): string {
   const tried = (ended.sent ?? 0) + (ended.failed ?? 0) + (ended.unknown ?? 0);
-  if (tried === 0) return texts.noAttempts;
+  if (tried === 0) return texts.nothingEnded;
   const percent = ((ended.sent ?? 0) / tried) * 100;
-  // 99.96 % is not all of them.
-  return texts.ofAttempts(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1));
+  // Below 100 % is never rounded up to 100 %.
+  return texts.ofDeliveries(percent === 100 ? '100' : Math.min(99.9, percent).toFixed(1));
 }
 
-/** Counting stops there. */
-const mostCounted = 10_000;
+/** The API stops counting here. */
+const maxCounted = 10_000;
 
-function upTo(count: number): string {
-  return `${compact(count)}${count >= mostCounted ? '+' : ''}`;
+function cappedCount(count: number): string {
+  return `${compact(count)}${count >= maxCounted ? '+' : ''}`;
 }
 
-/** What is due is the number; what waits for its time or for a pause to end is told apart. */
+/** The tile's number counts due deliveries; scheduled and held ones are listed in the note. */
 function waitingNote({ oldest_seconds, scheduled, held }: Statistics['queue']): string {
   const parts = [
     ...(oldest_seconds === null ? [] : [texts.oldestWaiting(duration(oldest_seconds))]),
-    ...(scheduled > 0 ? [texts.scheduledFor(upTo(scheduled))] : []),
-    ...(held > 0 ? [texts.held(upTo(held))] : []),
+    ...(scheduled > 0 ? [texts.scheduledFor(cappedCount(scheduled))] : []),
+    ...(held > 0 ? [texts.held(cappedCount(held))] : []),
   ];
   return parts.length > 0 ? parts.join(' · ') : texts.queueIsEmpty;
 }

@@ -1,12 +1,12 @@
-/** Where the link of the mail leads: a new password. */
+/** Sets a new password from an emailed link. */
 import { Anchor, Button, PasswordInput, Stack, Text } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useParams } from 'react-router';
 import { ApiError, api, take } from '../api.ts';
+import { AuthLayout, FormError } from '../components/auth-layout.tsx';
 import { fieldErrors } from '../components/form.tsx';
-import { FormError, Front } from '../components/front.tsx';
-import { Waiting } from '../components/states.tsx';
+import { Loading } from '../components/states.tsx';
 import { texts } from '../texts/account.ts';
 
 export default function ResetPassword() {
@@ -22,51 +22,51 @@ export default function ResetPassword() {
     mutationFn: (body: { password: string }) => take(api.POST('/api/password-reset/{token}/', { params, body })),
     onError: error => form.setErrors(fieldErrors(error)),
   });
-  if (pending.isPending) return <Waiting label={texts.openingTheLink} />;
-  const gone = [pending.error, reset.error].some(error => error instanceof ApiError && error.status === 404);
-  if (gone) {
+  if (pending.isPending) return <Loading label={texts.openingTheLink} />;
+  const isLinkInvalid = [pending.error, reset.error].some(error => error instanceof ApiError && error.status === 404);
+  if (isLinkInvalid) {
     return (
-      <Front title={texts.thisLinkNoLongerWorks}>
+      <AuthLayout title={texts.thisLinkNoLongerWorks}>
         <Text size="sm">
-          {texts.itWasAlreadyUsedOrIs}{' '}
+          {texts.linkExpired}{' '}
           <Anchor component={Link} to="/forgot-password" inherit underline="always">
             {texts.requestANewLink}
           </Anchor>
         </Text>
-      </Front>
+      </AuthLayout>
     );
   }
   if (pending.error) {
     return (
-      <Front title={texts.resetYourPassword}>
+      <AuthLayout title={texts.resetYourPassword}>
         <FormError error={pending.error} />
-      </Front>
+      </AuthLayout>
     );
   }
   if (reset.isSuccess) {
     return (
-      <Front title={texts.passwordChanged}>
+      <AuthLayout title={texts.passwordChanged}>
         <Stack gap="sm">
           <Text size="sm" role="status">
-            {texts.youWereSignedOutEverywhereSign}
+            {texts.signInWithNewPassword}
           </Text>
           <Button component={Link} to="/sign-in" fullWidth>
             {texts.signIn}
           </Button>
         </Stack>
-      </Front>
+      </AuthLayout>
     );
   }
   return (
-    <Front title={texts.chooseANewPassword} lead={texts.forWord(pending.data.email)}>
+    <AuthLayout title={texts.chooseANewPassword} lead={texts.forEmail(pending.data.email)}>
       <form aria-label={texts.chooseANewPassword} onSubmit={form.onSubmit(values => reset.mutate(values))}>
         <Stack gap="sm">
           <FormError error={form.errors.password ? null : reset.error} />
-          {/* For programs that keep passwords. */}
+          {/* Tells password managers which account this is. */}
           <input type="text" autoComplete="username" defaultValue={pending.data.email} hidden readOnly />
           <PasswordInput
             label={texts.newPassword}
-            description={texts.atLeast10CharactersLongerIs}
+            description={texts.passwordHint}
             autoComplete="new-password"
             required
             withAsterisk={false}
@@ -78,6 +78,6 @@ export default function ResetPassword() {
           </Button>
         </Stack>
       </form>
-    </Front>
+    </AuthLayout>
   );
 }

@@ -1,4 +1,4 @@
-/** What sandbox channels kept instead of sending, as a mail program shows it: the list beside the message. */
+/** Messages of sandbox channels, shown like in an email client: the list beside the open message. */
 import { Anchor, Box, Button, Group, ScrollArea, Skeleton, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useInViewport, useMediaQuery } from '@mantine/hooks';
 import { IconArrowLeft, IconMailbox } from '@tabler/icons-react';
@@ -7,18 +7,18 @@ import { useRef } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../api.ts';
 import type { Sandboxed } from '../api-types.ts';
+import { getChannelType } from '../channel-types.ts';
 import { MessageView } from '../components/message-view.tsx';
 import { Page } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { useFilters } from '../components/use-filters.ts';
 import { type List, useList } from '../components/use-list.ts';
-import { lookOfMedium } from '../media.ts';
-import { eventTo, to, useOrg } from '../places.ts';
+import { linkToEvent, to, useOrg } from '../paths.ts';
 import { texts } from '../texts/sandbox.ts';
 
-/** A message stands in the address as its occurrence and delivery. */
-const nameOf = ({ occurrence, delivery }: Sandboxed) => `${occurrence}.${delivery}`;
+/** Identifies a message in the URL by its occurrence and delivery. */
+const keyOf = ({ occurrence, delivery }: Sandboxed) => `${occurrence}.${delivery}`;
 
 export default function Sandbox() {
   const org = useOrg();
@@ -30,17 +30,17 @@ export default function Sandbox() {
     fetch: (query, signal) => api.GET('/api/o/{org}/sandbox/', { params: { path: { org }, query }, signal }),
   });
   const rows = list.rows;
-  const open = rows.find(row => nameOf(row) === chosen) ?? (small || chosen ? undefined : rows[0]);
-  const choose = (row: Sandboxed | undefined) => setFilters({ message: row ? nameOf(row) : null });
+  const open = rows.find(row => keyOf(row) === chosen) ?? (small || chosen ? undefined : rows[0]);
+  const choose = (row: Sandboxed | undefined) => setFilters({ message: row ? keyOf(row) : null });
   const showList = !small || !chosen;
 
   return (
-    <Page title={texts.sandboxMailbox} description={texts.messagesFromChannelsWithTheSandbox}>
+    <Page title={texts.sandboxMailbox} description={texts.description}>
       {list.error && <Failure error={list.error} retry={list.retry} />}
       {!list.error && !list.loading && rows.length === 0 && (
         <Box className="card">
           <Empty icon={<IconMailbox size={28} stroke={1.4} />} title={texts.noMessagesYet}>
-            {texts.createAChannelWithThe} <span className="mono">sandbox</span> {texts.providerAndTriggerAnEventThat}
+            {texts.noMessagesHintStart} <span className="mono">sandbox</span> {texts.noMessagesHintEnd}
           </Empty>
         </Box>
       )}
@@ -60,7 +60,11 @@ export default function Sandbox() {
                   {texts.allMessages}
                 </Button>
               )}
-              {open ? <Opened key={nameOf(open)} row={open} /> : <Gone chosen={chosen} loading={list.loading} />}
+              {open ? (
+                <OpenMessage key={keyOf(open)} row={open} />
+              ) : (
+                <NoMessage chosen={chosen} loading={list.loading} />
+              )}
             </Box>
           )}
         </Box>
@@ -77,7 +81,7 @@ interface MessagesProps {
 
 function Messages({ list, open, choose }: MessagesProps) {
   const box = useRef<HTMLDivElement>(null);
-  // Up and down go through the messages, as in a mail program.
+  // The arrow keys move through the messages, as in an email client.
   const onKeyDown = (event: React.KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
@@ -93,7 +97,7 @@ function Messages({ list, open, choose }: MessagesProps) {
       <Box component="nav" aria-label={texts.messages} ref={box} onKeyDown={onKeyDown}>
         {list.loading && [0, 1, 2, 3].map(row => <Skeleton key={row} height={44} m="sm" w="auto" />)}
         {list.rows.map(row => (
-          <Item key={nameOf(row)} row={row} open={open !== undefined && nameOf(row) === nameOf(open)} choose={choose} />
+          <Item key={keyOf(row)} row={row} open={open !== undefined && keyOf(row) === keyOf(open)} choose={choose} />
         ))}
         {list.hasMore && (
           <Group justify="center" p="sm">
@@ -107,7 +111,7 @@ function Messages({ list, open, choose }: MessagesProps) {
   );
 }
 
-/** Read when the row comes into view: the list itself has no subjects. */
+/** Loads a message when its row scrolls into view, because the list has no subjects. */
 function useMessage({ occurrence: identifier, delivery }: Sandboxed, enabled = true) {
   const org = useOrg();
   return useQuery({
@@ -125,7 +129,7 @@ function useMessage({ occurrence: identifier, delivery }: Sandboxed, enabled = t
 }
 
 function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (row: Sandboxed) => void }) {
-  const look = lookOfMedium(row.type ?? '');
+  const channelType = getChannelType(row.type ?? '');
   const { ref, inViewport } = useInViewport<HTMLButtonElement>();
   const { data } = useMessage(row, inViewport);
   return (
@@ -137,8 +141,8 @@ function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (r
       onClick={() => choose(row)}
     >
       <Group gap="sm" wrap="nowrap" align="flex-start">
-        <Text component="span" c="dimmed" lh={0} pt={3} role="img" aria-label={look.name}>
-          <look.icon size={17} stroke={1.6} />
+        <Text component="span" c="dimmed" lh={0} pt={3} role="img" aria-label={channelType.name}>
+          <channelType.icon size={17} stroke={1.6} />
         </Text>
         <Box miw={0} flex={1}>
           <Group justify="space-between" wrap="nowrap" gap="xs">
@@ -161,11 +165,11 @@ function Item({ row, open, choose }: { row: Sandboxed; open: boolean; choose: (r
   );
 }
 
-function Opened({ row }: { row: Sandboxed }) {
+function OpenMessage({ row }: { row: Sandboxed }) {
   const org = useOrg();
   const { occurrence: identifier, delivery } = row;
   const { data, error, refetch } = useMessage(row);
-  const event = row.event ? eventTo(org, row.event) : undefined;
+  const event = row.event ? linkToEvent(org, row.event) : undefined;
   return (
     <Stack gap="sm">
       <Stack gap={2}>
@@ -180,7 +184,7 @@ function Opened({ row }: { row: Sandboxed }) {
         </Line>
         <Line label={texts.channel}>
           {row.channel ?? texts.deletedChannel}
-          {row.type && ` (${lookOfMedium(row.type).name})`}
+          {row.type && ` (${getChannelType(row.type).name})`}
         </Line>
         <Line label={texts.event}>
           {event ? (
@@ -219,11 +223,9 @@ function Line({ label, children }: { label: string; children: React.ReactNode })
   );
 }
 
-function Gone({ chosen, loading }: { chosen: string | undefined; loading: boolean }) {
+function NoMessage({ chosen, loading }: { chosen: string | undefined; loading: boolean }) {
   if (loading) return <Skeleton height={260} />;
   return (
-    <Empty title={chosen ? texts.messageNotLoaded : texts.chooseAMessage}>
-      {chosen && texts.loadMoreMessagesToFindIt}
-    </Empty>
+    <Empty title={chosen ? texts.messageNotLoaded : texts.chooseAMessage}>{chosen && texts.messageNotLoadedHint}</Empty>
   );
 }

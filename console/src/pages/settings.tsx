@@ -1,4 +1,4 @@
-/** What holds for the whole organization. */
+/** Settings of the organization. */
 import { Anchor, Button, Fieldset, Group, NumberInput, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
@@ -13,9 +13,9 @@ import { CopyText } from '../components/copy.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { Facts } from '../components/facts.tsx';
 import { Page, Section } from '../components/page.tsx';
-import { Failure, Waiting } from '../components/states.tsx';
+import { Failure, Loading } from '../components/states.tsx';
 import { TimeAgo } from '../components/time.tsx';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg } from '../paths.ts';
 import { sessionQuery, useRefusal, useSession } from '../session.tsx';
 import { texts as recipientTexts } from '../texts/preferences.ts';
 import { texts } from '../texts/settings.ts';
@@ -43,7 +43,7 @@ export default function Settings() {
       }
     >
       {error && !data && <Failure error={error} retry={() => void refetch()} />}
-      {!data && !error && <Waiting />}
+      {!data && !error && <Loading />}
       {data && (
         <Stack maw={640}>
           <Section title={texts.organization}>
@@ -55,7 +55,7 @@ export default function Settings() {
             />
             <Form key={filled} settings={data.value} etag={data.etag} refill={refill} />
           </Section>
-          <Section title={recipientTexts.lookAndLimits}>
+          <Section title={recipientTexts.recipientSettings}>
             <RecipientSettings key={filled} settings={data.value} etag={data.etag} refill={refill} />
           </Section>
           <Section title={texts.limits}>
@@ -110,18 +110,18 @@ function Form({ settings, etag, refill }: FormProps) {
           <TextInput label={texts.name} {...form.getInputProps('name')} />
           <NumberInput
             label={texts.keepHistoryForDays}
-            description={texts.olderOccurrencesDeliveriesAndStatisticsAre}
+            description={texts.keepHistoryHint}
             {...days}
             {...form.getInputProps('retention_days')}
           />
           {Number(form.values.retention_days) < settings.retention_days && (
             <Text size="sm" c="light-dark(#8a5a00, #ffd28a)">
-              {texts.historyOlderThanDaysWillBe(form.values.retention_days)}
+              {texts.historyWillBeDeleted(form.values.retention_days)}
             </Text>
           )}
           <NumberInput
-            label={texts.maximumKeyLifetimeDays}
-            description={texts.newAndRotatedKeysMustExpire}
+            label={texts.maxKeyLifetimeDays}
+            description={texts.maxKeyLifetimeHint}
             placeholder={texts.noLimit}
             {...days}
             {...form.getInputProps('max_key_lifetime_days')}
@@ -139,35 +139,32 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
   const save = useAction({
     run: (next: boolean) =>
       take(api.PUT('/api/o/{org}/two-factor/', { params: { path: { org } }, body: { required: next } })),
-    done: settings =>
-      settings.two_factor_required
-        ? texts.twoFactorAuthenticationIsNowRequired
-        : texts.twoFactorAuthenticationIsNoLonger,
+    done: settings => (settings.two_factor_required ? texts.twoFactorRequiredToast : texts.twoFactorOptionalToast),
     refresh: [refresh, sessionQuery.queryKey],
   });
   const ask = async (next: boolean) => {
-    const sure = await confirm(
+    const confirmed = await confirm(
       next
         ? {
-            title: texts.requireTwoFactorAuthentication,
-            children: texts.membersWithoutItHaveToSet,
+            title: texts.requireTwoFactorQuestion,
+            children: texts.requireTwoFactorHint,
             action: texts.require,
           }
         : {
-            title: texts.stopRequiringTwoFactorAuthentication,
-            children: texts.membersWillBeAbleToTurn,
+            title: texts.stopRequiringTwoFactorQuestion,
+            children: texts.stopRequiringTwoFactorHint,
             action: texts.stopRequiring,
             danger: true,
           },
     );
-    if (sure) save.mutate(next);
+    if (confirmed) save.mutate(next);
   };
   const missing = !required && !account.two_factor;
   return (
     <Section title={texts.security}>
       <Switch
-        label={texts.requireTwoFactorAuthentication2}
-        description={texts.everyoneWhoSignsInHereNeeds}
+        label={texts.requireTwoFactor}
+        description={texts.twoFactorHint}
         checked={required}
         disabled={refusal !== undefined || missing || save.isPending}
         onChange={event => void ask(event.currentTarget.checked)}
@@ -176,7 +173,7 @@ function Security({ required, refresh }: { required: boolean; refresh: string[] 
         <Text size="xs" c="dimmed" mt="xs">
           {refusal ?? (
             <>
-              {texts.setUpTwoFactorAuthenticationFor}{' '}
+              {texts.setUpTwoFactorFor}{' '}
               <Anchor component={Link} to={to.account(org)} inherit underline="always">
                 {texts.yourOwnAccount}
               </Anchor>{' '}
@@ -197,7 +194,7 @@ function Danger({ name }: { name: string }) {
     <Section title={texts.dangerZone}>
       <Group justify="space-between">
         <Text size="sm" c="dimmed" maw={380}>
-          {texts.deleteTheOrganizationWithEverythingIn}
+          {texts.deleteOrganizationHint}
         </Text>
         <GuardedButton
           permission="organization:delete"
@@ -213,7 +210,7 @@ function Danger({ name }: { name: string }) {
         opened={deleting}
         onClose={() => setDeleting(false)}
         what={texts.theOrganization(name)}
-        typed={org}
+        confirmText={org}
         run={({ dryRun }) =>
           take(
             api.DELETE('/api/o/{org}/', {

@@ -1,4 +1,4 @@
-/** Who may sign in here, and as what. */
+/** Accounts that can sign in to the organization, their roles, and invites. */
 import { Alert, Box, Button, Select, Stack, Text, TextInput } from '@mantine/core';
 import { IconTrash, IconUserPlus } from '@tabler/icons-react';
 import { api, take } from '../api.ts';
@@ -15,21 +15,21 @@ import { Page, Section } from '../components/page.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { useDialogParam } from '../components/use-dialog-param.ts';
 import { useList } from '../components/use-list.ts';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { sessionQuery, useOrganization, useRefusal, useSession } from '../session.tsx';
 import { texts } from '../texts/team.ts';
 
 type Role = 'viewer' | 'editor' | 'admin' | 'owner';
 
 const roleMeanings: Record<Role, string> = {
-  viewer: texts.viewsEverythingExceptKeysAndThe,
-  editor: texts.alsoEditsEventsMessagesPeopleAnd,
-  admin: texts.alsoManagesChannelsKeysTheTeam,
-  owner: texts.fullAccessIncludingDeletingTheOrganization,
+  viewer: texts.viewerMeaning,
+  editor: texts.editorMeaning,
+  admin: texts.adminMeaning,
+  owner: texts.ownerMeaning,
 };
 const ranks: string[] = ['viewer', 'editor', 'admin', 'owner'];
 
-/** Nobody gives a role above their own. */
+/** No one can assign a role above their own. */
 function useRoles() {
   const own = useOrganization()?.role ?? 'viewer';
   return ranks
@@ -43,7 +43,7 @@ export default function Team() {
   return (
     <Page
       title={texts.team}
-      description={texts.peopleWhoCanSignInTo}
+      description={texts.description}
       actions={
         <GuardedButton
           permission="account:write"
@@ -95,7 +95,7 @@ function Accounts() {
           body: { role: role as Role },
         }),
       ),
-    done: (_, { of, role }) => texts.isNow(of.email, role),
+    done: (_, { of, role }) => texts.roleChanged(of.email, role),
     refresh,
   });
   const remove = useAction({
@@ -106,24 +106,24 @@ function Accounts() {
   });
   const askChange = async (of: Account, role: string) => {
     const lower = of.id === self.id && ranks.indexOf(role) < ranks.indexOf(of.role);
-    const sure =
+    const confirmed =
       !lower ||
       (await confirm({
-        title: texts.changeYourOwnRoleTo(role),
-        children: texts.youCannotUndoThisYourselfAnother,
+        title: texts.changeOwnRoleQuestion(role),
+        children: texts.changeOwnRoleHint,
         action: texts.changeTo(role),
         danger: true,
       }));
-    if (sure) change.mutate({ of, role });
+    if (confirmed) change.mutate({ of, role });
   };
   const askRemove = async (of: Account) => {
-    const sure = await confirm({
-      title: of.id === self.id ? texts.leaveThisOrganization : texts.remove(of.email),
-      children: texts.theAccountKeepsItsOtherOrganizations,
-      action: of.id === self.id ? texts.leave : texts.remove2,
+    const confirmed = await confirm({
+      title: of.id === self.id ? texts.leaveQuestion : texts.removeQuestion(of.email),
+      children: texts.removeHint,
+      action: of.id === self.id ? texts.leave : texts.remove,
       danger: true,
     });
-    if (sure) remove.mutate(of);
+    if (confirmed) remove.mutate(of);
   };
   const columns: Column<Account>[] = [
     {
@@ -131,7 +131,7 @@ function Accounts() {
       cell: ({ id, name, email }) => (
         <>
           <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
-            {name || email}
+            {name || email}{' '}
             {id === self.id && (
               <Text component="span" c="dimmed" inherit>
                 {texts.you}
@@ -170,14 +170,14 @@ function Accounts() {
     { head: texts.lastSeen, from: 'sm', width: 130, cell: ({ last_seen_at }) => <TimeAgo at={last_seen_at} /> },
     { head: texts.memberSince, from: 'md', width: 130, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
     {
-      head: texts.remove2,
-      quiet: true,
+      head: texts.remove,
+      hidesHeader: true,
       width: 48,
       align: 'right',
       cell: account => (
         <GuardedIcon
           permission="account:write"
-          label={texts.remove3(account.email)}
+          label={texts.removeMember(account.email)}
           onClick={() => void askRemove(account)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -207,17 +207,17 @@ function Invites() {
   const revoke = useAction({
     run: (invite: Invite) =>
       take(api.DELETE('/api/o/{org}/invite/{invite}/', { params: { path: { org, invite: invite.id } } })),
-    done: (_, { email }) => texts.revokedTheInviteFor(email),
+    done: (_, { email }) => texts.inviteRevoked(email),
     refresh: [[org, 'invites']],
   });
   const ask = async (invite: Invite) => {
-    const sure = await confirm({
-      title: texts.revokeTheInviteFor(invite.email),
-      children: texts.theInviteLinkStopsWorking,
+    const confirmed = await confirm({
+      title: texts.revokeInviteQuestion(invite.email),
+      children: texts.revokeInviteHint,
       action: texts.revoke,
       danger: true,
     });
-    if (sure) revoke.mutate(invite);
+    if (confirmed) revoke.mutate(invite);
   };
   const columns: Column<Invite>[] = [
     {
@@ -228,13 +228,13 @@ function Invites() {
     { head: texts.expires, from: 'xs', width: 130, cell: ({ expires_at }) => <TimeAgo at={expires_at} /> },
     {
       head: texts.revoke,
-      quiet: true,
+      hidesHeader: true,
       width: 48,
       align: 'right',
       cell: invite => (
         <GuardedIcon
           permission="account:write"
-          label={texts.revokeTheInviteFor2(invite.email)}
+          label={texts.revokeInvite(invite.email)}
           onClick={() => void ask(invite)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -292,17 +292,14 @@ function Invited({ invite, close }: { invite: CreatedInvite; close: () => void }
   return (
     <Stack gap="sm">
       <Text size="sm" role="status">
-        {texts.itIsShownOnceAndWorks(
-          invite.mailed ? texts.weEmailedAnInviteToYou(invite.email) : texts.shareThisLinkWith(invite.email),
-          exactTime(invite.expires_at),
-        )}
+        {(invite.link ? texts.shareThisLinkWith : texts.inviteEmailed)(invite.email, exactTime(invite.expires_at))}
       </Text>
       {invite.mail_failure && (
         <Alert color="yellow" variant="light" title={texts.theEmailCouldNotBeSent} role="alert">
           {invite.mail_failure}
         </Alert>
       )}
-      <CopyBlock value={invite.link} label={texts.copyTheLink} />
+      {invite.link && <CopyBlock value={invite.link} label={texts.copyTheLink} />}
       <FormButtons>
         <Button onClick={close}>{texts.done}</Button>
       </FormButtons>

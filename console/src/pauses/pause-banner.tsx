@@ -1,15 +1,15 @@
-/** Says that something is paused, since when, and how much waits because of it; and ends it. */
+/** Banners for what is paused, since when, and how much is waiting, with a button to resume. */
 import { Alert, Group, Stack, Text } from '@mantine/core';
 import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
 import type { Pause } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { count } from '../components/counts.tsx';
 import { TimeAgo } from '../components/time.tsx';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { texts } from '../texts/pauses.ts';
 import { resume } from './resume.ts';
 
-/** One for each; nothing where nothing is paused. */
+/** One banner per pause; renders nothing without pauses. */
 export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed?: () => void }) {
   if (pauses.length === 0) return null;
   return (
@@ -44,7 +44,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
             <Text component="span" inherit fw={600}>
               {title}.
             </Text>{' '}
-            {ofService && `${texts.perhapsCopied} `}
+            {ofService && `${texts.restoredOrCopied} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
               <TimeAgo at={since} prefix={texts.paused} />

@@ -1,7 +1,7 @@
 import { api, take } from '../api.ts';
 import type { Pause } from '../api-types.ts';
 
-/** Answers how much waits no longer. */
+/** Ends a pause and returns the number of released messages. */
 export function resume(org: string, { kind, path }: Pick<Pause, 'kind' | 'path'>): Promise<{ released: number }> {
   const [a = '', b = '', c = ''] = path.split('/');
   if (kind === 'event') {

@@ -1,11 +1,11 @@
-/** What is paused, and how much waits because of it. */
+/** Loads the active pauses with the number of waiting messages and occurrences. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { liveMs } from '../components/use-list.ts';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { useCan } from '../session.tsx';
 
-/** All of the organization's; only pages that something of it concerns look. */
+/** All pauses of the organization; `enabled` skips the request on pages that none of them affects. */
 export function usePauses({ enabled = true }: { enabled?: boolean } = {}) {
   const org = useOrg();
   const isAllowed = useCan()('occurrence:read');
@@ -18,7 +18,7 @@ export function usePauses({ enabled = true }: { enabled?: boolean } = {}) {
   return enabled ? data : [];
 }
 
-/** Those that keep an occurrence from going on. */
+/** Pauses that hold an occurrence. */
 export function useOccurrencePauses(identifier: string, isOpen: boolean) {
   const org = useOrg();
   const { data = [] } = useQuery({

@@ -1,29 +1,29 @@
-/** What sending again would do, in the service's own words. */
+/** Predicted outcome of a replay or retry. */
 import { List, Stack, Text } from '@mantine/core';
 import type { ReplayPreview } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { texts } from '../texts/replay.ts';
 
-export function Forecast({ preview, mayDouble }: { preview: ReplayPreview; mayDouble: boolean }) {
+export function Forecast({ preview, mayDuplicate }: { preview: ReplayPreview; mayDuplicate: boolean }) {
   const { deliveries, checked, send, reasons, expands } = preview;
   return (
     <Stack gap="xs">
       <List size="sm" spacing={4} aria-label={texts.whatWillHappen}>
-        {send > 0 && <List.Item fw={500}>{texts.willBeSent(count(send))}</List.Item>}
-        {reasons.map(({ prospect, reason, explanation, count: n }) => (
+        {send > 0 && <List.Item fw={500}>{texts.willBeRetried(count(send))}</List.Item>}
+        {reasons.map(({ effect, reason, explanation, count: n }) => (
           <List.Item key={reason}>
-            {prospect === 'wait' ? texts.willWait(count(n), explanation) : texts.willNotBeSent(count(n), explanation)}
+            {effect === 'wait' ? texts.willWait(count(n), explanation) : texts.willNotBeSent(count(n), explanation)}
           </List.Item>
         ))}
-        {expands && <List.Item>{texts.recipientsAreLookedUpAgain}</List.Item>}
+        {expands && <List.Item>{texts.recipientsResolvedAgain}</List.Item>}
       </List>
-      {isInVain(preview) && <Text size="sm">{texts.nothingWouldBeSent}</Text>}
+      {sendsNothing(preview) && <Text size="sm">{texts.nothingWouldBeSent}</Text>}
       {checked < deliveries && (
         <Text size="xs" c="dimmed">
-          {texts.ofTheFirst(count(checked), count(deliveries))}
+          {texts.checkedFirst(count(checked), count(deliveries))}
         </Text>
       )}
-      {mayDouble && send > 0 && (
+      {mayDuplicate && send > 0 && (
         <Text size="xs" c="dimmed">
           {texts.mayArriveTwice}
         </Text>
@@ -32,7 +32,7 @@ export function Forecast({ preview, mayDouble }: { preview: ReplayPreview; mayDo
   );
 }
 
-/** Whether none of them would ever be sent. */
-export function isInVain({ send, wait, skip, expands }: ReplayPreview): boolean {
+/** Whether nothing would ever be sent. */
+export function sendsNothing({ send, wait, skip, expands }: ReplayPreview): boolean {
   return send + wait === 0 && skip > 0 && !expands;
 }

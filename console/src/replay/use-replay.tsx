@@ -1,4 +1,4 @@
-/** Sends all of an occurrence again that failed: says before what will happen, and afterwards what did. */
+/** Replays the failed deliveries of an occurrence: shows the predicted outcome first and the actual one afterwards. */
 import { Alert, CloseButton, Group, Text } from '@mantine/core';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
@@ -6,14 +6,14 @@ import type { Occurrence } from '../api-types.ts';
 import { useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { type Counts, CountsLegend, count, totalOf } from '../components/counts.tsx';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { texts } from '../texts/replay.ts';
-import { Forecast, isInVain } from './forecast.tsx';
+import { Forecast, sendsNothing } from './forecast.tsx';
 
 export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' | 'counts'>) {
   const org = useOrg();
   const path = { org, identifier };
-  // As they were when it began, without what is tried again.
+  // Counts before the replay, without the deliveries that are replayed.
   const [before, setBefore] = useState<Counts>();
   const replay = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
@@ -29,26 +29,26 @@ export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' 
     run: () => take(api.GET('/api/o/{org}/occurrence/{identifier}/replay/', { params: { path } })),
     onDone: async preview => {
       const { deliveries } = preview;
-      const isSure = await confirm({
+      const confirmed = await confirm({
         title:
           deliveries === 0
-            ? texts.resolveRecipientsAgain
+            ? texts.resolveRecipientsQuestion
             : deliveries === 1
-              ? texts.replay1Delivery
+              ? texts.replayOneDelivery
               : texts.replayDeliveries(count(deliveries)),
-        children: <Forecast preview={preview} mayDouble={counts.unknown > 0} />,
-        action: isInVain(preview) ? texts.replayAnyway : texts.replay,
+        children: <Forecast preview={preview} mayDuplicate={counts.unknown > 0} />,
+        action: sendsNothing(preview) ? texts.replayAnyway : texts.replay,
       });
-      if (isSure) replay.mutate(undefined);
+      if (confirmed) replay.mutate(undefined);
     },
   });
   const result = before && <ReplayResult before={before} counts={counts} close={() => setBefore(undefined)} />;
   return { ask: () => ask.mutate(undefined), isPending: ask.isPending || replay.isPending, result };
 }
 
-/** What the counts have grown by since. */
+/** Shows by how much the counts have grown since the replay. */
 function ReplayResult({ before, counts, close }: { before: Counts; counts: Counts; close: () => void }) {
-  const grown = Object.fromEntries(
+  const growth = Object.fromEntries(
     Object.entries(counts).map(([status, n]) => [status, Math.max(0, (n ?? 0) - (before[status] ?? 0))]),
   );
   return (
@@ -57,7 +57,7 @@ function ReplayResult({ before, counts, close }: { before: Counts; counts: Count
         <Text size="sm" fw={600} c="var(--mantine-color-text)">
           {texts.sinceTheReplay}
         </Text>
-        {totalOf(grown) > 0 ? <CountsLegend counts={grown} /> : <Text size="sm">{texts.nothingYet}</Text>}
+        {totalOf(growth) > 0 ? <CountsLegend counts={growth} /> : <Text size="sm">{texts.nothingYet}</Text>}
         <CloseButton ml="auto" size="sm" aria-label={texts.dismiss} onClick={close} />
       </Group>
     </Alert>

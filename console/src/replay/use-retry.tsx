@@ -1,18 +1,18 @@
-/** Sends one delivery again: says before what will happen, and afterwards what did. */
+/** Retries one delivery: shows the predicted outcome first and the actual one afterwards. */
 import { useQueryClient } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { type Delivery, reasons } from '../api-types.ts';
-import { tellFailure, tellSuccess, tellWarning, useAction } from '../components/actions.tsx';
+import { showError, showSuccess, showWarning, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { texts } from '../texts/replay.ts';
-import { Forecast, isInVain } from './forecast.tsx';
+import { Forecast, sendsNothing } from './forecast.tsx';
 
-const lookEveryMs = 500;
-/** Most messages are gone by then; the page itself shows the others. */
-const looks = 30;
+const pollIntervalMs = 500;
+/** Most messages are sent by then; the page shows the rest. */
+const maxPolls = 30;
 
-export interface Retried {
+export interface RetryTarget {
   occurrence: string;
   id: number;
   status: Delivery['status'];
@@ -29,7 +29,7 @@ export function useRetry() {
     [org, 'activity'],
   ];
   const retry = useAction({
-    run: ({ occurrence, id }: Retried) =>
+    run: ({ occurrence, id }: RetryTarget) =>
       take(
         api.POST('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', {
           params: pathOf(org, occurrence, id),
@@ -37,26 +37,26 @@ export function useRetry() {
       ),
     refresh,
     onDone: (_, { occurrence, id }) => {
-      void watch(org, occurrence, id)
-        .then(tellOutcome)
-        .catch(tellFailure)
+      void pollDelivery(org, occurrence, id)
+        .then(showOutcome)
+        .catch(showError)
         .then(() => Promise.all(refresh.map(queryKey => queries.invalidateQueries({ queryKey }))));
     },
   });
   const ask = useAction({
-    run: (wanted: Retried) =>
+    run: (target: RetryTarget) =>
       take(
         api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/retry/', {
-          params: pathOf(org, wanted.occurrence, wanted.id),
+          params: pathOf(org, target.occurrence, target.id),
         }),
       ),
-    onDone: async (preview, wanted) => {
-      const isSure = await confirm({
-        title: texts.retryThisDelivery,
-        children: <Forecast preview={preview} mayDouble={wanted.status === 'unknown'} />,
-        action: isInVain(preview) ? texts.retryAnyway : texts.retry,
+    onDone: async (preview, target) => {
+      const confirmed = await confirm({
+        title: texts.retryQuestion,
+        children: <Forecast preview={preview} mayDuplicate={target.status === 'unknown'} />,
+        action: sendsNothing(preview) ? texts.retryAnyway : texts.retry,
       });
-      if (isSure) retry.mutate(wanted);
+      if (confirmed) retry.mutate(target);
     },
   });
   return { ask: ask.mutate, isPending: ask.isPending || retry.isPending };
@@ -64,35 +64,35 @@ export function useRetry() {
 
 const pathOf = (org: string, identifier: string, delivery: number) => ({ path: { org, identifier, delivery } });
 
-/** Until it has an outcome, or waits for something. */
-async function watch(org: string, occurrence: string, id: number): Promise<Delivery> {
-  for (let look = 1; ; look++) {
+/** Polls until the delivery has an outcome or waits for something. */
+async function pollDelivery(org: string, occurrence: string, id: number): Promise<Delivery> {
+  for (let poll = 1; ; poll++) {
     const delivery = await take(
       api.GET('/api/o/{org}/occurrence/{identifier}/deliveries/{delivery}/', { params: pathOf(org, occurrence, id) }),
     );
     const isMoving = delivery.status === 'sending' || (delivery.status === 'pending' && !delivery.reason);
-    if (!isMoving || look >= looks) return delivery;
-    await new Promise(resolve => setTimeout(resolve, lookEveryMs));
+    if (!isMoving || poll >= maxPolls) return delivery;
+    await new Promise(resolve => setTimeout(resolve, pollIntervalMs));
   }
 }
 
-function tellOutcome(delivery: Delivery): void {
-  if (delivery.status === 'sent') tellSuccess(texts.sentTo(delivery.user ?? delivery.address ?? texts.deletedUser));
-  else tellWarning(describe(delivery));
+function showOutcome(delivery: Delivery): void {
+  if (delivery.status === 'sent') showSuccess(texts.sentTo(delivery.user ?? delivery.address ?? texts.deletedUser));
+  else showWarning(describe(delivery));
 }
 
 function describe({ status, reason, detail }: Delivery): string {
   const why = detail && status === 'failed' ? detail : ((reason && (reasons[reason] ?? reason)) ?? texts.noReason);
   switch (status) {
     case 'retrying':
-      return reason === 'quiet_hours' ? texts.waits(why) : texts.willBeTriedAgain;
+      return reason === 'quiet_hours' ? texts.waiting(why) : texts.failedAndWaits;
     case 'failed':
     case 'unknown':
       return texts.failedAgain(why);
     case 'pending':
-      return reason ? texts.waits(why) : texts.stillOnItsWay;
+      return reason ? texts.waiting(why) : texts.stillSending;
     case 'sending':
-      return texts.stillOnItsWay;
+      return texts.stillSending;
     default:
       return texts.notSent(why);
   }

@@ -1,4 +1,4 @@
-/** Code that triggers an event, ready to paste: in each language with nothing but what comes with it. */
+/** Code samples that trigger an event, using only each language's standard library. */
 
 export interface TriggerCall {
   url: string;
@@ -21,7 +21,7 @@ export function triggerSnippets(call: TriggerCall): Snippet[] {
   ];
 }
 
-/** Inside single quotes of a shell, a quote ends them, stands by itself, and begins them again. */
+/** Quotes a text for a shell; a single quote inside closes the quotes, is escaped, and reopens them. */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -130,7 +130,7 @@ function phpValue(value: unknown, by = ''): string {
       by,
     );
   const entries = Object.entries(value).map(([name, each]) => `${phpValue(name)} => ${phpValue(each, `${by}    `)}`);
-  // An empty array would become a list.
+  // An empty PHP array would be encoded as a JSON list.
   return entries.length === 0 ? 'new stdClass()' : list(entries, '[', ']', by);
 }
 

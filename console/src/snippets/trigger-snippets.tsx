@@ -1,11 +1,11 @@
-/** How a program triggers an event, in several languages. */
+/** Code samples that trigger an event, in several languages. */
 import { Code, Tabs, Text } from '@mantine/core';
 import { CopyBlock } from '../components/copy.tsx';
 import { texts } from '../texts/keys.ts';
 import { type Snippet, type TriggerCall, triggerSnippets } from './snippets.ts';
 
 interface TriggerSnippetsProps extends TriggerCall {
-  /** After those of the languages. */
+  /** Shown after the languages. */
   more?: Snippet[];
 }
 
@@ -27,8 +27,8 @@ export function TriggerSnippets({ more = [], ...call }: TriggerSnippetsProps) {
       ))}
       {call.body.options?.dry_run === true && (
         <Text size="xs" c="dimmed" mt={6}>
-          {texts.withWord} <Code fz="xs">dry_run</Code>
-          {texts.recipientsAreResolvedAndNothingIs}
+          {texts.with} <Code fz="xs">dry_run</Code>
+          {texts.dryRunHint}
         </Text>
       )}
     </Tabs>

@@ -1,2 +1,2 @@
-/** What is put into a text. */
+/** A value inserted into a text. */
 export type Part = string | number | null | undefined;

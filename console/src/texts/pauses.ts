@@ -7,8 +7,8 @@ export const texts = {
   event: 'Event',
   isPaused: (kind: Part, path: Part) => `${kind} ${path} is paused`,
   sendingIsPaused: 'Sending is paused for everyone',
-  perhapsCopied:
-    'The database was restored or copied, so what was sent since is not on record. Triggers are accepted. ' +
+  restoredOrCopied:
+    'The database was restored or copied, so messages sent since then are not on record. Triggers are still accepted. ' +
     'An operator resumes sending with belfry resume.',
   paused: 'Paused ',
   nothingIsWaitingYet: 'Nothing is waiting yet.',

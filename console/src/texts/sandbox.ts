@@ -2,12 +2,10 @@
 
 export const texts = {
   sandboxMailbox: 'Sandbox mailbox',
-  messagesFromChannelsWithTheSandbox:
-    'Messages from channels with the sandbox provider. They are shown here instead of being sent.',
+  description: 'Messages from channels with the sandbox provider. They are shown here instead of being sent.',
   noMessagesYet: 'No messages yet',
-  createAChannelWithThe: 'Create a channel with the',
-  providerAndTriggerAnEventThat:
-    'provider and trigger an event that uses it. The message appears here and is not sent.',
+  noMessagesHintStart: 'Create a channel with the',
+  noMessagesHintEnd: 'provider and trigger an event that uses it. The message appears here and is not sent.',
   message: 'Message',
   allMessages: 'All messages',
   messages: 'Messages',
@@ -22,5 +20,5 @@ export const texts = {
   received: 'Received',
   messageNotLoaded: 'Message not loaded',
   chooseAMessage: 'Choose a message',
-  loadMoreMessagesToFindIt: 'Load more messages to find it, or open its occurrence.',
+  messageNotLoadedHint: 'Load more messages to find it, or open its occurrence.',
 };

@@ -1,4 +1,4 @@
-/** The way from an empty organization to a first message: what is done has a tick, what comes next a button. */
+/** Checklist from an empty organization to the first message: completed steps are ticked, the next one has a button. */
 import { Box, Group, Progress, Stack, Text, ThemeIcon, Title } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -10,7 +10,7 @@ import { useEvents } from '../components/use-events.ts';
 import { findSample } from '../events/samples.ts';
 import { NewKey } from '../pages/keys/new-key.tsx';
 import { NewPerson } from '../pages/people/new-person.tsx';
-import { to, useOrg } from '../places.ts';
+import { to, useOrg } from '../paths.ts';
 import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 import { StartEvent } from './start-event.tsx';
@@ -30,12 +30,12 @@ export function Checklist() {
   const { account } = useSession();
   const [dialog, setDialog] = useState<'event' | 'person' | 'key'>();
   const close = () => setDialog(undefined);
-  const { done, event, place } = useProgress();
+  const { done, event, parent } = useProgress();
   const [firstName = '', ...lastNames] = account.name.split(' ');
   const steps: Step[] = [
     {
       name: texts.addAChannel,
-      hint: texts.connectAMailServerOrUse,
+      hint: texts.addAChannelHint,
       action: texts.addChannel,
       permission: 'channel:write',
       isDone: done.channel,
@@ -43,7 +43,7 @@ export function Checklist() {
     },
     {
       name: texts.createAnEvent,
-      hint: texts.whatYourApplicationTellsBelfryAbout,
+      hint: texts.createAnEventHint,
       action: texts.createEvent,
       permission: 'event:write',
       isDone: done.event,
@@ -51,7 +51,7 @@ export function Checklist() {
     },
     {
       name: texts.writeTheMessage,
-      hint: texts.chooseRecipientsAndChannelsAndSee,
+      hint: texts.writeTheMessageHint,
       action: texts.writeMessage,
       permission: 'notification:write',
       isDone: done.message,
@@ -63,7 +63,7 @@ export function Checklist() {
     },
     {
       name: texts.addPeople,
-      hint: texts.startWithYourselfImportOthersFrom,
+      hint: texts.addPeopleHint,
       action: texts.addPerson,
       permission: 'user:write',
       isDone: done.people,
@@ -71,7 +71,7 @@ export function Checklist() {
     },
     {
       name: texts.createAnApiKey,
-      hint: texts.yourApplicationUsesItToTrigger,
+      hint: texts.createAnApiKeyHint,
       action: texts.createKey,
       permission: 'key:write',
       isDone: done.key,
@@ -79,7 +79,7 @@ export function Checklist() {
     },
     {
       name: texts.triggerTheEvent,
-      hint: texts.fromHereOrWithAFew,
+      hint: texts.triggerTheEventHint,
       action: texts.tryIt,
       permission: 'event:trigger',
       isDone: false,
@@ -106,7 +106,7 @@ export function Checklist() {
             <Box flex={1} miw={0}>
               <Text size="sm" fw={600}>
                 {step.name}
-                {step.isDone && <span className="hidden-text"> {texts.done}</span>}
+                {step.isDone && <span className="hidden-text"> {texts.doneSuffix}</span>}
               </Text>
               <Text size="sm" c="dimmed">
                 {step.hint}
@@ -125,7 +125,7 @@ export function Checklist() {
           </li>
         ))}
       </Stack>
-      {dialog === 'event' && <StartEvent org={org} place={place} close={close} />}
+      {dialog === 'event' && <StartEvent org={org} parent={parent} close={close} />}
       {dialog === 'person' && (
         <NewPerson
           close={close}
@@ -138,14 +138,14 @@ export function Checklist() {
   );
 }
 
-/** What there is already. Who may not see something is not asked to make it. */
+/** Returns which steps are done. Data the role cannot read is not requested. */
 function useProgress() {
   const org = useOrg();
   const can = useCan();
   const params = { path: { org } };
   const first = { ...params, query: { limit: 1 } };
-  const { data: known } = useEvents();
-  const event = known?.events[0];
+  const { data: resources } = useEvents();
+  const event = resources?.events[0];
   const channels = useQuery({
     queryKey: [org, 'channels', 'any'],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/channel/', { params, signal })),
@@ -172,17 +172,17 @@ function useProgress() {
     enabled: can('key:read'),
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params, signal })),
   });
-  const isThere = (rows: unknown[] | undefined) => (rows?.length ?? 0) > 0;
-  const project = known?.projects[0];
+  const isNotEmpty = (rows: unknown[] | undefined) => (rows?.length ?? 0) > 0;
+  const project = resources?.projects[0];
   return {
     event,
-    place: project && { prj: project.slug, app: project.applications[0] },
+    parent: project && { prj: project.slug, app: project.applications[0] },
     done: {
-      channel: isThere(channels.data),
+      channel: isNotEmpty(channels.data),
       event: event !== undefined,
-      message: isThere(details.data),
-      people: isThere(people.data),
-      key: isThere(keys.data),
+      message: isNotEmpty(details.data),
+      people: isNotEmpty(people.data),
+      key: isNotEmpty(keys.data),
     },
   };
 }

@@ -1,10 +1,10 @@
-/** For admins of the installation: whoever creates an organization is its owner. */
+/** Creates an organization (instance admins only); its creator becomes the owner. */
 import { TextInput } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/overview.ts';
 
@@ -31,18 +31,18 @@ export function NewOrganization({ close }: { close: () => void }) {
     >
       <TextInput
         label={texts.name}
-        description={texts.aCompanyOrATenantOrganizations}
-        placeholder={texts.acme}
+        description={texts.organizationHint}
+        placeholder={texts.organizationExample}
         maxLength={255}
         data-autofocus
         {...form.getInputProps('name')}
       />
       <TextInput
         label={texts.slug}
-        description={texts.partOfEveryUrlCannotBe}
+        description={texts.slugHint}
         maxLength={100}
         classNames={{ input: 'mono' }}
-        placeholder={texts.sampleSlug}
+        placeholder={texts.slugExample}
         {...form.getInputProps('slug')}
         value={form.values.slug || slugFrom(form.values.name)}
       />

@@ -1,29 +1,29 @@
-/** The first event, from a sample: with a project and an application around it where there is none. */
+/** Creates the first event from a sample, with a project and an application if there are none. */
 import { Group, Radio, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
 import { slugFrom } from '../components/form.tsx';
-import { createPlace } from '../events/places.ts';
+import { createResource } from '../events/resource-api.ts';
 import { rememberSample } from '../events/sample.ts';
 import { eventSamples, findSample } from '../events/samples.ts';
 import { texts } from '../texts/overview.ts';
 
 interface StartEventProps {
   org: string;
-  /** Where it goes; absent where it has to be made first. */
-  place?: { prj: string; app?: string };
+  /** Existing project and application; undefined if they are created too. */
+  parent?: { prj: string; app?: string };
   close: () => void;
 }
 
-export function StartEvent({ org, place, close }: StartEventProps) {
+export function StartEvent({ org, parent, close }: StartEventProps) {
   const starting = useApiForm({
     initialValues: { sample: 'order-receipt', project: texts.shop, application: texts.webApp },
     run: async ({ sample: key, project, application }) => {
       const { name, slug, context } = findSample(key)!;
-      const prj = place?.prj ?? slugFrom(project);
-      const app = place?.app ?? slugFrom(application);
-      if (!place) await createPlace('project', { org }, { slug: prj, name: project });
-      if (!place?.app) await createPlace('application', { org, prj }, { slug: app, name: application });
-      await createPlace('event', { org, prj, app }, { slug, name });
+      const prj = parent?.prj ?? slugFrom(project);
+      const app = parent?.app ?? slugFrom(application);
+      if (!parent) await createResource('project', { org }, { slug: prj, name: project });
+      if (!parent?.app) await createResource('application', { org, prj }, { slug: app, name: application });
+      await createResource('event', { org, prj, app }, { slug, name });
       rememberSample({ org, prj, app, evt: slug }, context);
       return name;
     },
@@ -53,14 +53,14 @@ export function StartEvent({ org, place, close }: StartEventProps) {
           ))}
         </Stack>
       </Radio.Group>
-      {!place?.app && (
+      {!parent?.app && (
         <SimpleGrid cols={{ base: 1, xs: 2 }}>
-          {!place && (
-            <TextInput label={texts.project} description={texts.aProductOrTeam} {...form.getInputProps('project')} />
+          {!parent && (
+            <TextInput label={texts.project} description={texts.projectHint} {...form.getInputProps('project')} />
           )}
           <TextInput
             label={texts.application}
-            description={texts.whatTriggersTheEvent}
+            description={texts.applicationHint}
             {...form.getInputProps('application')}
           />
         </SimpleGrid>

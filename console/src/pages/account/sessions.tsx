@@ -1,4 +1,4 @@
-/** Where you are signed in. */
+/** The user's active sessions. */
 import { Button, Group, Text } from '@mantine/core';
 import { IconDeviceLaptop, IconDeviceMobile } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
@@ -27,13 +27,13 @@ export function Sessions() {
     refresh: [key],
   });
   const ask = async () => {
-    const sure = await confirm({
-      title: texts.signOutEverywhereElse,
-      children: texts.everyBrowserExceptThisOneHas,
-      action: texts.signOutEverywhereElse2,
+    const confirmed = await confirm({
+      title: texts.signOutEverywhereElseQuestion,
+      children: texts.signOutEverywhereElseHint,
+      action: texts.signOutEverywhereElse,
       danger: true,
     });
-    if (sure) endOthers.mutate(undefined);
+    if (confirmed) endOthers.mutate(undefined);
   };
   const sorted = [...list.rows].sort(
     (a, b) => Number(b.current) - Number(a.current) || b.last_used_at.localeCompare(a.last_used_at),
@@ -44,7 +44,7 @@ export function Sessions() {
       aside={
         sorted.length > 1 && (
           <Button variant="default" loading={endOthers.isPending} onClick={() => void ask()}>
-            {texts.signOutEverywhereElse2}
+            {texts.signOutEverywhereElse}
           </Button>
         )
       }

@@ -1,4 +1,4 @@
-/** How you sign in besides your password: an authenticator app, passkeys, and recovery codes for when both are lost. */
+/** Two-factor authentication: an authenticator app, passkeys and recovery codes. */
 import { ActionIcon, Box, Button, Group, Stack, Text, TextInput, Tooltip } from '@mantine/core';
 import { modals } from '@mantine/modals';
 import { IconDeviceMobile, IconFingerprint, IconLifebuoy, IconPencil, IconTrash } from '@tabler/icons-react';
@@ -18,15 +18,15 @@ import { showRecoveryCodes } from '../../components/recovery-codes.tsx';
 import { Failure } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { deviceName } from '../../device.ts';
-import { createPasskey, passkeyObstacle } from '../../passkeys.ts';
+import { createPasskey, passkeyProblem } from '../../passkeys.ts';
 import { sessionQuery } from '../../session.tsx';
 import { texts } from '../../texts/account.ts';
 
 type Passkey = TwoFactorState['passkeys'][number];
 const queryKey = ['two-factor'];
 
-/** After a change: the codes first, for what follows may leave this page. */
-function useChanged() {
+/** Refreshes after a change. Shows new recovery codes first, because refreshing the session may leave this page. */
+function useRefreshAfterChange() {
   const queries = useQueryClient();
   return async (codes: string[] | null = null) => {
     await queries.invalidateQueries({ queryKey });
@@ -50,7 +50,7 @@ export function TwoFactor() {
       {data && (
         <Stack gap="md">
           <Text size="sm" c="dimmed">
-            {isOn ? texts.whenYouSignInWithYour : texts.addASecondStepToYour}
+            {isOn ? texts.twoFactorOnHint : texts.twoFactorOffHint}
           </Text>
           <AuthenticatorApp totp={data.totp} />
           <Passkeys passkeys={data.passkeys} />
@@ -94,7 +94,7 @@ function Method({ icon, title, state, actions, children }: MethodProps) {
 }
 
 function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
-  const changed = useChanged();
+  const refreshAfterChange = useRefreshAfterChange();
   const begin = useAction({
     run: () => withConfirmation(() => take(api.POST('/api/session/totp/'))),
     onDone: enrollment => {
@@ -106,7 +106,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
             cancel={() => modals.close(id)}
             done={codes => {
               modals.close(id);
-              void changed(codes);
+              void refreshAfterChange(codes);
             }}
           />
         ),
@@ -116,22 +116,22 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
   const remove = useAction({
     run: () => withConfirmation(() => take(api.DELETE('/api/session/totp/'))),
     done: texts.authenticatorAppRemoved,
-    onDone: () => void changed(),
+    onDone: () => void refreshAfterChange(),
   });
   const askRemove = async () => {
-    const sure = await confirm({
-      title: texts.removeTheAuthenticatorApp,
-      children: texts.itsCodesStopWorkingOrganizationsThat,
+    const confirmed = await confirm({
+      title: texts.removeAuthenticatorAppQuestion,
+      children: texts.removeAuthenticatorAppHint,
       action: texts.remove,
       danger: true,
     });
-    if (sure) remove.mutate(undefined);
+    if (confirmed) remove.mutate(undefined);
   };
   return (
     <Method
       icon={<IconDeviceMobile size={18} stroke={1.6} />}
       title={texts.authenticatorApp}
-      state={totp ? <TimeAgo at={totp.created_at} prefix={texts.added} /> : texts.sixDigitCodesFromAnApp}
+      state={totp ? <TimeAgo at={totp.created_at} prefix={texts.added} /> : texts.authenticatorAppHint}
       actions={
         <>
           <Button variant="default" loading={begin.isPending} onClick={() => begin.mutate(undefined)}>
@@ -143,7 +143,7 @@ function AuthenticatorApp({ totp }: { totp: TwoFactorState['totp'] }) {
               c="var(--mantine-color-error)"
               loading={remove.isPending}
               onClick={() => void askRemove()}
-              aria-label={texts.removeTheAuthenticatorApp2}
+              aria-label={texts.removeAuthenticatorApp}
             >
               {texts.remove}
             </Button>
@@ -175,18 +175,18 @@ function TotpForm({ enrollment: { token, secret, uri }, done, cancel }: TotpForm
       cancel={cancel}
       isDisabled={form.values.code.trim().length < 6}
     >
-      <Text size="sm">{texts.scanThisCodeWithAnAuthenticator}</Text>
+      <Text size="sm">{texts.scanCode}</Text>
       <Group justify="center">
-        <QrCode value={uri} label={texts.qrCodeForYourAuthenticatorApp} />
+        <QrCode value={uri} label={texts.qrCode} />
       </Group>
       <Text size="xs" c="dimmed" component="div">
-        {texts.cantScanItEnterThisKey}
+        {texts.cantScanCode}
         <br />
         <CopyText value={secret} label={texts.copyTheKey} />
       </Text>
       <TextInput
         label={texts.authenticationCode}
-        description={texts.theSixDigitsTheAppShows}
+        description={texts.enterShownCode}
         autoComplete="one-time-code"
         inputMode="numeric"
         className="code-input"
@@ -198,8 +198,8 @@ function TotpForm({ enrollment: { token, secret, uri }, done, cancel }: TotpForm
 }
 
 function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
-  const changed = useChanged();
-  const obstacle = passkeyObstacle();
+  const refreshAfterChange = useRefreshAfterChange();
+  const problem = passkeyProblem();
   const add = useAction({
     run: async () => {
       const { token, options } = await withConfirmation(() => take(api.POST('/api/session/passkeys/options/')));
@@ -208,18 +208,18 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
       return take(api.POST('/api/session/passkeys/', { body: { token, name, response: response as never } }));
     },
     done: texts.passkeyAdded,
-    onDone: ({ recovery_codes }) => void changed(recovery_codes),
+    onDone: ({ recovery_codes }) => void refreshAfterChange(recovery_codes),
   });
   return (
     <Method
       icon={<IconFingerprint size={18} stroke={1.6} />}
       title={texts.passkeys}
-      state={obstacle ?? texts.yourFingerprintFacePinOrSecurity}
+      state={problem ?? texts.passkeysHint}
       actions={
         <Button
           variant="default"
           loading={add.isPending}
-          disabled={obstacle !== undefined}
+          disabled={problem !== undefined}
           onClick={() => add.mutate(undefined)}
         >
           {texts.addPasskey}
@@ -238,23 +238,23 @@ function Passkeys({ passkeys }: { passkeys: Passkey[] }) {
 }
 
 function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passkey: Passkey }) {
-  const changed = useChanged();
+  const refreshAfterChange = useRefreshAfterChange();
   const remove = useAction({
     run: () =>
       withConfirmation(() =>
         take(api.DELETE('/api/session/passkeys/{passkey}/', { params: { path: { passkey: id } } })),
       ),
     done: texts.passkeyRemoved,
-    onDone: () => void changed(),
+    onDone: () => void refreshAfterChange(),
   });
   const askRemove = async () => {
-    const sure = await confirm({
-      title: texts.removeThePasskey(name),
-      children: texts.youCanNoLongerSignIn,
+    const confirmed = await confirm({
+      title: texts.removePasskeyQuestion(name),
+      children: texts.removePasskeyHint,
       action: texts.remove,
       danger: true,
     });
-    if (sure) remove.mutate(undefined);
+    if (confirmed) remove.mutate(undefined);
   };
   const rename = () => {
     const modal = modals.open({
@@ -265,7 +265,7 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
           name={name}
           done={() => {
             modals.close(modal);
-            void changed();
+            void refreshAfterChange();
           }}
         />
       ),
@@ -284,7 +284,7 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
       </div>
       <Group gap={4} wrap="nowrap">
         <Tooltip label={texts.rename}>
-          <ActionIcon variant="subtle" color="gray" aria-label={texts.rename2(name)} onClick={rename}>
+          <ActionIcon variant="subtle" color="gray" aria-label={texts.renameItem(name)} onClick={rename}>
             <IconPencil size={15} stroke={1.6} />
           </ActionIcon>
         </Tooltip>
@@ -292,7 +292,7 @@ function PasskeyRow({ passkey: { id, name, created_at, last_used_at } }: { passk
           <ActionIcon
             variant="subtle"
             color="gray"
-            aria-label={texts.remove2(name)}
+            aria-label={texts.removeItem(name)}
             loading={remove.isPending}
             onClick={() => void askRemove()}
           >
@@ -318,18 +318,18 @@ function RenameForm({ id, name, done }: { id: number; name: string; done: () => 
 }
 
 function RecoveryCodes({ left }: { left: number }) {
-  const changed = useChanged();
+  const refreshAfterChange = useRefreshAfterChange();
   const renew = useAction({
     run: () => withConfirmation(() => take(api.POST('/api/session/recovery-codes/'))),
-    onDone: ({ recovery_codes }) => void changed(recovery_codes),
+    onDone: ({ recovery_codes }) => void refreshAfterChange(recovery_codes),
   });
   const ask = async () => {
-    const sure = await confirm({
-      title: texts.generateNewRecoveryCodes,
-      children: texts.theCodesYouHaveNowStop,
+    const confirmed = await confirm({
+      title: texts.generateCodesQuestion,
+      children: texts.generateCodesHint,
       action: texts.generateNewCodes,
     });
-    if (sure) renew.mutate(undefined);
+    if (confirmed) renew.mutate(undefined);
   };
   return (
     <Method
@@ -337,8 +337,8 @@ function RecoveryCodes({ left }: { left: number }) {
       title={texts.recoveryCodes}
       state={
         left > 2
-          ? texts.of10CodesLeft(left)
-          : texts.leftGenerateNewOnes(left === 0 ? texts.noCodes : left === 1 ? texts.oneCode : texts.twoCodes)
+          ? texts.codesLeft(left)
+          : texts.fewCodesLeft(left === 0 ? texts.noCodes : left === 1 ? texts.oneCode : texts.twoCodes)
       }
       actions={
         <Button variant="default" loading={renew.isPending} onClick={() => void ask()}>

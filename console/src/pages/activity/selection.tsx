@@ -1,4 +1,4 @@
-/** What can be done with the selected deliveries, and with the people they are for. */
+/** Bulk actions for the selected deliveries and their recipients. */
 import { Button, Group, Text } from '@mantine/core';
 import { IconAddressBook, IconLock, IconPlayerStop, IconRefresh } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -7,8 +7,8 @@ import type { PastDelivery } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { count } from '../../components/counts.tsx';
-import { useOrg } from '../../places.ts';
-import { Forecast, isInVain } from '../../replay/forecast.tsx';
+import { useOrg } from '../../paths.ts';
+import { Forecast, sendsNothing } from '../../replay/forecast.tsx';
 import { texts } from '../../texts/activity.ts';
 import { AddToList } from '../people/add-to-list.tsx';
 
@@ -29,7 +29,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   ];
   const retry = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/retry/', { params, body: { deliveries: failed.map(keyOf) } })),
-    done: ({ retried }) => (retried === 1 ? texts.retried1 : texts.retried(count(retried))),
+    done: ({ retried }) => (retried === 1 ? texts.retriedOne : texts.retried(count(retried))),
     refresh,
     onDone: clear,
   });
@@ -37,38 +37,38 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
     run: () =>
       take(api.POST('/api/o/{org}/activity/retry/preview/', { params, body: { deliveries: failed.map(keyOf) } })),
     onDone: async preview => {
-      const isSure = await confirm({
-        title: failed.length === 1 ? texts.retry1Delivery : texts.retryDeliveries(count(failed.length)),
-        children: <Forecast preview={preview} mayDouble={failed.some(({ status }) => status === 'unknown')} />,
-        action: isInVain(preview) ? texts.retryAnyway : texts.retryNow,
+      const confirmed = await confirm({
+        title: failed.length === 1 ? texts.retryOneDelivery : texts.retryDeliveries(count(failed.length)),
+        children: <Forecast preview={preview} mayDuplicate={failed.some(({ status }) => status === 'unknown')} />,
+        action: sendsNothing(preview) ? texts.retryAnyway : texts.retryNow,
       });
-      if (isSure) retry.mutate(undefined);
+      if (confirmed) retry.mutate(undefined);
     },
   });
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/cancel/', { params, body: { deliveries: waiting.map(keyOf) } })),
-    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelled1 : texts.cancelled(count(cancelled))),
+    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelledOne : texts.cancelled(count(cancelled))),
     refresh,
     onDone: clear,
   });
   const askCancel = async () => {
-    const sure = await confirm({
-      title: waiting.length === 1 ? texts.cancel1Delivery : texts.cancelDeliveries(count(waiting.length)),
-      children: texts.theyWillNotBeSent,
+    const confirmed = await confirm({
+      title: waiting.length === 1 ? texts.cancelOneDelivery : texts.cancelDeliveries(count(waiting.length)),
+      children: texts.cancelHint,
       action: texts.cancelNow,
       danger: true,
     });
-    if (sure) cancel.mutate(undefined);
+    if (confirmed) cancel.mutate(undefined);
   };
   const lock = useAction({
-    // One after the other: each is a change of its own, with its own entry in the audit log.
+    // Sequential, so that each change gets its own entry in the audit log.
     run: async () => {
       for (const username of people) {
         const path = { org, username };
         await take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: true } }));
       }
     },
-    done: () => (people.length === 1 ? texts.locked1(people[0]) : texts.locked(count(people.length))),
+    done: () => (people.length === 1 ? texts.lockedOne(people[0]) : texts.locked(count(people.length))),
     refresh: [
       [org, 'users'],
       [org, 'activity'],
@@ -76,13 +76,13 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
     onDone: clear,
   });
   const askLock = async () => {
-    const sure = await confirm({
-      title: people.length === 1 ? texts.lock1Person(people[0]) : texts.lockPeople(count(people.length)),
-      children: texts.lockedPeopleReceiveNothing,
+    const confirmed = await confirm({
+      title: people.length === 1 ? texts.lockOnePerson(people[0]) : texts.lockPeople(count(people.length)),
+      children: texts.lockHint,
       action: texts.lockNow,
       danger: true,
     });
-    if (sure) lock.mutate(undefined);
+    if (confirmed) lock.mutate(undefined);
   };
   return (
     <Group px="sm" py={8} gap="xs" role="toolbar" aria-label={texts.bulkActions} className="selection">

@@ -1,16 +1,16 @@
-/** What recipients choose by. */
+/** The categories by which recipients choose what they get. */
 import { Group, Text } from '@mantine/core';
 import { IconTags } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import type { Category } from '../../api-types.ts';
 import { generalSlug, useCategories } from '../../categories.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
-import { lookOfMedium } from '../../media.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/preferences.ts';
 import { exceptionsOf } from './category-values.ts';
 
@@ -31,7 +31,7 @@ const general: Row = {
 
 export function defaultOf(category: Category): string {
   if (category.kind === 'required') return texts.alwaysOn;
-  const exceptions = exceptionsOf(category).map(type => lookOfMedium(type).name);
+  const exceptions = exceptionsOf(category).map(type => getChannelType(type).name);
   if (exceptions.length === 0) return category.default ? texts.on : texts.off;
   return category.default ? texts.onExcept(exceptions.join(', ')) : texts.offExcept(exceptions.join(', '));
 }
@@ -72,7 +72,7 @@ const columns: Column<Row>[] = [
     from: 'md',
     width: '25%',
     cell: ({ channels }) => (
-      <Text size="sm">{channels?.map(type => lookOfMedium(type).name).join(', ') ?? texts.allChannelTypes}</Text>
+      <Text size="sm">{channels?.map(type => getChannelType(type).name).join(', ') ?? texts.allChannelTypes}</Text>
     ),
   },
 ];

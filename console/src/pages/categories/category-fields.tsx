@@ -1,4 +1,4 @@
-/** What can be said about a category, with what each means for recipients. */
+/** Form fields of a category. */
 import {
   Button,
   Fieldset,
@@ -15,17 +15,17 @@ import {
 } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { media } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
 import { slugFrom } from '../../components/form.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
-import { lookOfMedium } from '../../media.ts';
 import { texts } from '../../texts/preferences.ts';
 import type { CategoryValues } from './category-values.ts';
 
 type Form = ReturnType<typeof useApiForm<CategoryValues, unknown>>['form'];
 
-const types = media.map(type => ({ value: type, label: lookOfMedium(type).name }));
-/** A webhook is a program's: nobody chooses it on the page. */
+const types = media.map(type => ({ value: type, label: getChannelType(type).name }));
+/** Webhooks are received by programs, so the preference page does not offer them. */
 const personalTypes = types.filter(({ value }) => value !== 'webhook');
 const kinds = Object.keys(texts.kinds);
 
@@ -77,7 +77,7 @@ export function CategoryFields({ form, isNew, isDisabled }: { form: Form; isNew:
             {...form.getInputProps('ignoresQuietHours', { type: 'checkbox' })}
           />
         ) : (
-          <Input.Wrapper label={texts.untilTheyChoose} labelElement="div">
+          <Input.Wrapper label={texts.defaultState} labelElement="div">
             <Stack gap="xs" mt={4}>
               <Switch label={texts.isOnByDefault} {...form.getInputProps('isOn', { type: 'checkbox' })} />
               <MultiSelect
@@ -116,7 +116,7 @@ function Translations({ form, isDisabled }: { form: Form; isDisabled: boolean })
     >
       <Stack gap="xs" mt={6}>
         {locales.map(({ locale }, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: what is typed into it is all that a row has
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row has nothing but what is typed into it
           <Group key={i} gap="xs" align="flex-start" wrap="nowrap">
             <TextInput
               aria-label={texts.language}

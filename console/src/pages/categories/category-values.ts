@@ -1,4 +1,4 @@
-/** A category as its form holds it, and as the service takes it. */
+/** Form values of a category, and their conversion from and to the API. */
 import type { Category, NewCategory } from '../../api-types.ts';
 import { texts } from '../../texts/preferences.ts';
 
@@ -8,9 +8,9 @@ export interface CategoryValues extends Record<string, unknown> {
   description: string;
   kind: Category['kind'];
   isOn: boolean;
-  /** The channel types for which the default is the other one. */
+  /** Channel types with the opposite default. */
   exceptions: string[];
-  /** Empty: all of them. */
+  /** Empty: all channel types. */
   channels: string[];
   ignoresQuietHours: boolean;
   locales: { locale: string; name: string; description: string }[];
@@ -52,11 +52,11 @@ export function exceptionsOf({ default: isOn, channel_defaults }: Category): str
 
 export function fieldsOf(values: CategoryValues) {
   const { name, description, kind, isOn, exceptions, channels, ignoresQuietHours, locales } = values;
-  const words = locales.map(({ locale, ...one }) => [
+  const translations = locales.map(({ locale, ...one }) => [
     locale.trim(),
     Object.fromEntries(Object.entries(one).filter(([, text]) => text.trim() !== '')),
   ]);
-  // What is required is never off.
+  // A required category is never off.
   const isRequired = kind === 'required';
   return {
     name,
@@ -66,15 +66,15 @@ export function fieldsOf(values: CategoryValues) {
     channel_defaults: isRequired ? {} : Object.fromEntries(exceptions.map(type => [type, !isOn])),
     channels: channels.length > 0 ? (channels as NonNullable<NewCategory['channels']>) : null,
     quiet_hours: isRequired && ignoresQuietHours ? ('ignore' as const) : ('respect' as const),
-    locales: Object.fromEntries(words) as Category['locales'],
+    locales: Object.fromEntries(translations) as Category['locales'],
   };
 }
 
 export function validate({ locales }: CategoryValues): Record<string, string> {
   const tags = locales.map(({ locale }) => locale.trim());
-  const mistakes = tags.flatMap((tag, i): [string, string][] => {
+  const errors = tags.flatMap((tag, i): [string, string][] => {
     if (tag === '') return [[`locales.${i}.locale`, texts.enterALanguage]];
-    return tags.indexOf(tag) < i ? [[`locales.${i}.locale`, texts.languageTwice]] : [];
+    return tags.indexOf(tag) < i ? [[`locales.${i}.locale`, texts.duplicateLanguage]] : [];
   });
-  return Object.fromEntries(mistakes);
+  return Object.fromEntries(errors);
 }

@@ -1,4 +1,4 @@
-/** One category: what it is, and the events that belong to it. */
+/** One category: its settings and its events. */
 import { Grid, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -13,11 +13,11 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Deletion } from '../../components/deletion.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
-import { Named } from '../../components/named.tsx';
+import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { useList } from '../../components/use-list.ts';
-import { eventTo, to, useOrg } from '../../places.ts';
+import { linkToEvent, to, useOrg } from '../../paths.ts';
 import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { KindMark } from './categories.tsx';
@@ -41,7 +41,7 @@ export default function Category() {
   if (!data) {
     return (
       <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
@@ -51,7 +51,7 @@ export default function Category() {
       title={value.name}
       parents={parents}
       aside={<KindMark kind={value.kind} />}
-      description={<CopyText value={slug} label={texts.slugLabel} />}
+      description={<CopyText value={slug} label={texts.copySlug} />}
       actions={<Actions category={value} />}
     >
       <Grid>
@@ -76,7 +76,7 @@ export default function Category() {
 function Form({ category, etag, refill }: { category: CategoryData; etag: string | null; refill: () => void }) {
   const org = useOrg();
   const refusal = useRefusal()('category:write');
-  // Of what the form was filled with: it stays while somebody types.
+  // ETag of the values in the form; it does not change while the user types.
   const [tag] = useState(etag);
   const editing = useApiForm({
     initialValues: valuesOf(category),
@@ -100,7 +100,7 @@ function Form({ category, etag, refill }: { category: CategoryData; etag: string
   );
 }
 
-/** The one that is there without anybody having created it. */
+/** The built-in category that exists without being created. */
 function General({ parents }: { parents: { label: string; to: string }[] }) {
   const org = useOrg();
   const navigate = useNavigate();
@@ -128,11 +128,11 @@ function General({ parents }: { parents: { label: string; to: string }[] }) {
 const columns: Column<OrganizationEvent>[] = [
   {
     head: texts.event,
-    cell: ({ name, path }) => <Named name={name} address={path} />,
+    cell: ({ name, path }) => <NameWithAddress name={name} address={path} />,
   },
   {
     head: texts.inactive,
-    quiet: true,
+    hidesHeader: true,
     align: 'right',
     width: 90,
     cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
@@ -155,7 +155,7 @@ function Events({ slug, name }: { slug: string; name: string }) {
         list={list}
         columns={columns}
         rowKey={({ path }) => path}
-        rowTo={({ path }) => eventTo(org, path) ?? to.events(org)}
+        rowTo={({ path }) => linkToEvent(org, path) ?? to.events(org)}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
             {texts.noEventsInCategory}

@@ -5,7 +5,7 @@ import { categoriesKey, generalSlug } from '../../categories.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { slugFrom } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { CategoryFields } from './category-fields.tsx';
@@ -27,7 +27,7 @@ export default function NewCategory() {
     },
     done: ({ name }) => texts.createdCategory(name),
     refresh: [categoriesKey(org)],
-    onDone: made => void navigate(to.category(org, made.slug)),
+    onDone: created => void navigate(to.category(org, created.slug)),
   });
   return (
     <Page title={texts.newCategory} parents={[{ label: texts.categories, to: to.categories(org) }]}>

@@ -1,24 +1,24 @@
-/** Channels of the organization and of its projects: the same, at two addresses. */
+/** Requests for channels of the organization and of its projects, which have the same API at two paths. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take, takeTagged } from '../../api.ts';
 import type { ChannelChanges, NewChannel, TestResult } from '../../api-types.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 
-export interface ChannelPlace {
+export interface ChannelScope {
   org: string;
-  /** Without one, the organization's own. */
+  /** Undefined for a channel of the organization. */
   prj?: string;
 }
 
 const one = '/api/o/{org}/c/{channel}/';
 const ofProject = '/api/o/{org}/p/{prj}/c/{channel}/';
 
-/** Without a channel, of all of them, whichever place they belong to. */
-export function channelKey({ org, prj }: ChannelPlace, channel?: string) {
+/** Query key of a channel, or of all channels in the organization and its projects. */
+export function channelKey({ org, prj }: ChannelScope, channel?: string) {
   return [org, 'channels', ...(channel === undefined ? [] : [prj ?? '', channel])];
 }
 
-/** Those of the organization and of all projects, in one request. */
+/** Loads the channels of the organization and of all projects in one request. */
 export function useChannels(org: string) {
   return useQuery({
     queryKey: channelKey({ org }),
@@ -27,7 +27,7 @@ export function useChannels(org: string) {
   });
 }
 
-export function useChannel({ org, prj }: ChannelPlace, channel: string) {
+export function useChannel({ org, prj }: ChannelScope, channel: string) {
   return useQuery({
     queryKey: channelKey({ org, prj }, channel),
     queryFn: ({ signal }) =>
@@ -38,27 +38,27 @@ export function useChannel({ org, prj }: ChannelPlace, channel: string) {
   });
 }
 
-export function createChannel({ org, prj }: ChannelPlace, body: NewChannel) {
+export function createChannel({ org, prj }: ChannelScope, body: NewChannel) {
   return prj
     ? take(api.POST('/api/o/{org}/p/{prj}/c/', { params: { path: { org, prj } }, body }))
     : take(api.POST('/api/o/{org}/c/', { params: { path: { org } }, body }));
 }
 
-export function changeChannel({ org, prj }: ChannelPlace, channel: string, body: ChannelChanges, etag?: string | null) {
+export function changeChannel({ org, prj }: ChannelScope, channel: string, body: ChannelChanges, etag?: string | null) {
   const headers = etag ? { 'if-match': etag } : {};
   return prj
     ? takeTagged(api.PATCH(ofProject, { params: { path: { org, prj, channel } }, body, headers }))
     : takeTagged(api.PATCH(one, { params: { path: { org, channel } }, body, headers }));
 }
 
-export function deleteChannel({ org, prj }: ChannelPlace, channel: string, dryRun: boolean) {
+export function deleteChannel({ org, prj }: ChannelScope, channel: string, dryRun: boolean) {
   const query = dryRun ? { dry_run: true } : {};
   return prj
     ? take(api.DELETE(ofProject, { params: { path: { org, prj, channel }, query } }))
     : take(api.DELETE(one, { params: { path: { org, channel }, query } }));
 }
 
-export async function holdChannel({ org, prj }: ChannelPlace, channel: string, paused: boolean): Promise<void> {
+export async function setChannelPaused({ org, prj }: ChannelScope, channel: string, paused: boolean): Promise<void> {
   const action = paused ? 'pause' : 'resume';
   if (prj) await api.POST(`/api/o/{org}/p/{prj}/c/{channel}/${action}/`, { params: { path: { org, prj, channel } } });
   else await api.POST(`/api/o/{org}/c/{channel}/${action}/`, { params: { path: { org, channel } } });
@@ -71,13 +71,13 @@ export interface TestRequest {
   provider?: number;
 }
 
-export function testChannel({ org, prj }: ChannelPlace, channel: string, body: TestRequest): Promise<TestResult> {
+export function testChannel({ org, prj }: ChannelScope, channel: string, body: TestRequest): Promise<TestResult> {
   return prj
     ? take(api.POST('/api/o/{org}/p/{prj}/c/{channel}/test/', { params: { path: { org, prj, channel } }, body }))
     : take(api.POST('/api/o/{org}/c/{channel}/test/', { params: { path: { org, channel } }, body }));
 }
 
-/** What can stand behind a channel; the same for everybody until the service is updated. */
+/** Loads the available providers, which only change with an update of the service. */
 export function useProviderKinds() {
   const org = useOrg();
   return useQuery({

@@ -1,4 +1,4 @@
-/** The fields of a channel, for a new one and for one that is there. */
+/** Form fields of a new or existing channel. */
 import { NumberInput, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
@@ -28,15 +28,15 @@ interface ChannelFieldsProps {
   type: string;
   draft: ChannelDraft;
   onChange: (part: Partial<ChannelDraft>) => void;
-  /** By field; those of providers as `providers/0/host`. */
+  /** Errors by field; those of providers are named `providers/0/host`. */
   errors: Record<string, ReactNode>;
-  /** Beside the name. */
+  /** Shown beside the name. */
   slug?: ReactNode;
 }
 
-export function ChannelFields({ kinds, type, draft, onChange, errors: given, slug }: ChannelFieldsProps) {
+export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors, slug }: ChannelFieldsProps) {
   const id = useId();
-  const errors = given as Record<string, string>;
+  const errors = formErrors as Record<string, string>;
   const set = <Name extends keyof ChannelDraft>(name: Name) => {
     return (value: ChannelDraft[Name]) => onChange({ [name]: value });
   };
@@ -45,7 +45,7 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       <SimpleGrid cols={{ base: 1, xs: slug ? 2 : 1, md: slug ? 3 : 1 }}>
         <TextInput
           label={texts.name}
-          description={slug ? texts.shownInTheConsole : undefined}
+          description={slug ? texts.nameHint : undefined}
           withAsterisk
           maxLength={255}
           value={draft.name}
@@ -59,7 +59,7 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
           {texts.providers}
         </Text>
         <Text size="xs" c="dimmed" mb="xs">
-          {texts.theFirstProviderSendsIfIt}
+          {texts.providersHint}
         </Text>
         <ProviderList kinds={kinds} type={type} drafts={draft.providers} onChange={set('providers')} errors={errors} />
         {errors.providers && (
@@ -84,10 +84,10 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: given, slu
       </SimpleGrid>
       <div>
         <Text size="sm" fw={500} id={id}>
-          {texts.ifAProvidersResponseIsLost}
+          {texts.lostResponse}
         </Text>
         <Text size="xs" c="dimmed" mb={6}>
-          {texts.theMessageMayOrMayNot}
+          {texts.lostResponseHint}
         </Text>
         <SegmentedControl
           aria-labelledby={id}

@@ -1,36 +1,23 @@
-/** How a channel stands, in few words. */
+/** State and recent health of a channel. */
 import { Group, Text } from '@mantine/core';
 import type { ChannelDetails } from '../../api-types.ts';
 import { Mark } from '../../components/mark.tsx';
 import { texts } from '../../texts/channels.ts';
+import { channelMarks } from './channel-marks.ts';
 
-export function ChannelState({ channel }: { channel: Pick<ChannelDetails, 'enabled' | 'paused' | 'problem'> }) {
+export function ChannelState({ channel }: { channel: Parameters<typeof channelMarks>[0] }) {
   return (
     <Group gap={6}>
-      {channel.enabled ? (
-        <Mark color="teal" meaning={texts.messagesAreSent}>
-          {texts.enabled}
+      {channelMarks(channel).map(({ name, color, meaning }) => (
+        <Mark key={name} color={color} meaning={meaning}>
+          {name}
         </Mark>
-      ) : (
-        <Mark color="gray" meaning={texts.nothingIsSentDeliveriesAreSuppressed}>
-          {texts.disabled}
-        </Mark>
-      )}
-      {channel.paused && (
-        <Mark color="yellow" meaning={texts.messagesAreKeptUntilTheChannel}>
-          {texts.paused}
-        </Mark>
-      )}
-      {channel.problem && (
-        <Mark color="red" meaning={channel.problem}>
-          {texts.cannotSend}
-        </Mark>
-      )}
+      ))}
     </Group>
   );
 }
 
-/** Of the last day. */
+/** Delivery counts of the last day. */
 export function ChannelHealth({ health }: { health: ChannelDetails['health'] }) {
   const { sent, failed, unknown } = health;
   if (sent + failed + unknown === 0) {

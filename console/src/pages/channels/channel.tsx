@@ -4,6 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import type { ChannelDetails } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { confirm } from '../../components/confirm.tsx';
@@ -13,20 +14,19 @@ import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { lookOfMedium } from '../../media.ts';
+import { to, useOrg } from '../../paths.ts';
 import { PauseBanners } from '../../pauses/pause-banner.tsx';
 import { usePauses } from '../../pauses/use-pauses.ts';
-import { to, useOrg } from '../../places.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import {
-  type ChannelPlace,
+  type ChannelScope,
   changeChannel,
   channelKey,
   deleteChannel,
-  holdChannel,
+  setChannelPaused,
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
@@ -39,22 +39,22 @@ const icon = { size: 15, stroke: 1.6 };
 export default function ChannelPage() {
   const org = useOrg();
   const { prj, channel: slug = '' } = useParams();
-  const place: ChannelPlace = { org, prj };
-  const { data, error, refetch } = useChannel(place, slug);
+  const scope: ChannelScope = { org, prj };
+  const { data, error, refetch } = useChannel(scope, slug);
   const pauses = usePauses({ enabled: data?.value.paused ?? false }).filter(
     pause => pause.kind === 'channel' && pause.path === (prj ? `${prj}/${slug}` : slug),
   );
   const queries = useQueryClient();
-  // What the form was filled with: it stays while somebody types, whatever the page reads meanwhile.
+  // ETag of the values in the form; it does not change while the user types, even if the page refreshes.
   const [filled, setFilled] = useState({ count: 0, etag: undefined as string | null | undefined });
-  const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(place, slug))?.etag;
+  const current = () => queries.getQueryData<{ etag: string | null }>(channelKey(scope, slug))?.etag;
   const refill = () => setFilled(({ count }) => ({ count: count + 1, etag: current() }));
-  const retag = () => setFilled(({ count }) => ({ count, etag: current() }));
+  const updateEtag = () => setFilled(({ count }) => ({ count, etag: current() }));
   const parents = [{ label: texts.channels, to: to.channels(org, prj) }];
   if (!data) {
     return (
       <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
@@ -64,9 +64,9 @@ export default function ChannelPage() {
       title={channel.name}
       parents={parents}
       aside={<ChannelState channel={channel} />}
-      actions={<Actions place={place} channel={channel} onChanged={retag} />}
+      actions={<Actions scope={scope} channel={channel} onChanged={updateEtag} />}
     >
-      <PauseBanners pauses={pauses} onResumed={retag} />
+      <PauseBanners pauses={pauses} onResumed={updateEtag} />
       {channel.problem && (
         <Alert color="red" title={texts.thisChannelCannotSend} mb="md">
           {channel.problem}
@@ -77,7 +77,7 @@ export default function ChannelPage() {
           <Section title={texts.settings}>
             <Form
               key={`${channel.slug} ${filled.count}`}
-              place={place}
+              scope={scope}
               channel={channel}
               etag={filled.etag ?? data.etag}
               refill={refill}
@@ -88,7 +88,7 @@ export default function ChannelPage() {
           <Section title={texts.about}>
             <Facts
               facts={[
-                [texts.type, lookOfMedium(channel.type).name],
+                [texts.type, getChannelType(channel.type).name],
                 [texts.slug, <CopyText key="slug" value={channel.slug} label={texts.copyTheSlug} />],
                 [texts.belongsTo, channel.project ? texts.project(channel.project) : texts.organization],
                 [texts.lastHours(channel.health.hours), <ChannelHealth key="health" health={channel.health} />],
@@ -104,13 +104,13 @@ export default function ChannelPage() {
 }
 
 interface FormProps {
-  place: ChannelPlace;
+  scope: ChannelScope;
   channel: ChannelDetails;
   etag: string | null;
   refill: () => void;
 }
 
-function Form({ place, channel, etag, refill }: FormProps) {
+function Form({ scope, channel, etag, refill }: FormProps) {
   const kinds = useProviderKinds();
   const queries = useQueryClient();
   const refusal = useRefusal()('channel:write');
@@ -118,22 +118,22 @@ function Form({ place, channel, etag, refill }: FormProps) {
     initialValues: draftOfChannel(channel),
     run: ({ name, on_unknown, rate_per_second, concurrency, providers }) =>
       changeChannel(
-        place,
+        scope,
         channel.slug,
         { name, on_unknown, rate_per_second, concurrency, providers: providersOf(providers) },
         etag,
       ),
-    done: texts.savedAppliesFromTheNextMessage,
-    refresh: [channelKey(place)],
+    done: texts.savedToast,
+    refresh: [channelKey(scope)],
     onDone: refill,
   });
-  if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Waiting />;
+  if (!kinds.data) return kinds.error ? <Failure error={kinds.error} /> : <Loading />;
   return (
     <ApiForm
       of={editing}
       submit={texts.save}
       permission="channel:write"
-      reload={() => void queries.refetchQueries({ queryKey: channelKey(place, channel.slug) }).then(refill)}
+      reload={() => void queries.refetchQueries({ queryKey: channelKey(scope, channel.slug) }).then(refill)}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <ChannelFields
@@ -149,38 +149,38 @@ function Form({ place, channel, etag, refill }: FormProps) {
 }
 
 interface ActionsProps {
-  place: ChannelPlace;
+  scope: ChannelScope;
   channel: ChannelDetails;
   onChanged: () => void;
 }
 
-function Actions({ place, channel, onChanged }: ActionsProps) {
+function Actions({ scope, channel, onChanged }: ActionsProps) {
   const navigate = useNavigate();
   const [params, setParams] = useSearchParams();
   const [deleting, setDeleting] = useState(false);
   const testing = params.has('test');
   const setTesting = (open: boolean) => setParams(open ? { test: '' } : {}, { replace: true });
-  const refresh = [channelKey(place), [place.org, 'pauses']];
-  const hold = useAction({
-    run: (paused: boolean) => holdChannel(place, channel.slug, paused),
-    done: (_, paused) => (paused ? texts.pausedMessagesAreKeptUntilYou : texts.resumedWaitingMessagesAreBeingSent),
+  const refresh = [channelKey(scope), [scope.org, 'pauses']];
+  const pause = useAction({
+    run: (paused: boolean) => setChannelPaused(scope, channel.slug, paused),
+    done: (_, paused) => (paused ? texts.pausedToast : texts.resumedToast),
     refresh,
     onDone: onChanged,
   });
   const enable = useAction({
-    run: (enabled: boolean) => changeChannel(place, channel.slug, { enabled }),
-    done: (_, enabled) => (enabled ? texts.enabled2 : texts.disabledNothingIsSentThroughThis),
+    run: (enabled: boolean) => changeChannel(scope, channel.slug, { enabled }),
+    done: (_, enabled) => (enabled ? texts.enabledToast : texts.disabledToast),
     refresh,
     onDone: onChanged,
   });
   const disable = async () => {
-    const sure = await confirm({
-      title: texts.disable(channel.name),
-      children: texts.itsMessagesAreSuppressedNotKept,
-      action: texts.disable2,
+    const confirmed = await confirm({
+      title: texts.disableQuestion(channel.name),
+      children: texts.disableHint,
+      action: texts.disable,
       danger: true,
     });
-    if (sure) enable.mutate(false);
+    if (confirmed) enable.mutate(false);
   };
   return (
     <>
@@ -196,8 +196,8 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
         permission="channel:write"
         variant="default"
         leftSection={channel.paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
-        loading={hold.isPending}
-        onClick={() => hold.mutate(!channel.paused)}
+        loading={pause.isPending}
+        onClick={() => pause.mutate(!channel.paused)}
       >
         {channel.paused ? texts.resume : texts.pause}
       </GuardedButton>
@@ -207,19 +207,19 @@ function Actions({ place, channel, onChanged }: ActionsProps) {
           icon={<IconPower {...icon} />}
           onClick={() => (channel.enabled ? void disable() : enable.mutate(true))}
         >
-          {channel.enabled ? texts.disable2 : texts.enable}
+          {channel.enabled ? texts.disable : texts.enable}
         </GuardedItem>
       </MoreMenu>
-      <TestDrawer place={place} channel={channel} opened={testing} onClose={() => setTesting(false)} />
+      <TestDrawer scope={scope} channel={channel} opened={testing} onClose={() => setTesting(false)} />
       <Deletion
         opened={deleting}
         onClose={() => setDeleting(false)}
         what={texts.theChannel(channel.slug)}
-        run={({ dryRun }) => deleteChannel(place, channel.slug, dryRun)}
-        refresh={[channelKey(place)]}
-        onDeleted={() => void navigate(to.channels(place.org, place.prj))}
+        run={({ dryRun }) => deleteChannel(scope, channel.slug, dryRun)}
+        refresh={[channelKey(scope)]}
+        onDeleted={() => void navigate(to.channels(scope.org, scope.prj))}
       >
-        {texts.sentMessagesStayInTheHistory}
+        {texts.deletionHint}
       </Deletion>
     </>
   );

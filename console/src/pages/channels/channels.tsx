@@ -2,15 +2,15 @@ import { Group, Stack, Text, ThemeIcon } from '@mantine/core';
 import { IconPlus, IconSend } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
 import type { ChannelDetails } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
-import { lookOfMedium } from '../../media.ts';
-import { to, useOrg, useProject } from '../../places.ts';
+import { to, useOrg, useProject } from '../../paths.ts';
 import { texts } from '../../texts/channels.ts';
-import { type ChannelPlace, useChannels } from './channel-api.ts';
+import { type ChannelScope, useChannels } from './channel-api.ts';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 
 export default function Channels() {
@@ -22,7 +22,7 @@ export default function Channels() {
   return (
     <Page
       title={texts.channels}
-      description={texts.howMessagesAreSentEachChannel}
+      description={texts.description}
       actions={
         <GuardedButton
           permission="channel:write"
@@ -34,17 +34,17 @@ export default function Channels() {
       }
     >
       <Stack>
-        <ChannelTable place={{ org }} title={texts.organizationChannels} />
+        <ChannelTable scope={{ org }} title={texts.organizationChannels} />
         {shown.map(({ slug, name }) => (
-          <ChannelTable key={slug} place={{ org, prj: slug }} title={texts.channelsOf(name)} />
+          <ChannelTable key={slug} scope={{ org, prj: slug }} title={texts.channelsOf(name)} />
         ))}
       </Stack>
     </Page>
   );
 }
 
-function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) {
-  const { org, prj } = place;
+function ChannelTable({ scope, title }: { scope: ChannelScope; title: string }) {
+  const { org, prj } = scope;
   const { data, error, isPending, refetch } = useChannels(org);
   const list = {
     rows: data?.filter(({ project }) => project === (prj ?? null)) ?? [],
@@ -69,11 +69,11 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
         empty={
           prj ? (
             <Text size="sm" c="dimmed" px="md" pb="md">
-              {texts.noChannelsOfItsOwnIts}
+              {texts.noProjectChannels}
             </Text>
           ) : (
             <Empty icon={<IconSend size={28} stroke={1.4} />} title={texts.noChannelsYet}>
-              {texts.organizationChannelsCanBeUsedIn}
+              {texts.noChannelsHint}
             </Empty>
           )
         }
@@ -83,11 +83,11 @@ function ChannelTable({ place, title }: { place: ChannelPlace; title: string }) 
 }
 
 function Name({ channel: { name, slug, type } }: { channel: ChannelDetails }) {
-  const look = lookOfMedium(type);
+  const channelType = getChannelType(type);
   return (
     <Group gap="sm" wrap="nowrap">
-      <ThemeIcon variant="default" size={30} aria-label={look.name} role="img">
-        <look.icon size={17} stroke={1.6} />
+      <ThemeIcon variant="default" size={30} aria-label={channelType.name} role="img">
+        <channelType.icon size={17} stroke={1.6} />
       </ThemeIcon>
       <div style={{ minWidth: 0 }}>
         <Text size="sm" fw={500} truncate>

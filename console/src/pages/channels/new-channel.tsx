@@ -1,15 +1,18 @@
-/** A new channel: its type, then its provider, then the settings. The first two are in the address, so that back goes back. */
+/**
+ * Creates a channel in three steps: type, provider, settings. The first two are kept in the URL, so that the back
+ * button works.
+ */
 import { Box, Button, Group, Select, SimpleGrid, Stack, Text, TextInput, UnstyledButton } from '@mantine/core';
 import { useNavigate, useSearchParams } from 'react-router';
 import type { ProviderKind } from '../../api-types.ts';
+import { channelTypes, getChannelType } from '../../channel-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { useApiForm } from '../../components/api-form.tsx';
 import { FormFailure, slugFrom } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
-import { lookOfMedium, mediumLooks } from '../../media.ts';
-import { to, useOrg, useProject } from '../../places.ts';
+import { to, useOrg, useProject } from '../../paths.ts';
 import { useOrganization, useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import { createChannel, useProviderKinds } from './channel-api.ts';
@@ -30,22 +33,22 @@ export default function NewChannel() {
 
   return (
     <Page title={texts.newChannel} parents={parents}>
-      {kinds.isPending && <Waiting />}
+      {kinds.isPending && <Loading />}
       {kinds.error && <Failure error={kinds.error} retry={() => void kinds.refetch()} />}
       {kinds.data && (
         <Stack maw={1080}>
           {type ? (
-            <Chosen label={texts.type} value={lookOfMedium(type).name} change={() => choose({})} />
+            <CompletedStep label={texts.type} value={getChannelType(type).name} change={() => choose({})} />
           ) : (
-            <Section title={texts.n1Type}>
+            <Section title={texts.stepType}>
               <Types kinds={kinds.data} choose={medium => choose({ type: medium })} />
             </Section>
           )}
           {type && use && (
-            <Chosen label={texts.provider} value={titleOf(kinds.data, use)} change={() => choose({ type })} />
+            <CompletedStep label={texts.provider} value={titleOf(kinds.data, use)} change={() => choose({ type })} />
           )}
           {type && !use && (
-            <Section title={texts.n2Provider}>
+            <Section title={texts.stepProvider}>
               <Cards label={texts.provider}>
                 {kindsFor(kinds.data, type).map(({ name, title, summary }) => (
                   <Choice key={name} title={title} summary={summary} choose={() => choose({ type, use: name })} />
@@ -54,7 +57,7 @@ export default function NewChannel() {
             </Section>
           )}
           {type && use && (
-            <Section title={texts.n3Settings}>
+            <Section title={texts.stepSettings}>
               <Form key={`${type} ${use}`} kinds={kinds.data} type={type} use={use} isWelcome={isWelcome} />
             </Section>
           )}
@@ -64,8 +67,8 @@ export default function NewChannel() {
   );
 }
 
-/** A step that is done, in one line. */
-function Chosen({ label, value, change }: { label: string; value: string; change: () => void }) {
+/** A completed step on one line. */
+function CompletedStep({ label, value, change }: { label: string; value: string; change: () => void }) {
   return (
     <Group className="card" px="md" py={6} justify="space-between">
       <Group gap="sm">
@@ -76,8 +79,8 @@ function Chosen({ label, value, change }: { label: string; value: string; change
           {value}
         </Text>
       </Group>
-      <Button variant="subtle" onClick={change} aria-label={texts.change(label.toLowerCase())}>
-        {texts.change2}
+      <Button variant="subtle" onClick={change} aria-label={texts.changeItem(label.toLowerCase())}>
+        {texts.change}
       </Button>
     </Group>
   );
@@ -85,12 +88,12 @@ function Chosen({ label, value, change }: { label: string; value: string; change
 
 function Types({ kinds, choose }: { kinds: ProviderKind[]; choose: (medium: string) => void }) {
   const served = new Set(kinds.map(({ medium }) => medium));
-  // Those that only the sandbox serves come last.
-  const types = Object.keys(mediumLooks).sort((a, b) => Number(served.has(b)) - Number(served.has(a)));
+  // Types that only the sandbox supports come last.
+  const types = Object.keys(channelTypes).sort((a, b) => Number(served.has(b)) - Number(served.has(a)));
   return (
     <Cards label={texts.type}>
       {types.map(medium => {
-        const { name, icon: Icon, summary } = lookOfMedium(medium);
+        const { name, icon: Icon, summary } = getChannelType(medium);
         return (
           <Choice
             key={medium}
@@ -146,7 +149,7 @@ interface FormProps {
   kinds: ProviderKind[];
   type: string;
   use: string;
-  /** Came from the checklist, and goes back to it. */
+  /** Opened from the checklist, and returns to it. */
   isWelcome: boolean;
 }
 
@@ -162,7 +165,7 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
   const creating = useApiForm({
     initialValues: {
       project: project ?? '',
-      name: lookOfMedium(type).name,
+      name: getChannelType(type).name,
       slug: '',
       on_unknown: 'resend' as 'resend' | 'hold',
       rate_per_second: null as number | null,
@@ -188,9 +191,9 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       ),
     done: ({ name }) => texts.createdTheChannel(name),
     refresh: [[org]],
-    onDone: made => {
+    onDone: created => {
       const prj = creating.form.values.project || undefined;
-      void navigate(isWelcome ? to.overview(org) : `${to.channel(org, made.slug, prj)}?test`);
+      void navigate(isWelcome ? to.overview(org) : `${to.channel(org, created.slug, prj)}?test`);
     },
   });
   const { form, action } = creating;
@@ -207,16 +210,16 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
             <>
               <TextInput
                 label={texts.slug}
-                description={texts.usedInUrlsAndConfigurationFiles}
+                description={texts.slugHint}
                 placeholder={slugFrom(form.values.name) || 'main-mail'}
                 {...form.getInputProps('slug')}
               />
               <Select
                 label={texts.belongsTo}
-                description={texts.organizationChannelsCanBeUsedIn2}
+                description={texts.belongsToHint}
                 data={[
                   { value: '', label: texts.organization },
-                  ...projects.map(({ slug: value, name }) => ({ value, label: texts.project2(name) })),
+                  ...projects.map(({ slug: value, name }) => ({ value, label: texts.projectNamed(name) })),
                 ]}
                 allowDeselect={false}
                 {...form.getInputProps('project')}

@@ -1,4 +1,4 @@
-/** Names and texts, such as headers. */
+/** An input for name and value pairs, such as headers. */
 import { ActionIcon, Button, Group, Input, Stack, TextInput } from '@mantine/core';
 import { IconPlus, IconX } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -9,7 +9,7 @@ interface PairsInputProps {
   description?: string;
   error?: string;
   withAsterisk?: boolean;
-  /** By name of the pair. */
+  /** Errors by name of the pair. */
   errors: Record<string, string>;
   value: Record<string, string>;
   onChange: (value: Record<string, string> | undefined) => void;
@@ -21,12 +21,12 @@ interface Pair {
   text: string;
 }
 
-let made = 0;
+let nextKey = 0;
 
 export function PairsInput({ label, description, error, withAsterisk, errors, value, onChange }: PairsInputProps) {
-  // Kept here, because two unfinished pairs may have the same name.
+  // Kept as a list, because two unfinished pairs may have the same name.
   const [pairs, setPairs] = useState<Pair[]>(() =>
-    Object.entries(value).map(([name, text]) => ({ key: made++, name, text })),
+    Object.entries(value).map(([name, text]) => ({ key: nextKey++, name, text })),
   );
   const change = (next: Pair[]) => {
     setPairs(next);
@@ -41,7 +41,7 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
         {pairs.map(({ key, name, text }, i) => (
           <Group key={key} gap={6} wrap="nowrap" align="flex-start">
             <TextInput
-              aria-label={texts.name2(label, i + 1)}
+              aria-label={texts.pairName(label, i + 1)}
               placeholder={texts.name}
               value={name}
               error={errors[name]}
@@ -49,8 +49,8 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
               flex={1}
             />
             <TextInput
-              aria-label={texts.value(label, i + 1)}
-              placeholder={texts.value2}
+              aria-label={texts.pairValue(label, i + 1)}
+              placeholder={texts.value}
               value={text}
               onChange={event => edit(key, { text: event.currentTarget.value })}
               flex={2}
@@ -59,7 +59,7 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
               variant="subtle"
               color="gray"
               mt={4}
-              aria-label={texts.remove(name || texts.pair(i + 1))}
+              aria-label={texts.removePair(name || texts.pair(i + 1))}
               onClick={() => change(pairs.filter(pair => pair.key !== key))}
             >
               <IconX size={15} />
@@ -70,7 +70,7 @@ export function PairsInput({ label, description, error, withAsterisk, errors, va
           <Button
             variant="default"
             leftSection={<IconPlus size={14} />}
-            onClick={() => setPairs([...pairs, { key: made++, name: '', text: '' }])}
+            onClick={() => setPairs([...pairs, { key: nextKey++, name: '', text: '' }])}
           >
             {texts.add}
           </Button>

@@ -1,29 +1,29 @@
-/** The providers behind a channel, in the order in which they are tried. */
+/** The providers of a channel, in failover order. */
 import { ActionIcon, Anchor, Box, Button, Group, Menu, Stack, Text, Tooltip, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconArrowUp, IconPlus, IconSparkles, IconTrash } from '@tabler/icons-react';
 import { useEffect, useRef, useState } from 'react';
 import type { ProviderKind } from '../../api-types.ts';
-import { tellFailure } from '../../components/actions.tsx';
+import { showError } from '../../components/actions.tsx';
 import { errorsBelow } from '../../components/form.tsx';
 import { texts } from '../../texts/channels.ts';
-import { generators } from './generate.ts';
+import { generators } from './generate-secrets.ts';
 import { SettingsFields } from './settings-fields.tsx';
 import { type Schema, type Values, withoutEmpty } from './settings-schema.ts';
 
 export interface ProviderDraft {
-  /** Of this form alone. */
+  /** React key, unique within the form. */
   key: number;
   use: string;
   values: Values;
-  /** As they are stored. */
+  /** The stored values. */
   before: Values;
   secretsSet: string[];
 }
 
-let made = 0;
+let nextKey = 0;
 
 export function draftOf(use: string, values: Values = {}, secretsSet: string[] = []): ProviderDraft {
-  return { key: made++, use, values, before: values, secretsSet };
+  return { key: nextKey++, use, values, before: values, secretsSet };
 }
 
 interface ProviderListProps {
@@ -31,7 +31,7 @@ interface ProviderListProps {
   type: string;
   drafts: ProviderDraft[];
   onChange: (drafts: ProviderDraft[]) => void;
-  /** Of the whole form: `providers/0/host`. */
+  /** Errors of the whole form, named `providers/0/host`. */
   errors: Record<string, string>;
 }
 
@@ -39,14 +39,14 @@ export function kindsFor(kinds: ProviderKind[], type: string): ProviderKind[] {
   return kinds.filter(({ medium }) => medium === type || medium === 'any');
 }
 
-/** What people call it; the name where the service no longer has it. */
+/** Returns the provider's title, or its name if the service no longer has the provider. */
 export function titleOf(kinds: ProviderKind[], name: string): string {
   return kinds.find(kind => kind.name === name)?.title ?? name;
 }
 
 export function ProviderList({ kinds, type, drafts, onChange, errors }: ProviderListProps) {
-  const [said, setSaid] = useState('');
-  // A card that moves takes the focus out of the page's hands: it is put back on the button that was pressed.
+  const [announcement, setAnnouncement] = useState('');
+  // Moving a card loses the focus, so it is restored on the button that was pressed.
   const moved = useRef<{ key: number; by: number } | undefined>(undefined);
   const list = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -54,8 +54,8 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
     const { key, by } = moved.current;
     moved.current = undefined;
     const buttons = list.current?.querySelectorAll<HTMLButtonElement>(`[data-card="${key}"] [data-move]`) ?? [];
-    const wanted = [...buttons].find(button => button.dataset.move === String(by) && !button.disabled);
-    (wanted ?? [...buttons].find(button => !button.disabled))?.focus();
+    const pressed = [...buttons].find(button => button.dataset.move === String(by) && !button.disabled);
+    (pressed ?? [...buttons].find(button => !button.disabled))?.focus();
   });
 
   const move = (at: number, by: number) => {
@@ -63,7 +63,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
     const [draft] = next.splice(at, 1);
     next.splice(at + by, 0, draft!);
     moved.current = { key: draft!.key, by };
-    setSaid(`${titleOf(kinds, draft!.use)} moved to position ${at + by + 1} of ${drafts.length}`);
+    setAnnouncement(`${titleOf(kinds, draft!.use)} moved to position ${at + by + 1} of ${drafts.length}`);
     onChange(next);
   };
   return (
@@ -90,22 +90,22 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
                 {drafts.length > 1 && (
                   <>
                     <Move
-                      label={texts.tryEarlier(titleOf(kinds, draft.use))}
+                      label={texts.moveUp(titleOf(kinds, draft.use))}
                       by={-1}
                       disabled={i === 0}
                       onClick={() => move(i, -1)}
                     />
                     <Move
-                      label={texts.tryLater(titleOf(kinds, draft.use))}
+                      label={texts.moveDown(titleOf(kinds, draft.use))}
                       by={1}
                       disabled={i === drafts.length - 1}
                       onClick={() => move(i, 1)}
                     />
-                    <Tooltip label={texts.remove2}>
+                    <Tooltip label={texts.remove}>
                       <ActionIcon
                         variant="subtle"
                         color="gray"
-                        aria-label={texts.remove3(titleOf(kinds, draft.use))}
+                        aria-label={texts.removeProvider(titleOf(kinds, draft.use))}
                         onClick={() => onChange(drafts.filter(({ key }) => key !== draft.key))}
                       >
                         <IconTrash size={15} stroke={1.6} />
@@ -141,7 +141,7 @@ export function ProviderList({ kinds, type, drafts, onChange, errors }: Provider
           </Box>
         ))}
       </Stack>
-      <VisuallyHidden aria-live="polite">{said}</VisuallyHidden>
+      <VisuallyHidden aria-live="polite">{announcement}</VisuallyHidden>
       <div>
         <Menu position="bottom-start" width={320} shadow="md" keepMounted={false}>
           <Menu.Target>
@@ -175,7 +175,7 @@ function GenerateButton({ draft, onChange }: { draft: ProviderDraft; onChange: (
       <Button
         variant="default"
         leftSection={<IconSparkles size={14} stroke={1.6} />}
-        onClick={() => void generate().then(made => onChange({ ...draft.values, ...made }), tellFailure)}
+        onClick={() => void generate().then(secrets => onChange({ ...draft.values, ...secrets }), showError)}
       >
         {texts.generateSecrets}
       </Button>
@@ -183,7 +183,7 @@ function GenerateButton({ draft, onChange }: { draft: ProviderDraft; onChange: (
   );
 }
 
-/** What providers cannot do without and nobody has filled in yet, by field. */
+/** Returns an error for each required setting that is empty, by field. */
 export function missingSettings(kinds: ProviderKind[], drafts: ProviderDraft[]): Record<string, string> {
   const missing = drafts.flatMap(({ use, values, secretsSet }, i) => {
     const schema = (kinds.find(({ name }) => name === use)?.settings ?? {}) as Schema;

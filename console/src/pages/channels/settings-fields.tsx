@@ -1,4 +1,4 @@
-/** A provider's settings as a form, drawn from its schema. */
+/** Form for a provider's settings, generated from their JSON Schema. */
 import {
   Button,
   Collapse,
@@ -18,32 +18,32 @@ import { errorsBelow } from '../../components/form.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { texts } from '../../texts/channels.ts';
 import { PairsInput } from './pairs-input.tsx';
-import { changedDestinations, isRare, kindOf, type Schema, type Values } from './settings-schema.ts';
+import { changedDestinations, isAdvanced, kindOf, type Schema, type Values } from './settings-schema.ts';
 
 interface SettingsProps {
   schema: Schema;
   values: Values;
   onChange: (values: Values) => void;
-  /** By field; those of what is nested joined by slashes. */
+  /** Errors by field; nested names are joined by slashes. */
   errors: Record<string, string>;
-  /** Secrets that are stored: they stay when their field is left empty, unless they would go elsewhere. */
+  /** Names of stored secrets. They are kept if their field stays empty, unless the destination changes. */
   secretsSet?: string[];
-  /** The values that are stored. */
+  /** The stored values. */
   before?: Values;
 }
 
 export function SettingsFields({ schema, values, onChange, errors, secretsSet = [], before = {} }: SettingsProps) {
   const [opened, setOpened] = useState(false);
   const names = Object.keys(schema.properties ?? {});
-  const moved = secretsSet.length > 0 ? changedDestinations(schema, before, values) : [];
+  const changedSettings = secretsSet.length > 0 ? changedDestinations(schema, before, values) : [];
   const hidden = (name: string) => {
     const filled = values[name] !== undefined || secretsSet.includes(name);
     const wrong = Object.keys(errors).some(field => field === name || field.startsWith(`${name}/`));
-    return isRare(name, schema) && !filled && !wrong;
+    return isAdvanced(name, schema) && !filled && !wrong;
   };
-  // Decided once: what is being filled in must not jump.
-  const [rare] = useState(() => new Set(names.filter(hidden)));
-  const wrongOnes = [...rare].some(name => !hidden(name) && errors[name]);
+  // Computed once, so that a field does not move while it is being filled in.
+  const [advanced] = useState(() => new Set(names.filter(hidden)));
+  const hasHiddenErrors = [...advanced].some(name => !hidden(name) && errors[name]);
   const field = (name: string) => (
     <Setting
       key={name}
@@ -54,26 +54,28 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
       onChange={value => onChange({ ...values, [name]: value })}
       errors={errors}
       stored={secretsSet.includes(name)}
-      moved={moved}
+      changedSettings={changedSettings}
     />
   );
   if (names.length === 0) return null;
   return (
     <Stack gap="sm">
-      <div className="settings">{names.filter(name => !rare.has(name)).map(field)}</div>
-      {rare.size > 0 && (
+      <div className="settings">{names.filter(name => !advanced.has(name)).map(field)}</div>
+      {advanced.size > 0 && (
         <div>
           <Button
             variant="subtle"
             px={6}
             ml={-6}
             onClick={() => setOpened(!opened)}
-            aria-expanded={opened || wrongOnes}
+            aria-expanded={opened || hasHiddenErrors}
           >
-            {opened ? texts.fewerSettings : texts.more2(rare.size, rare.size === 1 ? 'setting' : 'settings')}
+            {opened
+              ? texts.fewerSettings
+              : texts.moreSettings(advanced.size, advanced.size === 1 ? 'setting' : 'settings')}
           </Button>
-          <Collapse expanded={opened || wrongOnes}>
-            <div className="settings">{names.filter(name => rare.has(name)).map(field)}</div>
+          <Collapse expanded={opened || hasHiddenErrors}>
+            <div className="settings">{names.filter(name => advanced.has(name)).map(field)}</div>
           </Collapse>
         </div>
       )}
@@ -89,11 +91,11 @@ interface SettingProps {
   onChange: (value: unknown) => void;
   errors: Record<string, string>;
   stored: boolean;
-  /** What has changed of where the stored secrets go. */
-  moved: string[];
+  /** Titles of changed settings that decide where the stored secrets are sent. */
+  changedSettings: string[];
 }
 
-function Setting({ name, schema, required, value, onChange, errors, stored, moved }: SettingProps) {
+function Setting({ name, schema, required, value, onChange, errors, stored, changedSettings }: SettingProps) {
   const kind = kindOf(schema);
   const text = typeof value === 'string' ? value : '';
   const common = {
@@ -103,7 +105,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
     withAsterisk: required && !stored,
   };
   const removed = stored && value === null;
-  const neededAgain = stored && moved.length > 0;
+  const neededAgain = stored && changedSettings.length > 0;
   const secret = {
     ...common,
     withAsterisk: required && (!stored || neededAgain),
@@ -115,15 +117,15 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
       </>
     ),
     placeholder: removed
-      ? texts.willBeRemovedWhenYouSave
+      ? texts.removedOnSave
       : neededAgain
-        ? texts.enterAgainChanged(moved.join(', '))
+        ? texts.enterAgain(changedSettings.join(', '))
         : stored
-          ? texts.leaveEmptyToKeepTheCurrent
+          ? texts.keepSecretHint
           : undefined,
     autoComplete: 'off',
   };
-  // What the provider cannot do without can only be replaced.
+  // A required secret can be replaced but not removed.
   const removal = stored && !required && text === '' && (
     <Button
       className="removal"
@@ -133,7 +135,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
       ml={-7}
       onClick={() => onChange(removed ? undefined : null)}
     >
-      {removed ? texts.keepTheStored(common.label) : texts.removeTheStored(common.label)}
+      {removed ? texts.keepStored(common.label) : texts.removeStored(common.label)}
     </Button>
   );
   const typed = (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value || undefined);
@@ -148,7 +150,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
           onChange={chosen => onChange(chosen ?? undefined)}
           clearable={!required}
           clearButtonProps={{ 'aria-label': texts.clear(common.label) }}
-          placeholder={texts.defaultWord}
+          placeholder={texts.default}
         />
       );
     case 'switch':
@@ -238,7 +240,7 @@ function Setting({ name, schema, required, value, onChange, errors, stored, move
   }
 }
 
-/** Whatever has no form of its own. */
+/** JSON input for settings without a dedicated input. */
 function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange: (value: unknown) => void }) {
   const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2));
   return (
@@ -250,7 +252,7 @@ function JsonSetting({ value, onChange, ...common }: { value: unknown; onChange:
         try {
           onChange(entered.trim() === '' ? undefined : JSON.parse(entered));
         } catch {
-          // Until it is JSON, the value before stands.
+          // Invalid JSON keeps the previous value.
         }
       }}
       validationError={texts.notValidJson}

@@ -1,4 +1,4 @@
-/** Reading a provider's settings, which come as a JSON schema. */
+/** Interprets the JSON Schema of a provider's settings. */
 
 export interface Schema {
   type?: string;
@@ -6,7 +6,7 @@ export interface Schema {
   description?: string;
   enum?: unknown[];
   secret?: boolean;
-  /** Decides where the secrets go. */
+  /** Whether the setting decides where the secrets are sent. */
   destination?: boolean;
   minimum?: number;
   maximum?: number;
@@ -33,15 +33,15 @@ export type FieldKind =
   | 'group'
   | 'json';
 
-/** From here on, a text is of several lines: a certificate, a key. */
-const longText = 5_000;
+/** Texts with a larger maximum length get a multi-line input, such as certificates and keys. */
+const maxSingleLineLength = 5_000;
 
 export function kindOf(schema: Schema): FieldKind {
   if (schema.enum) return 'choice';
   if (schema.type === 'boolean') return 'switch';
   if (schema.type === 'integer' || schema.type === 'number') return 'number';
   if (schema.type === 'string') {
-    if ((schema.maxLength ?? 0) > longText) return 'long';
+    if ((schema.maxLength ?? 0) > maxSingleLineLength) return 'long';
     return schema.secret ? 'secret' : 'text';
   }
   if (schema.type === 'array' && schema.items?.type === 'string') return 'texts';
@@ -55,8 +55,8 @@ function valueOfPairs({ patternProperties, additionalProperties }: Schema): Sche
   return pattern ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
 }
 
-/** Those that most people leave as they are: optional, with a usual value or of several lines. */
-export function isRare(name: string, settings: Schema): boolean {
+/** Whether a setting is usually left alone: optional, and with a default or a multi-line value. */
+export function isAdvanced(name: string, settings: Schema): boolean {
   const schema = settings.properties?.[name];
   if (!schema || settings.required?.includes(name)) return false;
   const kind = kindOf(schema);
@@ -68,22 +68,25 @@ export function isRare(name: string, settings: Schema): boolean {
   );
 }
 
-/** Without the fields that were left empty: absent is what the service knows a usual value for. */
+/** Removes empty fields, for which the service uses its defaults. */
 export function withoutEmpty(values: Values): Values {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => !isEmpty(value)));
 }
 
-/** As the API takes it: null for a stored secret that is to go; without those that stay. */
+/** Converts the values for the API: null removes a stored secret, leaving it out keeps it. */
 export function toSend(values: Values, secretsSet: string[]): Values {
   const removed = secretsSet.filter(name => values[name] === null);
   return { ...withoutEmpty(values), ...Object.fromEntries(removed.map(name => [name, null])) };
 }
 
-/** Titles of the changed settings that decide where secrets go: the service then asks for the stored ones again. */
+/**
+ * Returns the titles of changed settings that decide where secrets are sent; the API then requires the stored secrets
+ * again.
+ */
 export function changedDestinations(settings: Schema, before: Values, now: Values): string[] {
-  const said = (value: unknown) => (isEmpty(value) ? '' : JSON.stringify(value));
+  const serialize = (value: unknown) => (isEmpty(value) ? '' : JSON.stringify(value));
   return Object.entries(settings.properties ?? {})
-    .filter(([name, { destination }]) => destination && said(before[name]) !== said(now[name]))
+    .filter(([name, { destination }]) => destination && serialize(before[name]) !== serialize(now[name]))
     .map(([name, { title }]) => title ?? name);
 }
 

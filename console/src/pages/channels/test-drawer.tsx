@@ -1,18 +1,18 @@
-/** Sends one real message, and shows the provider's real answer. */
+/** Sends one real test message and shows the provider's response. */
 import { Alert, Box, Drawer, Select, Text, Textarea, TextInput } from '@mantine/core';
 import { IconCheck, IconX } from '@tabler/icons-react';
 import type { ChannelDetails, TestResult } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { Facts } from '../../components/facts.tsx';
 import { milliseconds } from '../../components/time.tsx';
-import { lookOfMedium } from '../../media.ts';
 import { useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
-import { type ChannelPlace, channelKey, testChannel } from './channel-api.ts';
+import { type ChannelScope, channelKey, testChannel } from './channel-api.ts';
 
 interface TestDrawerProps {
-  place: ChannelPlace;
+  scope: ChannelScope;
   channel: ChannelDetails;
   opened: boolean;
   onClose: () => void;
@@ -31,35 +31,35 @@ export function TestDrawer(props: TestDrawerProps) {
   );
 }
 
-function Form({ place, channel }: TestDrawerProps) {
+function Form({ scope, channel }: TestDrawerProps) {
   const { account } = useSession();
-  const look = lookOfMedium(channel.type);
+  const look = getChannelType(channel.type);
   const testing = useApiForm({
     initialValues: {
       to: channel.type === 'email' ? account.email : '',
-      subject: texts.testFromBelfry,
-      body: texts.ifYouCanReadThisThe,
+      subject: texts.testSubject,
+      body: texts.testBody,
       provider: '0',
     },
     run: ({ to, subject, body, provider }) =>
-      testChannel(place, channel.slug, {
+      testChannel(scope, channel.slug, {
         ...(to && { to }),
         ...(subject && { subject }),
         ...(body && { body }),
         ...(channel.providers.length > 1 && { provider: Number(provider) }),
       }),
-    refresh: [channelKey(place)],
+    refresh: [channelKey(scope)],
   });
   const { form, action } = testing;
   return (
     <>
       <ApiForm of={testing} submit={texts.send}>
         <Text size="sm" c="dimmed">
-          {texts.sendsOneRealMessageEvenIf}
+          {texts.testHint}
         </Text>
         <TextInput
           label={texts.to}
-          description={look.example ? undefined : texts.leaveEmptyIfTheProviderHas}
+          description={look.example ? undefined : texts.fixedDestinationHint}
           placeholder={look.example}
           data-autofocus
           {...form.getInputProps('to')}

@@ -1,10 +1,10 @@
-/** What can be changed of a key that exists, and its replacement by a new one. */
+/** Dialogs to edit and to rotate an API key. */
 import { Select, Text, TextInput } from '@mantine/core';
 import { api, take } from '../../api.ts';
 import type { Key } from '../../api-types.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { exactTime } from '../../components/time.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/keys.ts';
 import { KeyFields, rulesToSend } from './key-fields.tsx';
 import { ShowKey } from './show-key.tsx';
@@ -35,7 +35,7 @@ export function EditKey({ of: before, close }: ChangeProps) {
     onDone: close,
   });
   return (
-    <FormModal of={editing} title={texts.edit(before.name)} submit={texts.save} reload={close} close={close}>
+    <FormModal of={editing} title={texts.editTitle(before.name)} submit={texts.save} reload={close} close={close}>
       <TextInput label={texts.name} data-autofocus {...editing.form.getInputProps('name')} />
       <KeyFields form={editing.form} />
     </FormModal>
@@ -43,11 +43,11 @@ export function EditKey({ of: before, close }: ChangeProps) {
 }
 
 const overlaps = [
-  { value: '10m', label: texts.n10Minutes },
-  { value: '1h', label: texts.n1Hour },
-  { value: '24h', label: texts.n1Day },
-  { value: '7d', label: texts.n7Days },
-  { value: '30d', label: texts.n30Days },
+  { value: '10m', label: texts.tenMinutes },
+  { value: '1h', label: texts.oneHour },
+  { value: '24h', label: texts.oneDay },
+  { value: '7d', label: texts.sevenDays },
+  { value: '30d', label: texts.thirtyDays },
 ];
 
 export function RotateKey({ of: before, close }: ChangeProps) {
@@ -62,8 +62,8 @@ export function RotateKey({ of: before, close }: ChangeProps) {
   return (
     <FormModal
       of={rotating}
-      title={texts.rotate(before.name)}
-      submit={texts.rotate2}
+      title={texts.rotateTitle(before.name)}
+      submit={texts.rotate}
       size="lg"
       close={close}
       result={
@@ -77,14 +77,14 @@ export function RotateKey({ of: before, close }: ChangeProps) {
           >
             {rotated.previous.expires_at && (
               <Text size="sm" c="dimmed">
-                {texts.theOldKeyWorksUntilReplace(exactTime(rotated.previous.expires_at))}
+                {texts.oldKeyWorksUntil(exactTime(rotated.previous.expires_at))}
               </Text>
             )}
           </ShowKey>
         )
       }
     >
-      <Text size="sm">{texts.youGetANewKeyWith}</Text>
+      <Text size="sm">{texts.rotateHint}</Text>
       <Select
         label={texts.oldKeyWorksFor}
         data={overlaps}

@@ -1,4 +1,4 @@
-/** When a key ends: never, after a while, or on a day. */
+/** Input for a key's expiry: never, after a period, or on a date. */
 import { Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { texts } from '../../texts/keys.ts';
@@ -13,7 +13,7 @@ const choices = [
   { value: 'day', label: texts.onADate },
 ];
 
-/** `2026-11-15`, as the reader's own calendar has it. */
+/** Formats a date as `2026-11-15` in the viewer's time zone. */
 function dayOf(moment: string): string {
   const at = new Date(moment);
   const two = (part: number) => String(part).padStart(2, '0');
@@ -21,7 +21,7 @@ function dayOf(moment: string): string {
 }
 
 interface ExpiryProps {
-  /** RFC 3339, or null for never. */
+  /** RFC 3339 timestamp, or null for never. */
   value: string | null;
   onChange: (expiresAt: string | null) => void;
   error?: string;
@@ -50,7 +50,7 @@ export function Expiry({ value, onChange, error }: ExpiryProps) {
           label={texts.date}
           description={null}
           value={value ? dayOf(value) : ''}
-          // Until the end of that day.
+          // The key expires at the end of the day.
           onChange={event => {
             const day = event.currentTarget.value;
             if (day) onChange(new Date(`${day}T23:59:59`).toISOString());

@@ -1,4 +1,4 @@
-/** What a new key and a changed one have in common. */
+/** Form fields shared by new and existing keys. */
 import { NumberInput, TagsInput } from '@mantine/core';
 import type { useForm } from '@mantine/form';
 import { texts } from '../../texts/keys.ts';
@@ -15,7 +15,7 @@ export function rulesToSend({ expires_at, requests_per_second, allowed_networks 
 }
 
 export function KeyFields<Values extends KeyRules>({ form }: { form: ReturnType<typeof useForm<Values>> }) {
-  // The library cannot see that every such form has these fields.
+  // The library's types do not show that every such form has these fields.
   const { values, errors, setFieldValue } = form as unknown as ReturnType<typeof useForm<KeyRules>>;
   const { expires_at, requests_per_second, allowed_networks } = values;
   const wrongNetwork = Object.entries(errors).find(([field]) => field.startsWith('allowed_networks'))?.[1];
@@ -28,7 +28,7 @@ export function KeyFields<Values extends KeyRules>({ form }: { form: ReturnType<
       />
       <NumberInput
         label={texts.requestsPerSecond}
-        description={texts.requestsOverTheLimitGet429}
+        description={texts.requestsPerSecondHint}
         placeholder={texts.noLimit}
         min={1}
         allowDecimal={false}
@@ -39,7 +39,7 @@ export function KeyFields<Values extends KeyRules>({ form }: { form: ReturnType<
       />
       <TagsInput
         label={texts.allowedAddresses}
-        description={texts.ipAddressesAndNetworksSuchAs}
+        description={texts.allowedAddressesHint}
         placeholder={allowed_networks.length === 0 ? texts.anyAddress : ''}
         value={allowed_networks}
         error={wrongNetwork}

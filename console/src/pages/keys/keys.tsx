@@ -13,7 +13,7 @@ import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
@@ -30,7 +30,7 @@ export default function Keys() {
     queryKey: [org, 'keys'],
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params: { path: { org } }, signal })),
   });
-  // Those that work come first.
+  // Active keys come first.
   const rows = [...(data ?? [])].sort((a, b) => Number(hasEnded(a)) - Number(hasEnded(b)));
   const create = (
     <GuardedButton permission="key:write" leftSection={<IconPlus size={14} />} onClick={() => setCreating(true)}>
@@ -46,7 +46,7 @@ export default function Keys() {
             {key.name}
           </Text>
           <Text component="span" size="xs" c="dimmed" className="mono">
-            {texts.bf(key.id)}
+            {texts.keyPrefix(key.id)}
           </Text>
         </>
       ),
@@ -57,14 +57,14 @@ export default function Keys() {
     { head: texts.expires, width: 130, cell: key => <Expires of={key} /> },
     {
       head: texts.actions,
-      quiet: true,
+      hidesHeader: true,
       width: 48,
       align: 'right',
       cell: key => <KeyMenu of={key} setOpen={setOpen} />,
     },
   ];
   return (
-    <Page title={texts.keys} description={texts.apiKeysForYourApplicationsGive} actions={create}>
+    <Page title={texts.keys} description={texts.description} actions={create}>
       <Box className="card">
         <DataTable
           label={texts.keys}
@@ -73,7 +73,7 @@ export default function Keys() {
           rowKey={({ id }) => id}
           empty={
             <Empty icon={<IconKey size={28} stroke={1.4} />} title={texts.noKeysYet} action={create}>
-              {texts.yourApplicationsNeedAKeyTo}
+              {texts.noKeysHint}
             </Empty>
           }
         />
@@ -102,7 +102,7 @@ function Permissions({ permissions }: { permissions: string[] }) {
     <Tooltip label={permissions.join(', ')} multiline maw={320}>
       <Text component="span" size="sm" tabIndex={more > 0 ? 0 : undefined}>
         {shown}
-        {more > 0 && texts.more(more)}
+        {more > 0 && texts.morePermissions(more)}
       </Text>
     </Tooltip>
   );
@@ -136,31 +136,31 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
   const org = useOrg();
   const revoke = useAction({
     run: () => take(api.POST('/api/o/{org}/k/revoke/', { params: { path: { org } }, body: { key: key.id } })),
-    done: texts.revoked2(key.name),
+    done: texts.revokedToast(key.name),
     refresh: [[org, 'keys']],
   });
   const remove = useAction({
     run: () => take(api.DELETE('/api/o/{org}/k/{key}/', { params: { path: { org, key: key.id } } })),
-    done: texts.deleted(key.name),
+    done: texts.deletedToast(key.name),
     refresh: [[org, 'keys']],
   });
   const askRevoke = async () => {
-    const sure = await confirm({
-      title: texts.revoke(key.name),
-      children: texts.requestsWithThisKeyStopWorking,
-      action: texts.revoke2,
+    const confirmed = await confirm({
+      title: texts.revokeQuestion(key.name),
+      children: texts.revokeHint,
+      action: texts.revoke,
       danger: true,
     });
-    if (sure) revoke.mutate(undefined);
+    if (confirmed) revoke.mutate(undefined);
   };
   const askRemove = async () => {
-    const sure = await confirm({
-      title: texts.deleteWord(key.name),
-      children: texts.theKeyNoLongerWorksDeleting,
-      action: texts.deleteWord2,
+    const confirmed = await confirm({
+      title: texts.deleteQuestion(key.name),
+      children: texts.deleteHint,
+      action: texts.delete,
       danger: true,
     });
-    if (sure) remove.mutate(undefined);
+    if (confirmed) remove.mutate(undefined);
   };
   const ended = hasEnded(key);
   return (
@@ -178,23 +178,23 @@ function KeyMenu({ of: key, setOpen }: { of: Key; setOpen: (open: Open) => void 
               icon={<IconPencil {...icon} />}
               onClick={() => setOpen({ what: 'edit', of: key })}
             >
-              {texts.edit2}
+              {texts.editMenuItem}
             </GuardedItem>
             <GuardedItem
               permission="key:write"
               icon={<IconRefresh {...icon} />}
               onClick={() => setOpen({ what: 'rotate', of: key })}
             >
-              {texts.rotate3}
+              {texts.rotateMenuItem}
             </GuardedItem>
             <GuardedItem permission="key:write" icon={<IconBan {...icon} />} danger onClick={() => void askRevoke()}>
-              {texts.revoke3}
+              {texts.revokeMenuItem}
             </GuardedItem>
           </>
         )}
         {ended && (
           <GuardedItem permission="key:write" icon={<IconTrash {...icon} />} danger onClick={() => void askRemove()}>
-            {texts.deleteWord3}
+            {texts.deleteMenuItem}
           </GuardedItem>
         )}
       </Menu.Dropdown>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { useProjects } from '../../components/switchers.tsx';
-import { useOrg, useProject } from '../../places.ts';
+import { useOrg, useProject } from '../../paths.ts';
 import { useOrganization } from '../../session.tsx';
 import { texts } from '../../texts/keys.ts';
 import { KeyFields, rulesToSend } from './key-fields.tsx';
@@ -72,7 +72,7 @@ export function NewKey({ close, name = '' }: { close: () => void; name?: string 
     >
       <TextInput
         label={texts.name}
-        description={texts.whatWillUseTheKeyShown}
+        description={texts.nameHint}
         withAsterisk
         data-autofocus
         {...form.getInputProps('name')}

@@ -1,9 +1,9 @@
 import { Button, Checkbox, Group, Input, Stack, Text } from '@mantine/core';
 import { texts } from '../../texts/keys.ts';
-import { groupByNoun, nounWords, presets } from './permissions.ts';
+import { groupByNoun, presets, resourceTexts } from './permissions.ts';
 
 interface PermissionPickerProps {
-  /** Nobody gives away what they do not have. */
+  /** The user's own permissions; no one can grant more. */
   grantable: string[];
   value: string[];
   onChange: (permissions: string[]) => void;
@@ -12,29 +12,30 @@ interface PermissionPickerProps {
 
 export function PermissionPicker({ grantable, value, onChange, error }: PermissionPickerProps) {
   const chosen = new Set(value);
-  const same = (wanted: string[]) => wanted.length === chosen.size && wanted.every(name => chosen.has(name));
+  const isSelected = (included: string[]) =>
+    included.length === chosen.size && included.every(name => chosen.has(name));
   return (
     <Input.Wrapper label={texts.permissions} labelElement="div" error={error} withAsterisk>
       <Group gap={6} my={6}>
         {presets.map(({ name, meaning, includes }) => {
-          const wanted = grantable.filter(includes);
+          const included = grantable.filter(includes);
           return (
             <Button
               key={name}
               title={meaning}
-              variant={same(wanted) ? 'light' : 'default'}
+              variant={isSelected(included) ? 'light' : 'default'}
               size="compact-xs"
-              aria-pressed={same(wanted)}
-              onClick={() => onChange(wanted)}
+              aria-pressed={isSelected(included)}
+              onClick={() => onChange(included)}
             >
               {name}
             </Button>
           );
         })}
         <Button
-          variant={same(grantable) ? 'light' : 'default'}
+          variant={isSelected(grantable) ? 'light' : 'default'}
           size="compact-xs"
-          aria-pressed={same(grantable)}
+          aria-pressed={isSelected(grantable)}
           onClick={() => onChange(grantable)}
         >
           {texts.allMyPermissions}
@@ -49,15 +50,15 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
             justify="space-between"
             gap="xs"
             role="group"
-            aria-label={nounWords[noun]?.name ?? noun}
+            aria-label={resourceTexts[noun]?.name ?? noun}
             className="permission"
           >
             <div>
               <Text size="sm" fw={500}>
-                {nounWords[noun]?.name ?? noun}
+                {resourceTexts[noun]?.name ?? noun}
               </Text>
               <Text size="xs" c="dimmed">
-                {nounWords[noun]?.meaning}
+                {resourceTexts[noun]?.meaning}
               </Text>
             </div>
             <Group gap="md">

@@ -1,23 +1,23 @@
-/** What a key may do, in words: grouped by noun, as people think of it. */
+/** Names and presets for the permissions of a key, grouped by resource. */
 import { texts } from '../../texts/keys.ts';
 
-export const nounWords: Record<string, { name: string; meaning: string }> = {
-  event: { name: texts.events, meaning: texts.triggerListAndEditEvents },
-  occurrence: { name: texts.occurrences, meaning: texts.viewCancelReplayAndRetry },
-  user: { name: texts.people, meaning: texts.peopleAndTheirAddresses },
-  distributionlist: { name: texts.lists, meaning: texts.distributionListsAndTheirMembers },
-  inbox: { name: texts.inbox, meaning: texts.inAppMessages },
-  channel: { name: texts.channels, meaning: texts.channelsAndTheirProviders },
-  notification: { name: texts.notifications, meaning: texts.recipientsChannelsAndFilters },
-  template: { name: texts.messagesAndLayouts, meaning: texts.messageTemplatesAndEmailLayouts },
-  configuration: { name: texts.configuration, meaning: texts.configurationFilesPlanApplyExport },
-  organization: { name: texts.organization, meaning: texts.projectsApplicationsAndSettings },
-  security: { name: texts.security, meaning: texts.twoFactorRequirement },
-  account: { name: texts.team, meaning: texts.membersAndInvites },
-  key: { name: 'Keys', meaning: 'API keys' },
-  webhook: { name: texts.webhooks, meaning: texts.endpointsThatAreToldWhatHappens },
-  audit: { name: texts.auditLog, meaning: texts.historyOfChanges },
-  system: { name: texts.system, meaning: texts.healthCheck },
+export const resourceTexts: Record<string, { name: string; meaning: string }> = {
+  event: { name: texts.events, meaning: texts.eventsMeaning },
+  occurrence: { name: texts.occurrences, meaning: texts.occurrencesMeaning },
+  user: { name: texts.people, meaning: texts.peopleMeaning },
+  distributionlist: { name: texts.lists, meaning: texts.listsMeaning },
+  inbox: { name: texts.inbox, meaning: texts.inboxMeaning },
+  channel: { name: texts.channels, meaning: texts.channelsMeaning },
+  notification: { name: texts.notifications, meaning: texts.notificationsMeaning },
+  template: { name: texts.messagesAndLayouts, meaning: texts.messagesAndLayoutsMeaning },
+  configuration: { name: texts.configuration, meaning: texts.configurationMeaning },
+  organization: { name: texts.organization, meaning: texts.organizationMeaning },
+  security: { name: texts.security, meaning: texts.securityMeaning },
+  account: { name: texts.team, meaning: texts.teamMeaning },
+  key: { name: texts.keys, meaning: texts.keysMeaning },
+  webhook: { name: texts.webhooks, meaning: texts.webhooksMeaning },
+  audit: { name: texts.auditLog, meaning: texts.auditLogMeaning },
+  system: { name: texts.system, meaning: texts.systemMeaning },
 };
 
 export interface Preset {
@@ -26,42 +26,42 @@ export interface Preset {
   includes: (permission: string) => boolean;
 }
 
-const anyOf = (wanted: string[]) => (permission: string) => wanted.includes(permission);
+const anyOf = (names: string[]) => (permission: string) => names.includes(permission);
 
 export const presets: Preset[] = [
   {
     name: texts.triggerOnly,
-    meaning: texts.forApplicationsThatOnlySendNotifications,
+    meaning: texts.triggerOnlyMeaning,
     includes: anyOf(['event:trigger', 'system:ping']),
   },
   {
     name: texts.triggerAndFollow,
-    meaning: texts.alsoReadsWhatBecameOfEach,
+    meaning: texts.triggerAndFollowMeaning,
     includes: anyOf(['event:trigger', 'event:list', 'occurrence:read', 'system:ping']),
   },
   {
     name: texts.syncPeople,
-    meaning: texts.forTheSystemThatManagesYour,
+    meaning: texts.syncPeopleMeaning,
     includes: permission => /^(user|distributionlist):|^system:ping$/.test(permission),
   },
   {
     name: texts.deployConfiguration,
-    meaning: texts.forBelfryPlanAndApplyIn,
+    meaning: texts.deployConfigurationMeaning,
     includes: anyOf(['configuration:read', 'configuration:write', 'organization:read', 'system:ping']),
   },
   {
     name: texts.readOnly,
-    meaning: texts.readsEverythingChangesNothing,
+    meaning: texts.readOnlyMeaning,
     includes: name => /:(read|list|ping)$/.test(name),
   },
 ];
 
-/** Permissions by noun, in the order of the words above; nouns without words come last. */
+/** Groups permissions by resource, in the order above; unnamed resources come last. */
 export function groupByNoun(permissions: string[]): [noun: string, permissions: string[]][] {
-  const groups = new Map<string, string[]>(Object.keys(nounWords).map(noun => [noun, []]));
+  const groups = new Map<string, string[]>(Object.keys(resourceTexts).map(noun => [noun, []]));
   for (const permission of permissions) {
     const noun = permission.split(':')[0]!;
     groups.set(noun, [...(groups.get(noun) ?? []), permission]);
   }
-  return [...groups].filter(([, those]) => those.length > 0);
+  return [...groups].filter(([, members]) => members.length > 0);
 }

@@ -1,11 +1,11 @@
-/** A key, the only time that it is shown. */
+/** Shows a new key, which is displayed only once. */
 import { Alert, Button, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { findSample } from '../../events/samples.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { shellQuoted } from '../../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../../snippets/trigger-snippets.tsx';
 import { texts } from '../../texts/keys.ts';
@@ -15,7 +15,7 @@ interface ShowKeyProps {
   permissions: string[];
   project?: string | null;
   application?: string | null;
-  /** What else to say. */
+  /** Additional notes. */
   children?: React.ReactNode;
   onClose: () => void;
 }
@@ -31,7 +31,7 @@ export function ShowKey({ secret, permissions, project, application, children, o
   return (
     <Stack gap="sm">
       <Alert color="yellow" icon={<IconKey size={18} />} title={texts.copyItNow}>
-        <Text size="sm">{texts.youWontBeAbleToSee}</Text>
+        <Text size="sm">{texts.keyShownOnce}</Text>
       </Alert>
       <CopyBlock value={secret} label={texts.copyTheKey} />
       <Text size="sm" fw={500}>

@@ -1,13 +1,13 @@
-/** Members by pasting: whatever looks like an address is taken, with whatever between. */
+/** Adds members from pasted text: anything that looks like an email address is used. */
 import { Button, Group, Text, Textarea } from '@mantine/core';
 import { ApiError, api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
-/** `Jane <jane@acme.test>, joe@acme.test; …` */
+/** Extracts the addresses from a text such as `Jane <jane@acme.test>, joe@acme.test; …`. */
 export function readAddresses(text: string): string[] {
   const parts = text.split(/[\s,;<>"'()[\]]+/).filter(part => part.includes('@'));
   return [...new Set(parts.map(part => part.replace(/^mailto:/i, '')))];
@@ -22,7 +22,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
         api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: readAddresses(text) }),
       ),
     done: ({ added, existing, created_users }) =>
-      texts.addedNewWereAlreadyMembers(count(added), count(created_users), count(existing)),
+      texts.addedMembers(count(added), count(created_users), count(existing)),
     refresh: [listKey(org, prj, pk), [org, 'users']],
     onDone: close,
   });
@@ -33,14 +33,14 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
     <FormModal
       of={{ ...adding, action: { isPending: action.isPending, error: refused.length > 0 ? null : action.error } }}
       title={texts.addMembersTo(name)}
-      submit={addresses.length > 0 ? texts.add(count(addresses.length)) : texts.add2}
+      submit={addresses.length > 0 ? texts.addCount(count(addresses.length)) : texts.add}
       size="lg"
       isDisabled={addresses.length === 0}
       close={close}
     >
       <Textarea
         label={texts.emailAddresses}
-        description={texts.pasteFromAnywhereAColumnA}
+        description={texts.emailAddressesHint}
         autosize
         minRows={6}
         maxRows={14}
@@ -56,8 +56,8 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
         <Group gap="xs" role="alert">
           <Text size="sm" c="var(--mantine-color-error)" style={{ overflowWrap: 'anywhere' }}>
             {texts.notValid} {refused.slice(0, 10).join(', ')}
-            {refused.length > 10 && texts.andMore(refused.length - 10)}
-            {texts.nobodyWasAdded}
+            {refused.length > 10 && texts.andMoreSuffix(refused.length - 10)}
+            {texts.noOneWasAdded}
           </Text>
           <Button
             variant="default"
@@ -74,7 +74,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
   );
 }
 
-/** The service names each bad address by its index. */
+/** Returns the rejected addresses; the API names each by its index. */
 function refusedBy(error: unknown, addresses: string[]): string[] {
   if (!(error instanceof ApiError)) return [];
   return Object.keys(error.errors).flatMap(field => addresses[Number(/^\d+$/.exec(field)?.[0] ?? Number.NaN)] ?? []);

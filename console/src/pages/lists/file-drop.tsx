@@ -1,4 +1,4 @@
-/** Choose file, or drop one. */
+/** Area to choose or drop a file. */
 import { Button, FileButton, Stack, Text } from '@mantine/core';
 import { IconFileUpload } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -29,7 +29,7 @@ export function FileDrop({ onFile }: { onFile: (file: File) => void }) {
         </Text>
         <Text fw={600}>{texts.dropACsvFileHere}</Text>
         <Text size="sm" c="dimmed">
-          {texts.anySizeTheFileIsRead}
+          {texts.dropFileHint}
         </Text>
         <FileButton accept=".csv,.tsv,.txt,text/csv" onChange={file => file && onFile(file)}>
           {props => (

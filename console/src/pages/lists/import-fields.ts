@@ -1,29 +1,33 @@
-/** Columns of a file, and what they are to become. */
+/** Maps the columns of an imported file to fields. */
 import { texts } from '../../texts/lists.ts';
 
-/** As the header of the imported CSV names it; empty: left out. */
+/** Name of the column in the imported CSV; empty if it is not imported. */
 export type Target = string;
 
-export const leftOut: Target = '';
+export const notImported: Target = '';
 
-const known: { target: Target; label: string; looks: RegExp }[] = [
-  { target: 'email', label: texts.email, looks: /^(e-?mail|mail|email[ _-]?address|e-?mail-?adresse)$/ },
+const fields: { target: Target; label: string; pattern: RegExp }[] = [
+  { target: 'email', label: texts.email, pattern: /^(e-?mail|mail|email[ _-]?address|e-?mail-?adresse)$/ },
   {
     target: 'first_name',
     label: texts.firstName,
-    looks: /^(first[ _-]?name|given[ _-]?name|forename|vorname|prénom)$/,
+    pattern: /^(first[ _-]?name|given[ _-]?name|forename|vorname|prénom)$/,
   },
-  { target: 'last_name', label: texts.lastName, looks: /^(last[ _-]?name|surname|family[ _-]?name|nachname|nom)$/ },
-  { target: 'locale', label: texts.language, looks: /^(locale|lang|language|sprache)$/ },
-  { target: 'active', label: texts.active, looks: /^(active|enabled|subscribed|aktiv)$/ },
-  { target: 'phone', label: texts.phone, looks: /^(phone|mobile|cell|tel|telephone|phone[ _-]?number|telefon|handy)$/ },
-  { target: 'sms', label: texts.smsNumber, looks: /^sms$/ },
-  { target: 'opt_out', label: texts.optOut, looks: /^(opt[ _-]?out|opted[ _-]?out|unsubscribed?)$/ },
+  { target: 'last_name', label: texts.lastName, pattern: /^(last[ _-]?name|surname|family[ _-]?name|nachname|nom)$/ },
+  { target: 'locale', label: texts.language, pattern: /^(locale|lang|language|sprache)$/ },
+  { target: 'active', label: texts.active, pattern: /^(active|enabled|subscribed|aktiv)$/ },
+  {
+    target: 'phone',
+    label: texts.phone,
+    pattern: /^(phone|mobile|cell|tel|telephone|phone[ _-]?number|telefon|handy)$/,
+  },
+  { target: 'sms', label: texts.smsNumber, pattern: /^sms$/ },
+  { target: 'opt_out', label: texts.optOut, pattern: /^(opt[ _-]?out|opted[ _-]?out|unsubscribed?)$/ },
 ];
 
 const addressKinds = ['slack', 'telegram', 'webhook', 'whatsapp'];
 
-/** `Postal code` is kept as the custom field `postal_code`. */
+/** Derives a custom field from a header: `Postal code` becomes `custom.postal_code`. */
 function customOf(header: string): Target {
   const key = header
     .normalize('NFC')
@@ -36,23 +40,23 @@ function customOf(header: string): Target {
 export function guess(header: string, samples: string[]): Target {
   const plain = header.trim().toLowerCase();
   if (/^(address|custom)\../.test(plain)) return header.trim();
-  const found = known.find(({ looks }) => looks.test(plain));
+  const found = fields.find(({ pattern }) => pattern.test(plain));
   if (found) return found.target;
   const filled = samples.filter(text => text.trim() !== '');
   if (filled.length > 0 && filled.every(text => /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim()))) return 'email';
-  return leftOut;
+  return notImported;
 }
 
-/** One guess for each column, none of them twice. */
+/** Guesses the field of each column, without using a field twice. */
 export function guessAll(headers: string[], rows: string[][]): Target[] {
-  const taken = new Set<Target>();
+  const used = new Set<Target>();
   return headers.map((header, i) => {
     const target = guess(
       header,
       rows.map(row => row[i] ?? ''),
     );
-    if (target === leftOut || taken.has(target)) return leftOut;
-    taken.add(target);
+    if (target === notImported || used.has(target)) return notImported;
+    used.add(target);
     return target;
   });
 }
@@ -61,7 +65,7 @@ export function choicesFor(header: string) {
   const own = /^(address|custom)\../.test(header) ? [header.trim()] : [];
   return [
     { group: texts.skip, items: [{ value: 'leave-out', label: texts.doNotImport }] },
-    { group: texts.person, items: known.map(({ target, label }) => ({ value: target, label })) },
+    { group: texts.person, items: fields.map(({ target, label }) => ({ value: target, label })) },
     {
       group: texts.more,
       items: [
@@ -73,7 +77,7 @@ export function choicesFor(header: string) {
   ];
 }
 
-/** Whether the first row is people rather than names of columns. */
+/** Whether the first row contains people instead of column names. */
 export function looksLikeData(row: string[]): boolean {
   return row.some(cell => /^[^\s@]+@[^\s@]+$/.test(cell.trim()));
 }

@@ -1,20 +1,21 @@
 /**
- * Sends a file of any size in pieces, one after the other: each is a request of its own, so that there is progress to
- * show and no limit to run into.
+ * Imports a file of any size in chunks. Each chunk is its own request, so progress can be shown and no request exceeds
+ * the API's limits.
  */
 import Papa from 'papaparse';
 import { api } from '../../api.ts';
 import type { ListImported } from '../../api-types.ts';
 import { texts } from '../../texts/lists.ts';
-import { leftOut, type Target } from './import-fields.ts';
+import { notImported, type Target } from './import-fields.ts';
+import { checkQuotes } from './import-quotes.ts';
 
-/** Of the file, at a time: some thousands of rows. */
-const pieceBytes = 512 * 1024;
+/** Chunk size: a few thousand rows. */
+const chunkBytes = 512 * 1024;
 const previewRows = 20;
-/** Rows with mistakes are kept to be downloaded; a file in which all are wrong must not fill the memory. */
-const keptErrors = 100_000;
+/** Rows with errors are kept for download, up to this many to bound memory. */
+const maxKeptErrors = 100_000;
 
-export interface ImportPlace {
+export interface ListPath {
   org: string;
   prj: string;
   pk: number;
@@ -22,12 +23,12 @@ export interface ImportPlace {
 
 export interface Mapping {
   targets: Target[];
-  /** Whether the first row names the columns. */
-  headed: boolean;
+  /** Whether the first row contains column names. */
+  hasHeader: boolean;
 }
 
 export interface RowError {
-  /** In the file, the first being 1. */
+  /** Line number in the file, starting at 1. */
   line: number;
   field: string | null;
   message: string;
@@ -36,15 +37,15 @@ export interface RowError {
 
 export interface Progress extends Omit<ListImported, 'errors' | 'errors_total' | 'opt_outs'> {
   opt_outs: number;
-  /** 0 to 1. */
+  /** Progress from 0 to 1. */
   share: number;
   errors: RowError[];
-  /** Those beyond, of which only the number is known. */
+  /** Number of errors beyond those in `errors`. */
   moreErrors: number;
   done: boolean;
 }
 
-const nothing: Progress = {
+const initialProgress: Progress = {
   share: 0,
   rows: 0,
   added: 0,
@@ -70,7 +71,7 @@ export function preview(file: File): Promise<{ rows: string[][]; delimiter: stri
 
 interface Run {
   file: File;
-  place: ImportPlace;
+  path: ListPath;
   mapping: Mapping;
   delimiter: string;
   dryRun: boolean;
@@ -78,21 +79,30 @@ interface Run {
   onProgress: (progress: Progress) => void;
 }
 
-export function runImport({ file, place, mapping, delimiter, dryRun, signal, onProgress }: Run): Promise<Progress> {
-  let progress = nothing;
+export async function runImport({
+  file,
+  path,
+  mapping,
+  delimiter,
+  dryRun,
+  signal,
+  onProgress,
+}: Run): Promise<Progress> {
+  await checkQuotes(file, delimiter, chunkBytes);
+  let progress = initialProgress;
   let line = 0;
   return new Promise((resolve, reject) => {
     Papa.parse<string[]>(file, {
       delimiter,
       skipEmptyLines: 'greedy',
-      chunkSize: pieceBytes,
+      chunkSize: chunkBytes,
       chunk: ({ data, meta }, parser) => {
         const first = line + 1;
         line += data.length;
-        const skipped = first === 1 && mapping.headed ? 1 : 0;
+        const skipped = first === 1 && mapping.hasHeader ? 1 : 0;
         const rows = data.slice(skipped);
         parser.pause();
-        send(place, mapping, rows, dryRun, signal).then(
+        send(path, mapping, rows, dryRun, signal).then(
           result => {
             progress = add(progress, result, rows, first + skipped, Math.min(1, meta.cursor / file.size));
             onProgress(progress);
@@ -115,7 +125,7 @@ export function runImport({ file, place, mapping, delimiter, dryRun, signal, onP
 }
 
 async function send(
-  place: ImportPlace,
+  path: ListPath,
   { targets }: Mapping,
   rows: string[][],
   dryRun: boolean,
@@ -123,11 +133,11 @@ async function send(
 ): Promise<ListImported | undefined> {
   signal.throwIfAborted();
   if (rows.length === 0) return undefined;
-  const columns = targets.flatMap((target, i) => (target === leftOut ? [] : [i]));
+  const columns = targets.flatMap((target, i) => (target === notImported ? [] : [i]));
   const table = [columns.map(i => targets[i]!), ...rows.map(row => columns.map(i => (row[i] ?? '').trim()))];
   const { data } = await api.POST('/api/o/{org}/p/{prj}/d/{pk}/import/', {
     params: {
-      path: place,
+      path,
       query: { on_error: 'skip', ...(dryRun && { dry_run: true }) },
     },
     body: Papa.unparse(table, { newline: '\n' }),
@@ -146,7 +156,7 @@ function add(
   share: number,
 ): Progress {
   if (!result) return { ...before, share };
-  // Each piece has a header of its own, which is its row 1.
+  // Row 1 of each chunk is its own header.
   const lineOf = (row: number) => firstLine + row - 2;
   const errors = result.errors.map(({ row, field, message }) => ({
     line: lineOf(row),
@@ -154,7 +164,7 @@ function add(
     message: message.replace(/\bin row (\d+)/, (_, other) => texts.inRow(lineOf(Number(other)))),
     cells: rows[row - 2] ?? [],
   }));
-  const kept = errors.slice(0, Math.max(0, keptErrors - before.errors.length));
+  const keptErrors = errors.slice(0, Math.max(0, maxKeptErrors - before.errors.length));
   return {
     share,
     rows: before.rows + result.rows,
@@ -163,13 +173,13 @@ function add(
     created_users: before.created_users + result.created_users,
     updated_users: before.updated_users + result.updated_users,
     opt_outs: before.opt_outs + (result.opt_outs ?? 0),
-    errors: [...before.errors, ...kept],
-    moreErrors: before.moreErrors + result.errors_total - kept.length,
+    errors: [...before.errors, ...keptErrors],
+    moreErrors: before.moreErrors + result.errors_total - keptErrors.length,
     done: false,
   };
 }
 
-/** The rows with mistakes as they were, each with what is wrong with it, to be mended and imported again. */
+/** Returns the rows with errors and their messages as CSV, to be corrected and imported again. */
 export function errorFile(headers: string[], errors: RowError[]): string {
   const byLine = new Map<number, { cells: string[]; messages: string[] }>();
   for (const { line, field, message, cells } of errors) {

@@ -1,4 +1,4 @@
-/** A CSV file into a list: look at it, say what its columns are, try it without changing anything, then do it. */
+/** Imports a CSV file into a list: preview, map the columns, check without changes, import. */
 import {
   Alert,
   Progress as Bar,
@@ -16,20 +16,20 @@ import { IconAlertTriangle, IconDownload, IconFileTypeCsv } from '@tabler/icons-
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { Link, useParams } from 'react-router';
-import { GuardedButton, tellFailure } from '../../components/actions.tsx';
+import { GuardedButton, showError } from '../../components/actions.tsx';
 import { CopyBlock } from '../../components/copy.tsx';
 import { count } from '../../components/counts.tsx';
 import { FormFailure } from '../../components/form.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/lists.ts';
 import { FileDrop } from './file-drop.tsx';
-import { choicesFor, guessAll, leftOut, looksLikeData, type Target } from './import-fields.ts';
+import { choicesFor, guessAll, looksLikeData, notImported, type Target } from './import-fields.ts';
 import { download, errorFile, type Progress, preview, runImport } from './import-run.ts';
 import { useDistributionList } from './list.tsx';
 import { listKey, listsKey } from './list-key.ts';
 
-interface Chosen {
+interface ChosenFile {
   file: File;
   rows: string[][];
   delimiter: string;
@@ -40,7 +40,7 @@ export default function ImportPage() {
   const { prj = '', pk: text = '' } = useParams();
   const pk = Number(text);
   const { data: list } = useDistributionList(prj, pk);
-  const [chosen, setChosen] = useState<Chosen>();
+  const [chosen, setChosen] = useState<ChosenFile>();
   const [problem, setProblem] = useState<string>();
   const choose = async (file: File | undefined) => {
     setProblem(undefined);
@@ -51,7 +51,7 @@ export default function ImportPage() {
       if (rows.length === 0) setProblem(`${file.name} is empty.`);
       else setChosen({ file, rows, delimiter });
     } catch (error) {
-      tellFailure(error);
+      showError(error);
     }
   };
   const name = list?.value.name ?? texts.list;
@@ -62,15 +62,15 @@ export default function ImportPage() {
         { label: texts.lists, to: to.lists(org, prj) },
         { label: name, to: to.list(org, prj, pk) },
       ]}
-      description={texts.newPeopleAreCreatedExistingOnes}
+      description={texts.importHint}
     >
       <Stack maw={960}>
         {chosen ? (
           <Steps
             key={chosen.file.name}
             chosen={chosen}
-            place={{ org, prj, pk }}
-            another={() => void choose(undefined)}
+            path={{ org, prj, pk }}
+            chooseAnother={() => void choose(undefined)}
           />
         ) : (
           <>
@@ -82,10 +82,10 @@ export default function ImportPage() {
             )}
             <Section title={texts.fileFormat}>
               <Text size="sm" c="dimmed" mb="xs">
-                {texts.oneRowPerPersonOnlyThe}
+                {texts.fileFormatHint}
               </Text>
               <Text size="sm" c="dimmed" mb="xs">
-                {texts.optOutMeaning}
+                {texts.optOutHint}
               </Text>
               <CopyBlock
                 label={texts.copyTheExample}
@@ -102,46 +102,46 @@ export default function ImportPage() {
 }
 
 interface StepsProps {
-  chosen: Chosen;
-  place: { org: string; prj: string; pk: number };
-  another: () => void;
+  chosen: ChosenFile;
+  path: { org: string; prj: string; pk: number };
+  chooseAnother: () => void;
 }
 
-function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps) {
+function Steps({ chosen: { file, rows, delimiter }, path, chooseAnother }: StepsProps) {
   const queries = useQueryClient();
-  const [headed, setHeaded] = useState(() => !looksLikeData(rows[0] ?? []));
-  const width = rows.reduce((most, row) => Math.max(most, row.length), 0);
-  const headers = Array.from({ length: width }, (_, i) => (headed && rows[0]?.[i]?.trim()) || texts.column(i + 1));
-  const body = headed ? rows.slice(1) : rows;
+  const [hasHeader, setHasHeader] = useState(() => !looksLikeData(rows[0] ?? []));
+  const width = rows.reduce((max, row) => Math.max(max, row.length), 0);
+  const headers = Array.from({ length: width }, (_, i) => (hasHeader && rows[0]?.[i]?.trim()) || texts.column(i + 1));
+  const body = hasHeader ? rows.slice(1) : rows;
   const [targets, setTargets] = useState(() => guessAll(headers, body));
-  const [trial, setTrial] = useState<Progress>();
+  const [check, setCheck] = useState<Progress>();
   const [result, setResult] = useState<Progress>();
-  const [running, setRunning] = useState<'trial' | 'import'>();
+  const [running, setRunning] = useState<'check' | 'import'>();
   const [error, setError] = useState<unknown>();
   const stop = useRef<AbortController>(undefined);
   useEffect(() => () => stop.current?.abort(), []);
 
   const map = (at: number, target: Target) => {
-    // One column for each field: the column that had it before is left out.
-    setTargets(targets.map((each, i) => (i === at ? target : each === target ? leftOut : each)));
-    setTrial(undefined);
+    // A field has one column, so the column that had it before is no longer imported.
+    setTargets(targets.map((each, i) => (i === at ? target : each === target ? notImported : each)));
+    setCheck(undefined);
   };
-  const run = async (kind: 'trial' | 'import') => {
+  const run = async (kind: 'check' | 'import') => {
     const controller = new AbortController();
     stop.current = controller;
     setRunning(kind);
     setError(undefined);
-    const onProgress = kind === 'trial' ? setTrial : setResult;
+    const onProgress = kind === 'check' ? setCheck : setResult;
     try {
-      const mapping = { targets, headed };
-      const dryRun = kind === 'trial';
-      await runImport({ file, place, mapping, delimiter, dryRun, signal: controller.signal, onProgress });
+      const mapping = { targets, hasHeader };
+      const dryRun = kind === 'check';
+      await runImport({ file, path, mapping, delimiter, dryRun, signal: controller.signal, onProgress });
     } catch (failure) {
       if (!controller.signal.aborted) setError(failure);
     } finally {
       setRunning(undefined);
       if (kind === 'import') {
-        const { org, prj, pk } = place;
+        const { org, prj, pk } = path;
         const touched = [listKey(org, prj, pk), listsKey(org, prj), [org, 'users'], [org, 'user']];
         for (const queryKey of touched) void queries.invalidateQueries({ queryKey });
       }
@@ -153,9 +153,9 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
   return (
     <>
       <Section
-        title={texts.n1File}
+        title={texts.stepFile}
         aside={
-          <Button variant="default" onClick={another} disabled={running !== undefined}>
+          <Button variant="default" onClick={chooseAnother} disabled={running !== undefined}>
             {texts.chooseAnotherFile}
           </Button>
         }
@@ -164,21 +164,21 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
           <Text size="sm">{fileLine}</Text>
           <Checkbox
             label={texts.firstRowContainsColumnNames}
-            checked={headed}
+            checked={hasHeader}
             disabled={running !== undefined || result !== undefined}
             onChange={({ currentTarget }) => {
-              setHeaded(currentTarget.checked);
-              setTrial(undefined);
+              setHasHeader(currentTarget.checked);
+              setCheck(undefined);
             }}
           />
         </Group>
         <Preview headers={headers} rows={body.slice(0, 5)} />
       </Section>
-      <Section title={texts.n2Columns}>
+      <Section title={texts.stepColumns}>
         <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="sm">
           {headers.map((header, i) => (
             <Select
-              // biome-ignore lint/suspicious/noArrayIndexKey: columns have no other name that is surely theirs
+              // biome-ignore lint/suspicious/noArrayIndexKey: column names may repeat
               key={i}
               label={header}
               description={
@@ -190,8 +190,8 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
                   .slice(0, 60) || texts.empty
               }
               data={choicesFor(header)}
-              value={targets[i] === leftOut ? 'leave-out' : targets[i]}
-              onChange={value => map(i, value === 'leave-out' || !value ? leftOut : value)}
+              value={targets[i] === notImported ? 'leave-out' : targets[i]}
+              onChange={value => map(i, value === 'leave-out' || !value ? notImported : value)}
               allowDeselect={false}
               disabled={running !== undefined || result !== undefined}
             />
@@ -199,36 +199,36 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
         </SimpleGrid>
         {hasOptOuts && (
           <Text size="sm" c="dimmed" mt="sm">
-            {texts.optOutMeaning}
+            {texts.optOutHint}
           </Text>
         )}
         {!ready && (
           <Text size="sm" c="var(--mantine-color-error)" mt="sm" role="alert">
-            {texts.chooseTheColumnWithTheEmail}
+            {texts.chooseTheEmailColumn}
           </Text>
         )}
       </Section>
       {!result && (
-        <Section title={texts.n3Check}>
+        <Section title={texts.stepCheck}>
           <Text size="sm" c="dimmed" mb="sm">
-            {texts.checksTheWholeFileWithoutChanging}
+            {texts.checkHint}
           </Text>
           <Group>
             <GuardedButton
               permission="distributionlist:write"
-              variant={trial?.done ? 'default' : 'filled'}
+              variant={check?.done ? 'default' : 'filled'}
               disabled={!ready || running !== undefined}
-              onClick={() => void run('trial')}
+              onClick={() => void run('check')}
             >
-              {trial?.done ? texts.checkAgain : texts.checkFile}
+              {check?.done ? texts.checkAgain : texts.checkFile}
             </GuardedButton>
-            {running === 'trial' && <Stop stop={() => stop.current?.abort()} />}
+            {running === 'check' && <Stop stop={() => stop.current?.abort()} />}
           </Group>
-          {trial && <Outcome progress={trial} headers={headers} hasOptOuts={hasOptOuts} trial />}
+          {check && <Outcome progress={check} headers={headers} hasOptOuts={hasOptOuts} isCheck />}
         </Section>
       )}
-      {(trial?.done || result) && (
-        <Section title={texts.n4Import}>
+      {(check?.done || result) && (
+        <Section title={texts.stepImport}>
           {!result?.done && (
             <Group mb="sm">
               <GuardedButton
@@ -236,12 +236,12 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
                 disabled={running !== undefined || !ready}
                 onClick={() => void run('import')}
               >
-                {texts.importRows(count((trial?.rows ?? 0) - badRows(trial)))}
+                {texts.importRows(count((check?.rows ?? 0) - badRows(check)))}
               </GuardedButton>
               {running === 'import' && <Stop stop={() => stop.current?.abort()} />}
-              {running === undefined && badRows(trial) > 0 && (
+              {running === undefined && badRows(check) > 0 && (
                 <Text size="sm" c="dimmed">
-                  {texts.rowsWithErrorsWillBeSkipped(count(badRows(trial)))}
+                  {texts.rowsWithErrorsWillBeSkipped(count(badRows(check)))}
                 </Text>
               )}
             </Group>
@@ -249,7 +249,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
           {result && <Outcome progress={result} headers={headers} hasOptOuts={hasOptOuts} />}
           {result?.done && (
             <Group mt="sm">
-              <Button component={Link} to={to.list(place.org, place.prj, place.pk)}>
+              <Button component={Link} to={to.list(path.org, path.prj, path.pk)}>
                 {texts.openList}
               </Button>
             </Group>
@@ -259,7 +259,7 @@ function Steps({ chosen: { file, rows, delimiter }, place, another }: StepsProps
       <FormFailure error={error} />
       {Boolean(error) && result && (
         <Text size="sm" c="dimmed">
-          {texts.rowsImportedSoFarAreKept}
+          {texts.importStoppedHint}
         </Text>
       )}
     </>
@@ -287,7 +287,7 @@ function Preview({ headers, rows }: { headers: string[]; rows: string[][] }) {
   return (
     <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label={texts.firstRowsOfTheFile}>
       <Table className="table" fz="xs" verticalSpacing={5}>
-        <caption hidden>{texts.theFirstRows}</caption>
+        <caption hidden>{texts.firstRows}</caption>
         <Table.Thead>
           <Table.Tr>
             {headers.map((header, i) => (
@@ -300,10 +300,10 @@ function Preview({ headers, rows }: { headers: string[]; rows: string[][] }) {
         </Table.Thead>
         <Table.Tbody>
           {rows.map((row, y) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: rows of a file are told apart by where they stand
+            // biome-ignore lint/suspicious/noArrayIndexKey: rows are identified by their position
             <Table.Tr key={y}>
               {headers.map((_, x) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                // biome-ignore lint/suspicious/noArrayIndexKey: two columns may have the same name
                 <Table.Td key={x} style={{ whiteSpace: 'nowrap' }}>
                   {row[x]}
                 </Table.Td>
@@ -321,25 +321,25 @@ const shownErrors = 10;
 interface OutcomeProps {
   progress: Progress;
   headers: string[];
-  /** Whether a column says who opted out. */
+  /** Whether the file has an opt-out column. */
   hasOptOuts: boolean;
-  trial?: boolean;
+  isCheck?: boolean;
 }
 
-function Outcome({ progress, headers, hasOptOuts, trial = false }: OutcomeProps) {
+function Outcome({ progress, headers, hasOptOuts, isCheck = false }: OutcomeProps) {
   const { share, done, rows, added, existing, created_users, updated_users, opt_outs, errors, moreErrors } = progress;
   const numbers = [
     ['rows', rows],
-    [trial ? texts.willBeAdded : 'added', added],
+    [isCheck ? texts.willBeAdded : 'added', added],
     [texts.alreadyMembers, existing],
-    [trial ? texts.newPeople : texts.newPeople, created_users],
-    [trial ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
-    ...(hasOptOuts ? [[trial ? texts.willOptOut : texts.optedOut, opt_outs] as const] : []),
+    [texts.newPeople, created_users],
+    [isCheck ? texts.peopleToUpdate : texts.peopleUpdated, updated_users],
+    ...(hasOptOuts ? [[isCheck ? texts.willOptOut : texts.optedOut, opt_outs] as const] : []),
     ['errors', errors.length + moreErrors],
   ] as const;
   return (
     <Stack gap="sm" mt="sm">
-      {!done && <Bar value={share * 100} aria-label={trial ? texts.checking : texts.importing} animated />}
+      {!done && <Bar value={share * 100} aria-label={isCheck ? texts.checking : texts.importing} animated />}
       <Group gap="lg" aria-live="polite">
         {numbers.map(([label, value]) => (
           <div key={label}>
@@ -363,7 +363,7 @@ function Outcome({ progress, headers, hasOptOuts, trial = false }: OutcomeProps)
             ))}
             {errors.length > shownErrors && (
               <Text size="sm" c="dimmed">
-                {texts.andMore2(count(errors.length + moreErrors - shownErrors))}
+                {texts.andMore(count(errors.length + moreErrors - shownErrors))}
               </Text>
             )}
             <div>
@@ -379,7 +379,7 @@ function Outcome({ progress, headers, hasOptOuts, trial = false }: OutcomeProps)
           </Stack>
         </Alert>
       )}
-      {done && errors.length === 0 && trial && (
+      {done && errors.length === 0 && isCheck && (
         <Group gap={6}>
           <IconFileTypeCsv size={18} stroke={1.6} aria-hidden />
           <Text size="sm">{texts.noErrorsFound}</Text>

@@ -1,4 +1,4 @@
-/** Under which a project's lists, and everything about one of them, are kept. */
+/** Query keys of a project's lists and of everything about one list. */
 export function listsKey(org: string, prj: string) {
   return [org, 'lists', prj];
 }

@@ -11,8 +11,8 @@ import { Deletion } from '../../components/deletion.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
-import { to, useOrg } from '../../places.ts';
+import { Failure, Loading } from '../../components/states.tsx';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/lists.ts';
 import { AddMembers } from './add-members.tsx';
 import { listKey, listsKey } from './list-key.ts';
@@ -40,7 +40,7 @@ export default function ListPage() {
   if (!data) {
     return (
       <Page title={texts.list} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
@@ -50,7 +50,7 @@ export default function ListPage() {
       parents={parents}
       description={
         counts &&
-        texts.active2(count(counts.members), counts.members === 1 ? 'member' : 'members', count(counts.active))
+        texts.memberCounts(count(counts.members), counts.members === 1 ? 'member' : 'members', count(counts.active))
       }
       actions={<Actions prj={prj} pk={pk} name={data.value.name} etag={data.etag} />}
     >
@@ -104,7 +104,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
           icon={<IconPencil {...icon} />}
           onClick={() => setOpen('rename')}
         >
-          {texts.rename}
+          {texts.renameMenuItem}
         </GuardedItem>
       </MoreMenu>
       {open === 'add' && <AddMembers prj={prj} pk={pk} name={name} close={close} />}
@@ -123,7 +123,7 @@ function Actions({ prj, pk, name, etag }: ActionsProps) {
         refresh={[listsKey(org, prj)]}
         onDeleted={() => void navigate(to.lists(org, prj))}
       >
-        {texts.thePeopleOnItAreNot}
+        {texts.deletionHint}
       </Deletion>
     </>
   );
@@ -147,10 +147,10 @@ function Rename({ prj, pk, name, etag, close }: ActionsProps & { close: () => vo
     onDone: close,
   });
   return (
-    <FormModal of={renaming} title={texts.rename2(name)} submit={texts.rename3} reload={close} close={close}>
+    <FormModal of={renaming} title={texts.renameTitle(name)} submit={texts.rename} reload={close} close={close}>
       <TextInput
         label={texts.name}
-        description={texts.notificationsThatUseTheListKeep}
+        description={texts.renameHint}
         data-autofocus
         {...renaming.form.getInputProps('name')}
       />

@@ -10,11 +10,11 @@ import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { compact } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Empty, Failure, Waiting } from '../../components/states.tsx';
+import { Empty, Failure, Loading } from '../../components/states.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg, useProject } from '../../places.ts';
+import { to, useOrg, useProject } from '../../paths.ts';
 import { texts } from '../../texts/lists.ts';
 import { listKey, listsKey } from './list-key.ts';
 
@@ -24,9 +24,9 @@ export default function Lists() {
   const shown = (projects ?? []).filter(({ slug }) => !project || slug === project);
   const [creating, setCreating] = useDialogParam();
   return (
-    <Page title={texts.lists} description={texts.distributionListsANotificationForA}>
+    <Page title={texts.lists} description={texts.description}>
       {error && <Failure error={error} retry={() => void refetch()} />}
-      {!projects && !error && <Waiting />}
+      {!projects && !error && <Loading />}
       <Stack>
         {shown.map(({ slug, name }) => (
           <ProjectLists key={slug} prj={slug} name={name} />
@@ -34,7 +34,7 @@ export default function Lists() {
       </Stack>
       {projects && shown.length === 0 && (
         <Empty icon={<IconAddressBook size={28} stroke={1.4} />} title={texts.noProjectsYet}>
-          {texts.listsBelongToProjectsCreateA}
+          {texts.noProjectsHint}
         </Empty>
       )}
       {creating && shown.length > 0 && <NewList projects={shown} close={() => setCreating(false)} />}
@@ -85,7 +85,7 @@ function ProjectLists({ prj, name }: { prj: string; name: string }) {
         columns={columns}
         rowKey={({ id }) => id}
         rowTo={({ id }) => to.list(org, prj, id)}
-        empty={<Empty title={texts.noListsYet}>{texts.createAListThenPasteEmail}</Empty>}
+        empty={<Empty title={texts.noListsYet}>{texts.noListsHint}</Empty>}
       />
       {creating && <NewList projects={[{ slug: prj, name }]} close={() => setCreating(false)} />}
     </Section>
@@ -107,7 +107,7 @@ function Count({ prj, pk, of }: { prj: string; pk: number; of: 'members' | 'acti
   return <span className="numbers">{data ? compact(data[of]) : '…'}</span>;
 }
 
-/** In one of these projects. */
+/** Creates a list in one of the given projects. */
 function NewList({ projects, close }: { projects: { slug: string; name: string }[]; close: () => void }) {
   const org = useOrg();
   const navigate = useNavigate();
@@ -116,11 +116,11 @@ function NewList({ projects, close }: { projects: { slug: string; name: string }
     initialValues: { prj: first!.slug, name: '' },
     run: async ({ prj, name }) => {
       const path = { org, prj };
-      return { prj, made: await take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path }, body: { name } })) };
+      return { prj, created: await take(api.POST('/api/o/{org}/p/{prj}/d/', { params: { path }, body: { name } })) };
     },
-    done: ({ made }) => texts.createdTheList(made.name),
+    done: ({ created }) => texts.createdTheList(created.name),
     refresh: projects.map(({ slug }) => listsKey(org, slug)),
-    onDone: ({ prj, made }) => void navigate(to.list(org, prj, made.id)),
+    onDone: ({ prj, created }) => void navigate(to.list(org, prj, created.id)),
   });
   const title = projects.length === 1 ? texts.newListIn(first!.name) : texts.newList;
   return (

@@ -1,4 +1,4 @@
-/** Who stands on a list. */
+/** The members of a list. */
 import { Anchor, Box, Group, Text } from '@mantine/core';
 import { IconTrash, IconUsers } from '@tabler/icons-react';
 import { Link } from 'react-router';
@@ -12,7 +12,7 @@ import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
@@ -38,23 +38,23 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
         }),
       ),
     done: (_, { member, active }) =>
-      active ? texts.isActiveAgain(member.address) : texts.isNoLongerNotified(member.address),
+      active ? texts.activatedToast(member.address) : texts.deactivatedToast(member.address),
     refresh: [key],
   });
   const remove = useAction({
     run: (member: NamedMember) =>
       take(api.DELETE('/api/o/{org}/p/{prj}/d/{pk}/m/{member}/', { params: { path: { ...path, member: member.id } } })),
-    done: (_, { address }) => texts.removedFromTheList(address),
+    done: (_, { address }) => texts.removedToast(address),
     refresh: [key],
   });
   const askRemove = async (member: NamedMember) => {
-    const sure = await confirm({
-      title: texts.removeFromTheList(member.address),
-      children: texts.thePersonIsNotDeletedTo,
+    const confirmed = await confirm({
+      title: texts.removeQuestion(member.address),
+      children: texts.removeHint,
       action: texts.remove,
       danger: true,
     });
-    if (sure) remove.mutate(member);
+    if (confirmed) remove.mutate(member);
   };
   const columns: Column<NamedMember>[] = [
     {
@@ -89,13 +89,13 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
     },
     {
       head: texts.remove,
-      quiet: true,
+      hidesHeader: true,
       width: 48,
       align: 'right',
       cell: member => (
         <GuardedIcon
           permission="distributionlist:write"
-          label={texts.remove2(member.address)}
+          label={texts.removeMember(member.address)}
           onClick={() => void askRemove(member)}
         >
           <IconTrash size={15} stroke={1.6} />
@@ -123,7 +123,7 @@ export function Members({ prj, pk }: { prj: string; pk: number }) {
             <Empty title={texts.noMatches} />
           ) : (
             <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noMembersYet}>
-              {texts.pasteEmailAddressesOrImportA}
+              {texts.noMembersHint}
             </Empty>
           )
         }

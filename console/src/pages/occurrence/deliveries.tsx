@@ -1,24 +1,26 @@
-/** One row for each recipient and channel. */
+/** Deliveries of an occurrence: one row per recipient and channel. */
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconMailForward } from '@tabler/icons-react';
 import { useSearchParams } from 'react-router';
 import { api } from '../../api.ts';
-import type { Delivery } from '../../api-types.ts';
+import type { Delivery, Occurrence } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Recipient } from '../../components/recipient.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
-import { deliveryLooks, StatusBadge, statusOrder } from '../../components/status.tsx';
+import { StatusBadge } from '../../components/status.tsx';
+import { deliveryStatuses, statusOrder } from '../../components/statuses.ts';
 import { TimeAgo } from '../../components/time.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/occurrences.ts';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { Suppressed } from './suppressed.tsx';
+import { explainEmpty } from './timeline-steps.ts';
 
 const columns: Column<Delivery>[] = [
   { head: texts.recipient, cell: ({ user, address }) => <Recipient user={user} address={address} /> },
@@ -52,16 +54,17 @@ const columns: Column<Delivery>[] = [
 interface DeliveriesProps {
   identifier: string;
   live: boolean;
-  /** How many were not sent on purpose. */
+  /** Number of suppressed deliveries. */
   suppressed: number;
+  outcome: Occurrence['outcome'];
 }
 
-export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
+export function Deliveries({ identifier, live, suppressed, outcome }: DeliveriesProps) {
   const org = useOrg();
   const [filters, setFilters] = useFilters(['status', 'user', 'channel']);
   const [search] = useSearchParams();
-  const { data: known } = useEvents();
-  // Without a filter, what needs attention comes first, and what was not sent on purpose is folded below.
+  const { data: resources } = useEvents();
+  // Without a filter, deliveries that need attention come first and suppressed ones are collapsed below.
   const filtered = Object.keys(filters).length > 0;
   const isFolded = !filtered && suppressed > 0;
   const list = useList<Delivery>({
@@ -89,7 +92,7 @@ export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
   };
 
   return (
-    <Section title={texts.deliveries2} padded={false}>
+    <Section title={texts.deliveries} padded={false}>
       <Group px="md" pb="sm" gap="xs" role="search" aria-label={texts.filterDeliveries}>
         <SearchInput
           label={texts.searchByUsername}
@@ -105,7 +108,7 @@ export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
           clearable
           flex="1 1 120px"
           maw={180}
-          data={statusOrder.map(value => ({ value, label: deliveryLooks[value]!.name! }))}
+          data={statusOrder.map(value => ({ value, label: deliveryStatuses[value]!.name! }))}
           value={filters.status ?? null}
           onChange={value => setFilters({ status: value })}
         />
@@ -116,17 +119,17 @@ export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
           clearable
           flex="1 1 120px"
           maw={180}
-          data={[...new Set(known?.channels.map(({ slug }) => slug))]}
+          data={[...new Set(resources?.channels.map(({ slug }) => slug))]}
           value={filters.channel ?? null}
           onChange={value => setFilters({ channel: value })}
         />
       </Group>
       <Box style={{ borderTop: '1px solid var(--line)' }}>
         <DataTable
-          label={texts.deliveries2}
+          label={texts.deliveries}
           list={list}
           columns={columns}
-          byHand={isFolded}
+          loadsManually={isFolded}
           rowKey={row => row.id}
           rowTo={rowTo}
           empty={
@@ -135,7 +138,7 @@ export function Deliveries({ identifier, live, suppressed }: DeliveriesProps) {
                 icon={<IconMailForward size={24} stroke={1.4} />}
                 title={filtered ? texts.noMatches : texts.noDeliveries}
               >
-                {!filtered && live && texts.resolvingRecipients}
+                {!filtered && live && explainEmpty(outcome)}
               </Empty>
             )
           }

@@ -1,4 +1,4 @@
-/** One delivery: where it stands and why, and the message itself. In the address, so that it can be sent on. */
+/** One delivery with its status, reason, attempts and message. Its ID is in the URL, so that it can be shared. */
 import { Anchor, Drawer, Group, Stack, Table, Text, Title } from '@mantine/core';
 import { IconRefresh } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -10,11 +10,11 @@ import { GuardedButton } from '../../components/actions.tsx';
 import { CopyText } from '../../components/copy.tsx';
 import { MessageView } from '../../components/message-view.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/occurrences.ts';
 
@@ -23,7 +23,7 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
   const [{ delivery }, setFilters] = useFilters(['delivery']);
   const id = Number(delivery);
   const shown = rows.find(row => row.id === id);
-  // It may be far down the list.
+  // The delivery may not be among the loaded rows.
   const found = useQuery({
     queryKey: [org, 'deliveries', identifier, 'one', id],
     enabled: id > 0 && !shown,
@@ -46,11 +46,11 @@ export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows:
       {row ? (
         <Details identifier={identifier} delivery={row} />
       ) : found.error instanceof ApiError && found.error.status === 404 ? (
-        <Text c="dimmed">{texts.thisOccurrenceHasNoSuchDelivery}</Text>
+        <Text c="dimmed">{texts.deliveryNotFound}</Text>
       ) : found.error ? (
         <Failure error={found.error} />
       ) : (
-        id > 0 && <Waiting />
+        id > 0 && <Loading />
       )}
     </Drawer>
   );
@@ -93,7 +93,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           </GuardedButton>
         )}
       </Group>
-      <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label={texts.facts}>
+      <Table variant="vertical" withRowBorders={false} verticalSpacing={4} aria-label={texts.deliveryDetails}>
         <Table.Tbody>
           <Fact name={texts.recipient}>
             {user ? (
@@ -155,7 +155,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
                 <Table.Th>{texts.attemptAt}</Table.Th>
                 <Table.Th>{texts.attemptProvider}</Table.Th>
                 <Table.Th>{texts.attemptOutcome}</Table.Th>
-                <Table.Th>{texts.attemptTook}</Table.Th>
+                <Table.Th>{texts.attemptDuration}</Table.Th>
               </Table.Tr>
             </Table.Thead>
             <Table.Tbody>
@@ -181,7 +181,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
       <Stack gap="xs">
         <Title order={3}>{texts.message}</Title>
         {message.data && <MessageView message={message.data} />}
-        {message.isPending && <Waiting label={texts.loadingTheMessage} />}
+        {message.isPending && <Loading label={texts.loadingTheMessage} />}
         {message.error &&
           (message.error instanceof ApiError && message.error.status === 404 ? (
             <Text size="sm" c="dimmed">

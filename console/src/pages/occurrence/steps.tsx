@@ -1,4 +1,4 @@
-/** What the steps of an occurrence did, with the reason where they told nobody, and what comes if nobody answers. */
+/** Steps of an occurrence: what ran, why a step was skipped, and what is still planned. */
 import { Box, Group, Stack, Text } from '@mantine/core';
 import { IconCheck, IconMinus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -9,7 +9,7 @@ import { Section } from '../../components/page.tsx';
 import { reasonText } from '../../components/reason.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 export function Steps({ occurrence }: { occurrence: Occurrence }) {
@@ -40,16 +40,16 @@ export function Steps({ occurrence }: { occurrence: Occurrence }) {
             </Box>
           </div>
         ))}
-        <Answers occurrence={occurrence} />
+        <Responses occurrence={occurrence} />
       </Stack>
     </Section>
   );
 }
 
 function Line({ step }: { step: OccurrenceStep }) {
-  const { status, reason, due_at, ended_at, told } = step;
+  const { status, reason, due_at, ended_at, messages } = step;
   const isDone = status === 'done';
-  const title = step.step === null ? texts.toldThatItIsResolved : texts.step(step.step);
+  const title = step.step === null ? texts.resolutionNotice : texts.step(step.step);
   return (
     <li data-status={status}>
       <span className="timeline-dot" aria-hidden>
@@ -67,7 +67,7 @@ function Line({ step }: { step: OccurrenceStep }) {
         </Group>
         <Text size="xs" c="dimmed" title={exactTime(ended_at ?? due_at)}>
           {statusText(step)} {status !== 'running' && <TimeAgo at={ended_at ?? due_at} />}
-          {isDone && ` · ${told === 1 ? texts.oneMessage : texts.messages(count(told))}`}
+          {isDone && ` · ${messages === 1 ? texts.oneMessage : texts.messages(count(messages))}`}
           {reason && !isDone && ` · ${reasonText(reason)}`}
           {status === 'planned' && step.unless && ` · ${texts.unless(step.unless)}`}
         </Text>
@@ -86,7 +86,7 @@ function statusText({ status }: OccurrenceStep): string {
   }[status];
 }
 
-function Answers({ occurrence }: { occurrence: Occurrence }) {
+function Responses({ occurrence }: { occurrence: Occurrence }) {
   const { acknowledged_at, acknowledged_by, resolved_at, resolved_by, triggers } = occurrence;
   const lines = [
     ...(triggers > 1 ? [{ key: 'triggers', text: texts.joinedByTriggers(count(triggers)), at: null }] : []),

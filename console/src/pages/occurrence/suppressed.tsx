@@ -1,4 +1,4 @@
-/** Messages that were not sent on purpose: a line for each reason, which opens to those whom it concerns. */
+/** Suppressed deliveries of an occurrence, grouped by reason; each group expands to its deliveries. */
 import { Box, Collapse, Group, Text, UnstyledButton } from '@mantine/core';
 import { IconChevronRight } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -10,7 +10,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { reasonText } from '../../components/reason.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { liveMs, useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 interface SuppressedProps {
@@ -73,7 +73,7 @@ function Reason({ identifier, reason, number, columns, rowTo }: SuppressedProps 
           <DataTable
             label={reasonText(reason)}
             list={list}
-            byHand
+            loadsManually
             columns={columns}
             rowKey={row => row.id}
             rowTo={rowTo}

@@ -1,4 +1,4 @@
-/** Any person of whom somebody asks: what did they get, and if nothing, why? */
+/** Explains what a person received from an occurrence, or why not. */
 import { Button, Group, Loader, Stack, Text, TextInput } from '@mantine/core';
 import { useForm } from '@mantine/form';
 import { useQuery } from '@tanstack/react-query';
@@ -10,7 +10,7 @@ import { Failure } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts as commonTexts } from '../../texts/common.ts';
 import { texts } from '../../texts/occurrences.ts';
 
@@ -30,14 +30,14 @@ export function WhyNot({ identifier }: { identifier: string }) {
       ),
   });
   const ask = form.onSubmit(values => {
-    const wanted = values.user.trim();
-    setFilters({ why: wanted });
-    if (wanted === user) void answer.refetch();
+    const username = values.user.trim();
+    setFilters({ why: username });
+    if (username === user) void answer.refetch();
   });
 
   return (
     <Section title={texts.whyNot}>
-      <form onSubmit={ask} aria-label={texts.whyDidSomeoneNotGetA}>
+      <form onSubmit={ask} aria-label={texts.whyNotForm}>
         <Group gap="xs" wrap="nowrap">
           <TextInput
             size="xs"
@@ -54,7 +54,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
       <Stack gap="sm" mt="sm" aria-live="polite">
         {user === '' && (
           <Text size="xs" c="dimmed">
-            {texts.seeWhatAPersonReceivedAnd}
+            {texts.whyNotHint}
           </Text>
         )}
         {answer.isFetching && !answer.data && user !== '' && (
@@ -80,7 +80,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
           ))}
         {answer.data && !answer.data.final && (
           <Text size="xs" c="dimmed">
-            {texts.stillResolvingRecipientsThisMayChange}
+            {texts.stillResolvingRecipients}
           </Text>
         )}
       </Stack>
@@ -88,7 +88,7 @@ export function WhyNot({ identifier }: { identifier: string }) {
   );
 }
 
-/** The explanation has the time as programs write it; here it is in the reader's own. */
+/** The explanation contains an ISO timestamp; this shows it in the viewer's time zone. */
 function WaitsUntil({ delivery }: { delivery: Delivery | undefined }) {
   const until = delivery && waitsUntil(delivery);
   if (!until) return null;

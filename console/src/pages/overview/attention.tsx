@@ -1,4 +1,4 @@
-/** Deliveries that failed for good: they do not go on without a person. */
+/** Permanently failed deliveries, which need a manual retry. */
 import { Text } from '@mantine/core';
 import { IconCircleCheck, IconRefresh } from '@tabler/icons-react';
 import { api } from '../../api.ts';
@@ -12,7 +12,7 @@ import { Empty } from '../../components/states.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/overview.ts';
 
@@ -42,7 +42,7 @@ const columns: Column<PastDelivery>[] = [
   { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 110 },
   { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
   { head: texts.when, align: 'right', from: 'xs', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
-  { head: texts.retry, quiet: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },
+  { head: texts.retry, hidesHeader: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },
 ];
 
 export function Failures() {
@@ -58,13 +58,13 @@ export function Failures() {
       <DataTable
         label={texts.failedDeliveries}
         list={list}
-        byHand
+        loadsManually
         columns={columns}
         rowKey={row => `${row.occurrence} ${row.id}`}
         rowTo={row => to.delivery(org, row.occurrence, row.id)}
         empty={
           <Empty icon={<IconCircleCheck size={24} stroke={1.4} />} title={texts.allClear}>
-            {texts.failedDeliveriesAndThoseWithAn}
+            {texts.allClearHint}
           </Empty>
         }
       />
@@ -82,7 +82,7 @@ function Retry({ delivery: { occurrence, id, user, status } }: { delivery: PastD
       leftSection={<IconRefresh size={12} stroke={1.6} />}
       loading={retry.isPending}
       onClick={() => retry.ask({ occurrence, id, status })}
-      aria-label={texts.retryDeliveryTo(user ?? texts.deletedUser2)}
+      aria-label={texts.retryDeliveryTo(user ?? texts.deletedUserInSentence)}
     >
       {texts.retry}
     </GuardedButton>

@@ -2,11 +2,11 @@ import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import type { Statistics } from '../../api-types.ts';
 import { compact } from '../../components/counts.tsx';
-import { deliveryLooks, statusOrder } from '../../components/status.tsx';
+import { deliveryStatuses, statusOrder } from '../../components/statuses.ts';
 import { texts } from '../../texts/overview.ts';
 
-/** More bars than this and they become hairs: days instead of hours. */
-const mostHours = 48;
+/** Longer periods are shown by day instead of by hour. */
+const maxHourlyBars = 48;
 
 const hourName = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const dayName = new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric' });
@@ -18,7 +18,7 @@ interface Bar {
 }
 
 function barsOf(hours: Statistics['hours']): Bar[] {
-  const name = hours.length > mostHours ? dayName : hourName;
+  const name = hours.length > maxHourlyBars ? dayName : hourName;
   const bars = new Map<string, Bar>();
   for (const { hour, triggers, by_status } of hours) {
     const at = name.format(new Date(hour));
@@ -37,10 +37,10 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
   const series =
     show === 'triggers'
       ? [{ name: 'triggers', color: 'copper.6' }]
-      : statuses.map(name => ({ name, color: deliveryLooks[name]!.fill }));
+      : statuses.map(name => ({ name, color: deliveryStatuses[name]!.fill }));
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
-    <figure style={{ margin: 0 }} aria-label={texts.overTimeTriggersInTotal(show, compact(total))}>
+    <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, compact(total))}>
       <BarChart
         h={260}
         data={bars}

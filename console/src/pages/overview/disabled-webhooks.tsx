@@ -1,8 +1,8 @@
-/** Says that webhooks were disabled, to those who can do something about it. */
+/** Warns about disabled webhooks, if the user can view them. */
 import { Alert, Anchor, Text } from '@mantine/core';
 import { IconWebhook } from '@tabler/icons-react';
 import { Link } from 'react-router';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/webhooks.ts';
 

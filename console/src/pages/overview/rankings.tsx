@@ -1,11 +1,11 @@
-/** Who does the most: channels and events, each with the share of what came of it. */
+/** Busiest channels and events with their delivery outcomes. */
 import { Anchor, Box, Group, Skeleton, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { Statistics } from '../../api-types.ts';
 import { type Counts, CountsBar, compact, totalOf } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
-import { eventTo, to, useOrg } from '../../places.ts';
+import { linkToEvent, to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/overview.ts';
 
 function Line({ name, note, figure, counts }: { name: ReactNode; note: string; figure: string; counts: Counts }) {
@@ -65,7 +65,7 @@ export function ByChannel({ channels }: { channels: Statistics['channels'] | und
   );
 }
 
-/** As many as stand beside the chart. */
+/** Number of events that fit beside the chart. */
 const shown = 5;
 
 export function Busiest({ events }: { events: Statistics['events'] }) {
@@ -77,11 +77,11 @@ export function Busiest({ events }: { events: Statistics['events'] }) {
           <Line
             key={event}
             name={
-              <Anchor component={Link} to={eventTo(org, event) ?? to.occurrences(org)} inherit c="inherit" fw={500}>
+              <Anchor component={Link} to={linkToEvent(org, event) ?? to.occurrences(org)} inherit c="inherit" fw={500}>
                 {event}
               </Anchor>
             }
-            note={texts.deliveries2(compact(totalOf(by_status)))}
+            note={texts.deliveryCount(compact(totalOf(by_status)))}
             figure={compact(triggers)}
             counts={by_status}
           />

@@ -2,7 +2,7 @@ import { Box, Skeleton, Text } from '@mantine/core';
 
 interface TileProps {
   label: string;
-  /** Undefined while it is not known yet. */
+  /** Undefined while loading. */
   value: string | undefined;
   note?: string | undefined;
   tone?: 'bad' | 'warn' | undefined;

@@ -1,4 +1,4 @@
-/** Occurrences that somebody is to acknowledge, and nobody has. */
+/** Occurrences waiting to be acknowledged. */
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconHandStop } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
@@ -7,13 +7,14 @@ import { api, take } from '../../api.ts';
 import type { OccurrenceSummary } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { Section } from '../../components/page.tsx';
-import { outcomeLooks, StatusBadge } from '../../components/status.tsx';
+import { StatusBadge } from '../../components/status.tsx';
+import { occurrenceOutcomes } from '../../components/statuses.ts';
 import { TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/overview.ts';
 
-const mostShown = 10;
+const maxShown = 10;
 
 export function Unacknowledged() {
   const org = useOrg();
@@ -23,7 +24,7 @@ export function Unacknowledged() {
     queryFn: ({ signal }) =>
       take(
         api.GET('/api/o/{org}/occurrence/', {
-          params: { path: { org }, query: { unacknowledged: true, limit: mostShown } },
+          params: { path: { org }, query: { unacknowledged: true, limit: maxShown } },
           signal,
         }),
       ),
@@ -46,7 +47,7 @@ function Line({ occurrence: { identifier, event, outcome, created_at } }: { occu
   const action = useAction({
     run: () =>
       take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path: { org, identifier } } })),
-    done: texts.acknowledged,
+    done: texts.acknowledgedToast,
     refresh: [[org]],
   });
   return (
@@ -55,7 +56,7 @@ function Line({ occurrence: { identifier, event, outcome, created_at } }: { occu
         <Anchor component={Link} to={to.occurrence(org, identifier)} size="sm" fw={500}>
           {name}
         </Anchor>
-        <StatusBadge status={outcome} looks={outcomeLooks} />
+        <StatusBadge status={outcome} styles={occurrenceOutcomes} />
         <Text size="sm" c="dimmed">
           <TimeAgo at={created_at} />
         </Text>

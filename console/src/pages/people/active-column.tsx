@@ -1,4 +1,4 @@
-/** Says where something is inactive; the usual state needs no words. */
+/** Table column that marks inactive rows. */
 import type { Column } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { texts } from '../../texts/people.ts';
@@ -7,6 +7,6 @@ export const activeColumn: Column<{ active: boolean }> = {
   head: texts.state,
   align: 'right',
   width: 80,
-  quiet: true,
+  hidesHeader: true,
   cell: ({ active }) => active || <Mark color="gray">{texts.inactive}</Mark>,
 };

@@ -1,7 +1,8 @@
-/** Where somebody is reached. */
-import { Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
+/** A person's addresses. */
+import { Anchor, Autocomplete, Box, Group, Text, TextInput } from '@mantine/core';
 import { IconTrash } from '@tabler/icons-react';
 import { useState } from 'react';
+import { Link } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { WholeAddress } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
@@ -13,7 +14,7 @@ import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
@@ -36,7 +37,8 @@ export function Addresses({ username }: { username: string }) {
           body: { enabled },
         }),
       ),
-    done: (_, { address, enabled }) => (enabled ? texts.enabled(address.value) : texts.disabled(address.value)),
+    done: (_, { address, enabled }) =>
+      enabled ? texts.enabledAddress(address.value) : texts.disabledAddress(address.value),
     refresh: [key],
   });
   const [removed, setRemoved] = useState<WholeAddress>();
@@ -44,13 +46,13 @@ export function Addresses({ username }: { username: string }) {
     { head: texts.type, cell: ({ name }) => name, width: 70 },
     {
       head: texts.address,
-      cell: ({ value, disabled_at, disabled_reason }) => (
+      cell: ({ value, disabled_at, disabled_reason, suppression }) => (
         <>
           <span style={{ overflowWrap: 'anywhere' }}>{value}</span>
           {disabled_at && (
             <Group gap={6}>
-              <Mark color="gray" meaning={texts.noMessagesAreSentToThis}>
-                {texts.disabled2}
+              <Mark color="gray" meaning={texts.disabledMeaning}>
+                {texts.disabled}
               </Mark>
               <Text size="xs" c="dimmed">
                 {disabled_reason && `${disabled_reason}, `}
@@ -58,11 +60,22 @@ export function Addresses({ username }: { username: string }) {
               </Text>
             </Group>
           )}
+          {suppression && (
+            <Group gap={6}>
+              <Mark color="red" meaning={texts.suppressedMeaning}>
+                {texts.suppressed}
+              </Mark>
+              <Anchor component={Link} to={to.suppressions(org, suppression.target)} size="xs">
+                {texts.suppressedBecause(suppression.reason, suppression.source)}
+                <TimeAgo at={suppression.since} />
+              </Anchor>
+            </Group>
+          )}
         </>
       ),
     },
     {
-      head: texts.enabled2,
+      head: texts.enabled,
       width: 80,
       cell: address => (
         <GuardedSwitch
@@ -75,11 +88,15 @@ export function Addresses({ username }: { username: string }) {
     },
     {
       head: texts.remove,
-      quiet: true,
+      hidesHeader: true,
       width: 40,
       align: 'right',
       cell: address => (
-        <GuardedIcon permission="user:write" label={texts.remove2(address.value)} onClick={() => setRemoved(address)}>
+        <GuardedIcon
+          permission="user:write"
+          label={texts.removeAddress(address.value)}
+          onClick={() => setRemoved(address)}
+        >
           <IconTrash size={15} stroke={1.6} />
         </GuardedIcon>
       ),
@@ -103,7 +120,7 @@ export function Addresses({ username }: { username: string }) {
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
-            {texts.noAddressesOnlyChannelsWithoutAn}
+            {texts.noAddressesHint}
           </Text>
         }
       />
@@ -124,7 +141,7 @@ export function Addresses({ username }: { username: string }) {
         refresh={[personKey(org, username)]}
         onDeleted={() => {}}
       >
-        {texts.toKeepTheAddressWithoutSending}
+        {texts.removeAddressHint}
       </Deletion>
     </Section>
   );
@@ -135,7 +152,7 @@ function NewAddress({ username }: { username: string }) {
   const adding = useApiForm({
     initialValues: { name: 'phone', value: '' },
     run: body => take(api.POST('/api/o/{org}/u/{username}/address/', { params: { path: { org, username } }, body })),
-    done: added => texts.added(added.value),
+    done: added => texts.addedAddress(added.value),
     refresh: [personKey(org, username)],
     onDone: () => form.setFieldValue('value', ''),
   });
@@ -148,7 +165,7 @@ function NewAddress({ username }: { username: string }) {
             label={texts.type}
             data={types}
             w={140}
-            // Only a help: any name will do.
+            // The options are suggestions; any name is allowed.
             filter={({ options }) => options}
             {...form.getInputProps('name')}
           />

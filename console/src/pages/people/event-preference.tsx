@@ -1,24 +1,24 @@
-/** What holds for one event, and what decided it: the question that support asks. */
+/** A person's effective preference for one event and what decided it. */
 import { Box, Select, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../../api.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { Failure } from '../../components/states.tsx';
-import { lookOfMedium } from '../../media.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
+import type { Names, Scope } from './describe-preferences.ts';
 import { PreferenceCell } from './preference-cell.tsx';
-import type { Names, Scope } from './preference-words.ts';
-import { type Choosing, preferencesKey } from './use-preferences.ts';
+import { type PreferenceChange, preferencesKey } from './use-preferences.ts';
 
-/** As many as one request gives. */
-const mostEvents = 1_000;
+/** Maximum page size of the API. */
+const maxEvents = 1_000;
 
 interface EventPreferenceProps {
   username: string;
   names: Names;
-  choose: (choice: Choosing) => void;
+  choose: (choice: PreferenceChange) => void;
 }
 
 export function EventPreference({ username, names, choose }: EventPreferenceProps) {
@@ -30,7 +30,7 @@ export function EventPreference({ username, names, choose }: EventPreferenceProp
     enabled: can('event:list'),
     staleTime: 60_000,
     queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { limit: mostEvents } }, signal })),
+      take(api.GET('/api/o/{org}/event/', { params: { path: { org }, query: { limit: maxEvents } }, signal })),
   });
   const { data, error } = useQuery({
     queryKey: [...preferencesKey(org, username), 'event', event],
@@ -70,16 +70,16 @@ export function EventPreference({ username, names, choose }: EventPreferenceProp
             {texts.partOfCategory(data.category.name)}
           </Text>
           <SimpleGrid cols={{ base: 2, sm: 3 }} spacing="sm">
-            {data.channels.map(ruling => (
-              <div key={ruling.type}>
+            {data.channels.map(decision => (
+              <div key={decision.type}>
                 <Text size="sm" fw={500}>
-                  {lookOfMedium(ruling.type).name}
+                  {getChannelType(decision.type).name}
                 </Text>
                 <PreferenceCell
-                  ruling={ruling}
+                  decision={decision}
                   scope={scope}
                   names={names}
-                  choose={enabled => choose({ ...scope, channel_type: ruling.type, enabled })}
+                  choose={enabled => choose({ ...scope, channel_type: decision.type, enabled })}
                 />
               </div>
             ))}

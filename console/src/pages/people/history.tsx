@@ -1,4 +1,4 @@
-/** Everything that was meant for somebody, the newest first. */
+/** All deliveries to a person, newest first. */
 import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { api } from '../../api.ts';
@@ -10,7 +10,7 @@ import { shortId } from '../../components/short-id.tsx';
 import { StatusBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 

@@ -1,4 +1,4 @@
-/** The lists that somebody stands on. */
+/** The lists that a person is a member of. */
 import { Text } from '@mantine/core';
 import { useState } from 'react';
 import { api } from '../../api.ts';
@@ -7,7 +7,7 @@ import { GuardedButton } from '../../components/actions.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { activeColumn } from './active-column.tsx';
 import { AddToList } from './add-to-list.tsx';

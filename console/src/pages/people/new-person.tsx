@@ -1,27 +1,27 @@
-/** Adding one person by hand. */
+/** Dialog to add one person. */
 import { TextInput } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 
 interface NewPersonProps {
   close: () => void;
   start?: { email: string; first_name: string; last_name: string };
-  /** Without it, the page of the new person opens. */
+  /** The default opens the new person's page. */
   onCreated?: () => void;
 }
 
-const nobody = { email: '', first_name: '', last_name: '' };
+const emptyPerson = { email: '', first_name: '', last_name: '' };
 
-export function NewPerson({ close, start = nobody, onCreated }: NewPersonProps) {
+export function NewPerson({ close, start = emptyPerson, onCreated }: NewPersonProps) {
   const org = useOrg();
   const navigate = useNavigate();
   const creating = useApiForm({
     initialValues: start,
     run: body => take(api.POST('/api/o/{org}/u/', { params: { path: { org } }, body })),
-    done: ({ email }) => texts.added2(email),
+    done: ({ email }) => texts.addedPerson(email),
     refresh: [[org, 'users']],
     onDone: ({ username }) => {
       if (onCreated) onCreated();
@@ -33,7 +33,7 @@ export function NewPerson({ close, start = nobody, onCreated }: NewPersonProps) 
     <FormModal of={creating} title={texts.newPerson} submit={texts.addPerson} close={close}>
       <TextInput
         label={texts.email}
-        description={texts.usedAsTheUsernameCannotBe}
+        description={texts.emailHint}
         withAsterisk
         type="email"
         data-autofocus

@@ -13,7 +13,7 @@ import { Empty } from '../../components/states.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useFilters } from '../../components/use-filters.ts';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { NewPerson } from './new-person.tsx';
 
@@ -38,7 +38,7 @@ const columns: Column<User>[] = [
   {
     head: texts.state,
     width: 90,
-    quiet: true,
+    hidesHeader: true,
     cell: ({ locked }) => locked && <Mark color="red">{texts.locked}</Mark>,
   },
 ];
@@ -73,7 +73,7 @@ export default function People() {
     </GuardedButton>
   );
   return (
-    <Page title={texts.people} description={texts.everyoneYouCanNotifyWithTheir} actions={create}>
+    <Page title={texts.people} description={texts.description} actions={create}>
       <Box className="card">
         <Group p="sm" role="search">
           <SearchInput
@@ -97,7 +97,7 @@ export default function People() {
           />
           {total !== undefined && (
             <Text size="sm" c="dimmed" className="numbers" ml="auto" role="status">
-              {total === 1 ? '1 person' : texts.people2(count(total))}
+              {total === 1 ? '1 person' : texts.peopleCount(count(total))}
             </Text>
           )}
         </Group>
@@ -109,10 +109,10 @@ export default function People() {
           rowTo={({ username }) => to.person(org, username)}
           empty={
             search || state ? (
-              <Empty title={texts.noMatches}>{texts.theSearchLooksAtTheBeginning}</Empty>
+              <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
             ) : (
               <Empty icon={<IconUsers size={28} stroke={1.4} />} title={texts.noPeopleYet} action={create}>
-                {texts.addPeopleOneByOneImport}
+                {texts.noPeopleHint}
               </Empty>
             )
           }

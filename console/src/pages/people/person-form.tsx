@@ -5,7 +5,7 @@ import { api, take } from '../../api.ts';
 import type { Profile } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { JsonEditor, readObject } from '../../components/json-editor.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
@@ -16,7 +16,7 @@ function valuesOf({ first_name, last_name, locale, custom_fields }: Profile) {
     first_name,
     last_name,
     locale: locale ?? '',
-    /** As it is typed. */
+    /** Unparsed text of the editor. */
     custom_fields: isEmpty ? '{}' : JSON.stringify(custom_fields, null, 2),
   };
 }
@@ -25,7 +25,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
   const org = useOrg();
   const queries = useQueryClient();
   const refusal = useRefusal()('user:write');
-  // Of what the form was filled with: it stays while somebody types.
+  // ETag of the values in the form; it does not change while the user types.
   const [tag, setTag] = useState(etag);
   const key = personKey(org, person.username);
   const editing = useApiForm({
@@ -74,13 +74,13 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
           </SimpleGrid>
           <TextInput
             label={texts.language}
-            description={texts.suchAsEnOrPtBr}
+            description={texts.languageHint}
             maw={320}
             {...form.getInputProps('locale')}
           />
           <JsonEditor
             label={texts.customFields}
-            description={texts.jsonAvailableInMessagesAndRecipient}
+            description={texts.customFieldsHint}
             value={form.values.custom_fields}
             onChange={text => form.setFieldValue('custom_fields', text)}
             error={problem ?? (form.errors.custom_fields as string | undefined)}

@@ -1,4 +1,4 @@
-/** What somebody has in their in-app inbox. */
+/** A person's in-app inbox. */
 import { Box, Group, Text } from '@mantine/core';
 import { api } from '../../api.ts';
 import type { InboxMessage } from '../../api-types.ts';
@@ -7,7 +7,7 @@ import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
@@ -48,7 +48,7 @@ export function PersonInbox({ username }: { username: string }) {
         label={texts.inbox}
         list={list}
         columns={columns}
-        byHand
+        loadsManually
         rowKey={({ id }) => id}
         rowTo={({ occurrence }) => to.occurrence(org, occurrence)}
         empty={

@@ -1,4 +1,4 @@
-/** When somebody is not to be disturbed, and where they are. */
+/** A person's quiet hours and time zone. */
 import { Fieldset } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
@@ -7,23 +7,23 @@ import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { Section } from '../../components/page.tsx';
 import {
   describeHours,
-  QuietFields,
-  type QuietValues,
-  quietFields,
-  quietValues,
-  validateQuiet,
+  QuietHoursFields,
+  type QuietHoursValues,
+  toQuietHoursFields,
+  toQuietHoursValues,
+  validateQuietHours,
 } from '../../components/quiet-hours.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { preferencesKey, usePreferences } from './use-preferences.ts';
 
 export function PersonQuietHours({ username }: { username: string }) {
   const isAllowed = useCan()('preference:read');
-  return isAllowed ? <Shown username={username} /> : null;
+  return isAllowed ? <QuietHoursSection username={username} /> : null;
 }
 
-function Shown({ username }: { username: string }) {
+function QuietHoursSection({ username }: { username: string }) {
   const org = useOrg();
   const { own } = usePreferences(username);
   const settings = useQuery({
@@ -34,7 +34,7 @@ function Shown({ username }: { username: string }) {
     <Section title={texts.quietHours}>
       {own.data && settings.data && (
         <Form
-          // What somebody else saved meanwhile fills the form anew.
+          // The key refills the form with what someone else saved in the meantime.
           key={JSON.stringify([username, own.data.timezone, own.data.quiet_hours])}
           username={username}
           own={own.data}
@@ -48,15 +48,15 @@ function Shown({ username }: { username: string }) {
 function Form({ username, own, settings }: { username: string; own: Preferences; settings: OrganizationSettings }) {
   const org = useOrg();
   const refusal = useRefusal()('preference:write');
-  const initial = quietValues(own.quiet_hours, own.timezone, 'usual', settings.quiet_hours);
-  const editing = useApiForm<QuietValues & Record<string, unknown>, unknown>({
+  const initial = toQuietHoursValues(own.quiet_hours, own.timezone, 'default', settings.quiet_hours);
+  const editing = useApiForm<QuietHoursValues & Record<string, unknown>, unknown>({
     initialValues: { ...initial },
-    validate: validateQuiet,
+    validate: validateQuietHours,
     run: values =>
       take(
         api.PATCH('/api/o/{org}/u/{username}/preferences/', {
           params: { path: { org, username } },
-          body: quietFields(values, 'usual'),
+          body: toQuietHoursFields(values, 'default'),
         }),
       ),
     done: texts.saved,
@@ -65,15 +65,15 @@ function Form({ username, own, settings }: { username: string; own: Preferences;
   return (
     <ApiForm of={editing} submit={texts.save} permission="preference:write" label={texts.quietHours}>
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
-        <QuietFields
+        <QuietHoursFields
           form={editing.form}
           modes={[
-            { value: 'usual', label: texts.usualHours(describeHours(settings.quiet_hours)) },
-            { value: 'own', label: texts.ownHours },
+            { value: 'default', label: texts.defaultHours(describeHours(settings.quiet_hours)) },
+            { value: 'custom', label: texts.customHours },
             { value: 'none', label: texts.noHours },
           ]}
           hint={texts.quietHint}
-          usualTimezone={texts.usualTimezone(settings.timezone ?? 'UTC')}
+          defaultTimezone={texts.defaultTimezone(settings.timezone ?? 'UTC')}
         />
       </Fieldset>
     </ApiForm>

@@ -13,9 +13,9 @@ import { Facts } from '../../components/facts.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { Addresses } from './addresses.tsx';
 import { History } from './history.tsx';
@@ -43,7 +43,7 @@ export default function Person() {
   if (!data) {
     return (
       <Page title={username} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
@@ -98,20 +98,20 @@ function Actions({ person }: { person: Profile }) {
   const { username, locked, email } = person;
   const path = { org, username };
   const lock = useAction({
-    run: (wanted: boolean) =>
-      take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: wanted } })),
-    done: (_, wanted) => (wanted ? texts.locked2(email) : texts.unlocked(email)),
+    run: (isLocked: boolean) =>
+      take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: isLocked } })),
+    done: (_, isLocked) => (isLocked ? texts.lockedPerson(email) : texts.unlockedPerson(email)),
     refresh: [personKey(org, username), [org, 'users']],
   });
-  const press = async () => {
-    const sure =
+  const toggleLock = async () => {
+    const confirmed =
       locked ||
       (await confirm({
-        title: texts.lock(email),
-        children: texts.aLockedPersonReceivesNothingTheir,
-        action: texts.lock2,
+        title: texts.lockQuestion(email),
+        children: texts.lockHint,
+        action: texts.lock,
       }));
-    if (sure) lock.mutate(!locked);
+    if (confirmed) lock.mutate(!locked);
   };
   return (
     <>
@@ -120,9 +120,9 @@ function Actions({ person }: { person: Profile }) {
         variant="default"
         leftSection={locked ? <IconLockOpen {...icon} /> : <IconLock {...icon} />}
         loading={lock.isPending}
-        onClick={() => void press()}
+        onClick={() => void toggleLock()}
       >
-        {locked ? texts.unlock : texts.lock2}
+        {locked ? texts.unlock : texts.lock}
       </GuardedButton>
       <MoreMenu permission="user:write" onDelete={() => setDeleting(true)} />
       <Deletion
@@ -139,7 +139,7 @@ function Actions({ person }: { person: Profile }) {
         refresh={[[org, 'users']]}
         onDeleted={() => void navigate(to.people(org))}
       >
-        {texts.sentMessagesStayInTheHistory}
+        {texts.deletionHint}
       </Deletion>
     </>
   );

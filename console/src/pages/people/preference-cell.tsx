@@ -1,22 +1,29 @@
-/** Whether somebody gets something by one channel type, why, and a switch to change it. */
+/** A switch for one category or event and channel type, with the reason for its state. */
 import { Group, Text, Tooltip } from '@mantine/core';
 import { IconRotate2 } from '@tabler/icons-react';
+import { getChannelType } from '../../channel-types.ts';
 import { GuardedIcon, GuardedSwitch } from '../../components/guarded.tsx';
-import { lookOfMedium } from '../../media.ts';
 import { texts } from '../../texts/preferences.ts';
-import { explainRuling, isAbout, type Names, type Ruling, type Scope, scopeName } from './preference-words.ts';
+import {
+  type ChannelDecision,
+  explainDecision,
+  isAbout,
+  type Names,
+  type Scope,
+  scopeName,
+} from './describe-preferences.ts';
 
 interface PreferenceCellProps {
-  ruling: Ruling;
+  decision: ChannelDecision;
   scope: Scope;
   names: Names;
-  /** Null withdraws the choice. */
+  /** Null resets the choice. */
   choose: (enabled: boolean | null) => void;
 }
 
-export function PreferenceCell({ ruling, scope, names, choose }: PreferenceCellProps) {
-  const { type, enabled, decided_by, preference, offered } = ruling;
-  const label = texts.label(scopeName(scope, names), lookOfMedium(type).name);
+export function PreferenceCell({ decision, scope, names, choose }: PreferenceCellProps) {
+  const { type, enabled, decided_by, preference, offered } = decision;
+  const label = texts.label(scopeName(scope, names), getChannelType(type).name);
   const isRequired = decided_by === 'required';
   const isOwn = preference !== null && isAbout(preference, scope, type);
   return (
@@ -42,7 +49,7 @@ export function PreferenceCell({ ruling, scope, names, choose }: PreferenceCellP
       </Group>
       <Tooltip label={texts.notOffered} disabled={offered || isRequired}>
         <Text size="xs" c="dimmed" maw={190}>
-          {explainRuling(ruling, scope, names)}
+          {explainDecision(decision, scope, names)}
         </Text>
       </Tooltip>
     </>

@@ -1,4 +1,4 @@
-/** Every choice that was made or withdrawn: when, by whom, and by which way. */
+/** History of a person's choices: when, by whom, and how. */
 import { Text } from '@mantine/core';
 import { api } from '../../api.ts';
 import type { PreferenceHistoryEntry } from '../../api-types.ts';
@@ -6,10 +6,10 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { useCan } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
-import { choiceName } from './preference-words.ts';
+import { choiceName } from './describe-preferences.ts';
 import { preferencesKey, useCategoryNames } from './use-preferences.ts';
 
 const pageSize = 10;
@@ -59,7 +59,7 @@ export function PreferenceHistory({ username }: { username: string }) {
         label={texts.history}
         list={list}
         columns={columns}
-        byHand
+        loadsManually
         rowKey={({ id }) => id}
         empty={
           <Text size="sm" c="dimmed" px="md" pb="md">
@@ -72,7 +72,7 @@ export function PreferenceHistory({ username }: { username: string }) {
 }
 
 function stateOf({ enabled }: PreferenceHistoryEntry): string {
-  return enabled === null ? texts.withdrawn : enabled ? texts.on : texts.off;
+  return enabled === null ? texts.resetState : enabled ? texts.on : texts.off;
 }
 
 function howOf({ source }: PreferenceHistoryEntry): string {

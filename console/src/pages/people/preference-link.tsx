@@ -1,12 +1,12 @@
-/** The way to somebody's own preference page, and how it is closed. */
+/** Copies or revokes the link to a person's preference page. */
 import { Anchor, Group, Stack, Text } from '@mantine/core';
 import { IconLink, IconLinkOff } from '@tabler/icons-react';
 import { api, take } from '../../api.ts';
-import { GuardedButton, tellSuccess, useAction } from '../../components/actions.tsx';
+import { GuardedButton, showSuccess, useAction } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { CopyIcon } from '../../components/copy.tsx';
 import { Section } from '../../components/page.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/preferences.ts';
 
 const icon = { size: 15, stroke: 1.6 };
@@ -17,9 +17,9 @@ export function PreferenceLink({ username }: { username: string }) {
   const copy = useAction({
     run: () => take(api.POST('/api/o/{org}/u/{username}/preferences/link/', { params: { path } })),
     onDone: ({ url }) => {
-      // Where the browser does not let it, the link below has a button of its own.
+      // If the browser blocks the clipboard, the link below has its own copy button.
       void navigator.clipboard?.writeText(url).then(
-        () => tellSuccess(texts.linkCopied),
+        () => showSuccess(texts.linkCopied),
         () => {},
       );
     },
@@ -30,13 +30,13 @@ export function PreferenceLink({ username }: { username: string }) {
     onDone: () => copy.reset(),
   });
   const ask = async () => {
-    const sure = await confirm({
+    const confirmed = await confirm({
       title: texts.revokeQuestion(username),
       children: texts.revokeHint,
       action: texts.revokeLinks,
       danger: true,
     });
-    if (sure) revoke.mutate(undefined);
+    if (confirmed) revoke.mutate(undefined);
   };
   return (
     <Section title={texts.link}>

@@ -1,41 +1,44 @@
-/** What somebody gets: a row for each category, a column for each channel type, and in each cell what decided. */
+/**
+ * A person's preferences: a row per category, a column per channel type, and in each cell the state and what decided
+ * it.
+ */
 import { Box, Button, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import type { EffectivePreferences, Preferences as OwnPreferences } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { Section } from '../../components/page.tsx';
 import { Failure } from '../../components/states.tsx';
 import { dayOf } from '../../components/time.tsx';
-import { lookOfMedium } from '../../media.ts';
 import { useCan, useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 import { KindMark } from '../categories/categories.tsx';
+import { type Choice, choiceName, type Names, type Scope } from './describe-preferences.ts';
 import { EventPreference } from './event-preference.tsx';
 import { PreferenceCell } from './preference-cell.tsx';
-import { type Choice, choiceName, type Names, type Scope } from './preference-words.ts';
-import { type Choosing, useCategoryNames, useChoose, usePreferences } from './use-preferences.ts';
+import { type PreferenceChange, useCategoryNames, useChangePreference, usePreferences } from './use-preferences.ts';
 
 export function Preferences({ username }: { username: string }) {
   const isAllowed = useCan()('preference:read');
-  return isAllowed ? <Shown username={username} /> : null;
+  return isAllowed ? <PreferencesSection username={username} /> : null;
 }
 
-function Shown({ username }: { username: string }) {
+function PreferencesSection({ username }: { username: string }) {
   const { own, effective } = usePreferences(username);
   const names = useCategoryNames();
-  const choose = useChoose(username, ({ enabled, ...about }) => {
+  const changePreference = useChangePreference(username, ({ enabled, ...about }) => {
     const name = choiceName(about, names);
     return enabled === null
-      ? texts.choiceWithdrawn(name)
+      ? texts.choiceReset(name)
       : texts.choiceSaved(name, enabled ? texts.stateOn : texts.stateOff);
   });
   const turnOff = async () => {
-    const sure = await confirm({
+    const confirmed = await confirm({
       title: texts.turnEverythingOffQuestion,
       children: texts.turnEverythingOffHint,
       action: texts.turnEverythingOff,
     });
-    if (sure) choose.mutate({ category: null, event: null, channel_type: null, enabled: false });
+    if (confirmed) changePreference.mutate({ category: null, event: null, channel_type: null, enabled: false });
   };
   const error = own.error ?? effective.error;
   const rows = effective.data ?? [];
@@ -59,10 +62,12 @@ function Shown({ username }: { username: string }) {
           (types.length === 0 ? (
             <Text size="sm">{texts.noCategoriesToChoose}</Text>
           ) : (
-            <Matrix rows={rows} types={types} names={names} choose={choice => choose.mutate(choice)} />
+            <Matrix rows={rows} types={types} names={names} choose={choice => changePreference.mutate(choice)} />
           ))}
-        {own.data && <OtherChoices own={own.data} rows={rows} names={names} choose={choice => choose.mutate(choice)} />}
-        <EventPreference username={username} names={names} choose={choice => choose.mutate(choice)} />
+        {own.data && (
+          <OtherChoices own={own.data} rows={rows} names={names} choose={choice => changePreference.mutate(choice)} />
+        )}
+        <EventPreference username={username} names={names} choose={choice => changePreference.mutate(choice)} />
       </Stack>
     </Section>
   );
@@ -72,7 +77,7 @@ interface MatrixProps {
   rows: EffectivePreferences[];
   types: string[];
   names: Names;
-  choose: (choice: Choosing) => void;
+  choose: (choice: PreferenceChange) => void;
 }
 
 function Matrix({ rows, types, names, choose }: MatrixProps) {
@@ -85,7 +90,7 @@ function Matrix({ rows, types, names, choose }: MatrixProps) {
             <Table.Th scope="col">{texts.category}</Table.Th>
             {types.map(type => (
               <Table.Th key={type} scope="col">
-                {lookOfMedium(type).name}
+                {getChannelType(type).name}
               </Table.Th>
             ))}
           </Table.Tr>
@@ -101,13 +106,13 @@ function Matrix({ rows, types, names, choose }: MatrixProps) {
                   </Text>
                   <KindMark kind={category.kind} />
                 </Table.Th>
-                {channels.map(ruling => (
-                  <Table.Td key={ruling.type}>
+                {channels.map(decision => (
+                  <Table.Td key={decision.type}>
                     <PreferenceCell
-                      ruling={ruling}
+                      decision={decision}
                       scope={scope}
                       names={names}
-                      choose={enabled => choose({ ...scope, channel_type: ruling.type, enabled })}
+                      choose={enabled => choose({ ...scope, channel_type: decision.type, enabled })}
                     />
                   </Table.Td>
                 ))}
@@ -124,10 +129,10 @@ interface OtherChoicesProps {
   own: OwnPreferences;
   rows: EffectivePreferences[];
   names: Names;
-  choose: (choice: Choosing) => void;
+  choose: (choice: PreferenceChange) => void;
 }
 
-/** Those that have no cell of their own: broader ones, and those about one event. */
+/** Choices without a cell in the matrix: broader ones and those for one event. */
 function OtherChoices({ own, rows, names, choose }: OtherChoicesProps) {
   const refusal = useRefusal()('preference:write');
   const hasCell = ({ category, event, channel_type }: Choice) =>

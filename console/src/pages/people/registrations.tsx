@@ -1,11 +1,11 @@
-/** The applications that have registered somebody, and what each knows of them. Nothing is shown where there is none. */
+/** Applications that have registered a person, with the data of each. Hidden if there are none. */
 import { Code, Text } from '@mantine/core';
 import { api } from '../../api.ts';
 import type { UserRegistration } from '../../api-types.ts';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { activeColumn } from './active-column.tsx';
 import { personKey } from './person-key.ts';

@@ -1,12 +1,12 @@
-/** What somebody chose and what holds for them, and how it is changed. */
+/** Loads and changes a person's choices and effective preferences. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { PreferencesUpdate } from '../../api-types.ts';
 import { categoryOptions, useCategories } from '../../categories.ts';
 import { useAction } from '../../components/actions.tsx';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
+import type { Names, Scope } from './describe-preferences.ts';
 import { personKey } from './person-key.ts';
-import type { Names, Scope } from './preference-words.ts';
 
 export function preferencesKey(org: string, username: string) {
   return [...personKey(org, username), 'preferences'];
@@ -32,17 +32,17 @@ export function useCategoryNames(): Names {
   return new Map(categoryOptions(data ?? []).map(({ value, label }) => [value, label]));
 }
 
-export interface Choosing extends Scope {
+export interface PreferenceChange extends Scope {
   channel_type: string | null;
-  /** Null withdraws it. */
+  /** Null resets the choice. */
   enabled: boolean | null;
 }
 
-/** `told` is the toast afterwards. */
-export function useChoose(username: string, told: (choice: Choosing) => string) {
+/** Saves a choice; `describeChoice` returns the text of the toast. */
+export function useChangePreference(username: string, describeChoice: (choice: PreferenceChange) => string) {
   const org = useOrg();
   return useAction({
-    run: ({ category, event, channel_type, enabled }: Choosing) => {
+    run: ({ category, event, channel_type, enabled }: PreferenceChange) => {
       const choice: NonNullable<PreferencesUpdate['preferences']>[number] = {
         enabled,
         ...(category !== null && { category }),
@@ -56,7 +56,7 @@ export function useChoose(username: string, told: (choice: Choosing) => string) 
         }),
       );
     },
-    done: (_, choice) => told(choice),
+    done: (_, choice) => describeChoice(choice),
     refresh: [preferencesKey(org, username)],
   });
 }

@@ -1,4 +1,4 @@
-/** What the organization may take of the installation, and what it has taken. Admins of the instance set it. */
+/** Limits of the organization and their current use. Instance admins set them. */
 import { Button, Group, NumberInput, Progress, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -6,8 +6,8 @@ import { api, take, takeTagged } from '../../api.ts';
 import type { Limits as OrganizationLimits } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
-import { useOrg } from '../../places.ts';
+import { Failure, Loading } from '../../components/states.tsx';
+import { useOrg } from '../../paths.ts';
 import { useSession } from '../../session.tsx';
 import { texts } from '../../texts/settings.ts';
 
@@ -22,10 +22,10 @@ const labels: Record<Name, string> = {
 };
 
 const meanings: Record<Name, string> = {
-  triggers_per_second: texts.perApiProcessTriggersOverThe,
-  deliveries_per_trigger: texts.deliveriesOverTheLimitAreNot,
-  users: texts.noMorePeopleCanBeAdded,
-  stored_messages: texts.atTheLimitTriggersAreRefused,
+  triggers_per_second: texts.triggersPerSecondHint,
+  deliveries_per_trigger: texts.deliveriesPerTriggerHint,
+  users: texts.peopleHint,
+  stored_messages: texts.storedMessagesHint,
 };
 
 export function Limits() {
@@ -38,7 +38,7 @@ export function Limits() {
     queryKey: key,
     queryFn: ({ signal }) => takeTagged(api.GET('/api/o/{org}/limits/', { params: { path: { org } }, signal })),
   });
-  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />;
+  if (!data) return error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />;
   if (editing) {
     const close = () => void queries.refetchQueries({ queryKey: key }).then(() => setEditing(false));
     return <LimitsForm limits={data.value} etag={data.etag} onClose={close} />;
@@ -52,7 +52,7 @@ export function Limits() {
       </SimpleGrid>
       <Group justify="space-between">
         <Text size="sm" c="dimmed">
-          {admin ? texts.youCanChangeTheseAsAn : texts.setByTheAdministratorOfThis}
+          {admin ? texts.editLimitsHint : texts.limitsHint}
         </Text>
         {admin && (
           <Button variant="default" onClick={() => setEditing(true)}>
@@ -75,14 +75,18 @@ function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
         {labels[name]}
       </Text>
       <Text size="sm" className="numbers">
-        {used === undefined ? most : limit === null ? texts.noLimit2(count(used)) : texts.ofWord(count(used), most)}
+        {used === undefined
+          ? most
+          : limit === null
+            ? texts.usedWithoutLimit(count(used))
+            : texts.usedOfLimit(count(used), most)}
       </Text>
       {share !== undefined && (
         <Progress.Root size="sm" mt={4}>
           <Progress.Section
             value={share}
             color={share >= 100 ? 'red' : share >= 80 ? 'yellow' : undefined}
-            aria-label={texts.percentageOfTheLimit(labels[name])}
+            aria-label={texts.percentageOfLimit(labels[name])}
           />
         </Progress.Root>
       )}

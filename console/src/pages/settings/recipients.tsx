@@ -1,4 +1,4 @@
-/** What holds for every recipient: how their pages look, when it is quiet, and how much they get. */
+/** Organization settings for all recipients: branding of their pages, quiet hours, daily limit. */
 import { Box, ColorInput, Fieldset, Group, NumberInput, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
@@ -7,13 +7,18 @@ import { api, take } from '../../api.ts';
 import type { OrganizationSettings } from '../../api-types.ts';
 import { ApiForm, useApiForm } from '../../components/api-form.tsx';
 import { HtmlFrame } from '../../components/html-frame.tsx';
-import { QuietFields, quietFields, quietValues, validateQuiet } from '../../components/quiet-hours.tsx';
-import { useOrg } from '../../places.ts';
+import {
+  QuietHoursFields,
+  toQuietHoursFields,
+  toQuietHoursValues,
+  validateQuietHours,
+} from '../../components/quiet-hours.tsx';
+import { useOrg } from '../../paths.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/preferences.ts';
 
-/** What the pages have where none is set. */
-const usualColor = '#1f5fbf';
+/** Default color of the recipient pages. */
+const defaultColor = '#1f5fbf';
 
 interface RecipientSettingsProps {
   settings: OrganizationSettings;
@@ -24,25 +29,25 @@ interface RecipientSettingsProps {
 export function RecipientSettings({ settings, etag, refill }: RecipientSettingsProps) {
   const org = useOrg();
   const refusal = useRefusal()('organization:write');
-  // Of what the form was filled with: it stays while somebody types.
+  // ETag of the values in the form; it does not change while the user types.
   const [tag] = useState(etag);
   const editing = useApiForm({
     initialValues: {
       brand_color: settings.brand_color ?? '',
       logo_url: settings.logo_url ?? '',
-      most_per_day: (settings.most_per_day ?? '') as number | string,
-      ...quietValues(settings.quiet_hours, settings.timezone, 'none'),
+      max_per_day: (settings.max_per_day ?? '') as number | string,
+      ...toQuietHoursValues(settings.quiet_hours, settings.timezone, 'none'),
     },
-    validate: validateQuiet,
-    run: ({ brand_color, logo_url, most_per_day, ...quiet }) =>
+    validate: validateQuietHours,
+    run: ({ brand_color, logo_url, max_per_day, ...quiet }) =>
       take(
         api.PATCH('/api/o/{org}/', {
           params: { path: { org } },
           body: {
             brand_color: brand_color || null,
             logo_url: logo_url.trim() || null,
-            most_per_day: most_per_day === '' ? null : Number(most_per_day),
-            ...quietFields(quiet, 'none'),
+            max_per_day: max_per_day === '' ? null : Number(max_per_day),
+            ...toQuietHoursFields(quiet, 'none'),
           },
           headers: tag ? { 'if-match': tag } : {},
         }),
@@ -58,14 +63,14 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
       submit={texts.save}
       permission="organization:write"
       reload={refill}
-      label={texts.lookAndLimits}
+      label={texts.recipientSettings}
     >
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <Stack gap="sm">
           <ColorInput
             label={texts.brandColor}
             description={texts.brandColorHint}
-            placeholder={usualColor}
+            placeholder={defaultColor}
             maw={360}
             eyeDropperButtonProps={{ 'aria-label': texts.pickColor }}
             {...form.getInputProps('brand_color')}
@@ -78,26 +83,26 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             {...form.getInputProps('logo_url')}
           />
           <PagePreview color={form.values.brand_color} logo={form.values.logo_url} />
-          <QuietFields
+          <QuietHoursFields
             form={form}
             modes={[
               { value: 'none', label: texts.noHours },
-              { value: 'own', label: texts.quietHoursOn },
+              { value: 'custom', label: texts.quietHoursOn },
             ]}
             hint={texts.organizationQuietHint}
-            usualTimezone="UTC"
+            defaultTimezone="UTC"
             timezoneHint={texts.organizationTimezoneHint}
           />
           <NumberInput
-            label={texts.mostPerDay}
-            description={texts.mostPerDayHint}
+            label={texts.maxPerDay}
+            description={texts.maxPerDayHint}
             placeholder={texts.noLimit}
             min={1}
             max={1_000}
             allowDecimal={false}
             clampBehavior="none"
             maw={360}
-            {...form.getInputProps('most_per_day')}
+            {...form.getInputProps('max_per_day')}
           />
         </Stack>
       </Fieldset>
@@ -113,7 +118,7 @@ const languages = [
 ];
 const typingMs = 400;
 
-/** As it would look with what is typed, once that makes sense. */
+/** Preview with the values being typed; invalid ones are left out. */
 function PagePreview({ color, logo }: { color: string; logo: string }) {
   const org = useOrg();
   const [locale, setLocale] = useState('en');
@@ -146,7 +151,7 @@ function PagePreview({ color, logo }: { color: string; logo: string }) {
         />
       </Group>
       <Box className="card" style={{ overflow: 'hidden' }}>
-        {data && <HtmlFrame html={data.html} label={texts.previewOfPage} tallest={440} />}
+        {data && <HtmlFrame html={data.html} label={texts.previewOfPage} maxHeight={440} />}
       </Box>
       <Text size="xs" c="dimmed" mt={4}>
         {texts.previewHint}

@@ -1,4 +1,4 @@
-/** What a webhook was told, with every attempt; one message opens beside the list. */
+/** Messages sent to a webhook with their attempts; one message opens in a drawer. */
 import { Drawer, SegmentedControl, Stack, Text } from '@mantine/core';
 import { IconRefresh } from '@tabler/icons-react';
 import { useState } from 'react';
@@ -13,7 +13,7 @@ import { Mark } from '../../components/mark.tsx';
 import { Section } from '../../components/page.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
-import { useOrg } from '../../places.ts';
+import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/webhooks.ts';
 
 type Status = WebhookMessage['status'];
@@ -84,7 +84,7 @@ export function Messages({ of: webhook }: { of: Webhook }) {
       <DataTable
         label={texts.messagesOf(webhook.name)}
         list={list}
-        byHand
+        loadsManually
         columns={columns}
         rowKey={({ id }) => id}
         rowTo={({ id }) => `?message=${id}`}

@@ -1,4 +1,4 @@
-/** A signing secret, the only time that it is shown. */
+/** Shows a signing secret, which is displayed only once. */
 import { Alert, Button, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
 import { CopyBlock } from '../../components/copy.tsx';
@@ -7,7 +7,7 @@ import { texts } from '../../texts/webhooks.ts';
 
 interface ShowSecretProps {
   secret: string;
-  /** What else to say. */
+  /** Additional note. */
   note?: string;
   onClose: () => void;
 }

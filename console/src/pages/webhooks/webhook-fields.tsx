@@ -1,4 +1,4 @@
-/** What can be said about a webhook; its event types stand in groups, each with what it means. */
+/** Form fields of a webhook; its event types are grouped and explained. */
 import { Checkbox, Fieldset, Input, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core';
 import type { Webhook } from '../../api-types.ts';
 import { webhookTypes } from '../../api-types.ts';
@@ -14,20 +14,31 @@ export interface WebhookValues extends Record<string, unknown> {
   url: string;
   types: WebhookType[];
   enabled: boolean;
+  /** Of a webhook whose URL changes; empty: Belfry generates one. */
+  secret: string;
 }
 
 type Form = ReturnType<typeof useApiForm<WebhookValues, unknown>>['form'];
 
-/** What most people want to know first. */
+/** Default event types: the ones most operators need first. */
 export const newWebhook: WebhookValues = {
   name: '',
   slug: '',
   url: '',
   types: ['delivery.failed', 'delivery.unknown', 'channel.unhealthy', 'channel.recovered'],
   enabled: true,
+  secret: '',
 };
 
-export function WebhookFields({ form, isNew, isDisabled }: { form: Form; isNew: boolean; isDisabled: boolean }) {
+interface WebhookFieldsProps {
+  form: Form;
+  isNew: boolean;
+  /** Whether the URL is another than the stored one: its secret is not used there. */
+  isMoved?: boolean;
+  isDisabled: boolean;
+}
+
+export function WebhookFields({ form, isNew, isMoved, isDisabled }: WebhookFieldsProps) {
   const { name, slug, types } = form.values;
   const wrong = Object.entries(form.errors).find(([field]) => field.startsWith('types'))?.[1];
   return (
@@ -54,6 +65,16 @@ export function WebhookFields({ form, isNew, isDisabled }: { form: Form; isNew: 
           maxLength={2_048}
           {...form.getInputProps('url')}
         />
+        {isMoved && (
+          <TextInput
+            label={texts.secret}
+            description={texts.movedSecretHint}
+            placeholder={texts.secretExample}
+            autoComplete="off"
+            classNames={{ input: 'mono' }}
+            {...form.getInputProps('secret')}
+          />
+        )}
         <Input.Wrapper label={texts.types} labelElement="div" error={wrong}>
           <Stack gap="sm" mt={6}>
             {Object.entries(texts.groups).map(([group, label]) => (

@@ -1,4 +1,4 @@
-/** How an endpoint fares, in one word. */
+/** Status badge of a webhook. */
 import type { Webhook } from '../../api-types.ts';
 import { Mark } from '../../components/mark.tsx';
 import { exactTime } from '../../components/time.tsx';

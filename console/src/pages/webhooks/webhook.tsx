@@ -1,5 +1,5 @@
-/** One webhook: how it fares, what it was told, and its settings. */
-import { Alert, Grid, Group, Select, Stack, Text } from '@mantine/core';
+/** One webhook: its health, messages and settings. */
+import { Alert, Grid, Group, Modal, Select, Stack, Text } from '@mantine/core';
 import { IconAlertTriangle, IconRefresh, IconSend, IconWorld } from '@tabler/icons-react';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -14,10 +14,10 @@ import { Facts } from '../../components/facts.tsx';
 import { GuardedItem } from '../../components/guarded.tsx';
 import { MoreMenu } from '../../components/more-menu.tsx';
 import { Page, Section } from '../../components/page.tsx';
-import { Failure, Waiting } from '../../components/states.tsx';
+import { Failure, Loading } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { useRefusal } from '../../session.tsx';
 import { texts } from '../../texts/webhooks.ts';
 import { Messages } from './messages.tsx';
@@ -44,7 +44,7 @@ export default function Webhook() {
   if (!data) {
     return (
       <Page title={slug} parents={parents}>
-        {error ? <Failure error={error} retry={() => void refetch()} /> : <Waiting />}
+        {error ? <Failure error={error} retry={() => void refetch()} /> : <Loading />}
       </Page>
     );
   }
@@ -54,7 +54,7 @@ export default function Webhook() {
       title={value.name}
       parents={parents}
       aside={<WebhookStatus of={value} />}
-      description={<CopyText value={slug} label={texts.slugLabel} />}
+      description={<CopyText value={slug} label={texts.copySlug} />}
       actions={<Actions of={value} />}
     >
       <Stack gap="md">
@@ -95,7 +95,7 @@ function Disabled({ of: { slug, name, disabled_reason } }: { of: WebhookData }) 
   const org = useOrg();
   const enable = useAction({
     run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/enable/', { params: { path: { org, webhook: slug } } })),
-    done: texts.enabledAgain(name),
+    done: texts.enabledToast(name),
     refresh: [[org, 'webhooks']],
   });
   return (
@@ -119,7 +119,7 @@ function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookDat
       facts={[
         [texts.lastSuccess, time(health.last_success_at)],
         [texts.lastFailure, time(health.last_failure_at)],
-        ...(health.last_failure ? [[texts.lastAnswer, health.last_failure] as [string, string]] : []),
+        ...(health.last_failure ? [[texts.lastFailedResponse, health.last_failure] as [string, string]] : []),
         ...(health.failing_since
           ? [[texts.failingSince, time(health.failing_since)] as [string, React.ReactNode]]
           : []),
@@ -134,27 +134,49 @@ function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookDat
 function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | null; refill: () => void }) {
   const org = useOrg();
   const refusal = useRefusal()('webhook:write');
-  // Of what the form was filled with: it stays while somebody types.
+  // ETag of the values in the form; it does not change while the user types.
   const [tag] = useState(etag);
   const { slug, name, url, types, enabled } = webhook;
   const editing = useApiForm({
-    initialValues: { slug, name, url, types, enabled },
-    run: ({ slug: _, ...body }) =>
+    initialValues: { slug, name, url, types, enabled, secret: '' },
+    run: ({ slug: _, secret, ...body }) =>
       take(
         api.PATCH('/api/o/{org}/webhooks/{webhook}/', {
           params: { path: { org, webhook: slug } },
-          body,
+          body: { ...body, ...(body.url !== url && { secret: secret.trim() || null }) },
           headers: tag ? { 'if-match': tag } : {},
         }),
       ),
     done: texts.saved,
     refresh: [[org, 'webhooks']],
-    onDone: refill,
+    onDone: changed => {
+      if (!changed.secret) refill();
+    },
   });
+  const newSecret = editing.action.data?.secret;
   return (
-    <ApiForm of={editing} submit={texts.save} permission="webhook:write" reload={refill}>
-      <WebhookFields form={editing.form} isNew={false} isDisabled={refusal !== undefined} />
-    </ApiForm>
+    <>
+      <ApiForm of={editing} submit={texts.save} permission="webhook:write" reload={refill}>
+        <WebhookFields
+          form={editing.form}
+          isNew={false}
+          isMoved={editing.form.values.url !== url}
+          isDisabled={refusal !== undefined}
+        />
+      </ApiForm>
+      {newSecret && (
+        <Modal
+          opened
+          onClose={refill}
+          title={texts.newSecretTitle}
+          withCloseButton={false}
+          closeOnClickOutside={false}
+          closeOnEscape={false}
+        >
+          <ShowSecret secret={newSecret} onClose={refill} />
+        </Modal>
+      )}
+    </>
   );
 }
 
@@ -166,7 +188,7 @@ function Actions({ of: webhook }: { of: WebhookData }) {
   const path = { org, webhook: slug };
   const test = useAction({
     run: () => take(api.POST('/api/o/{org}/webhooks/{webhook}/test/', { params: { path } })),
-    done: texts.testSent,
+    done: texts.testQueued,
     refresh: [[org, 'webhooks']],
   });
   return (
@@ -209,10 +231,10 @@ function Actions({ of: webhook }: { of: WebhookData }) {
 }
 
 const overlaps = [
-  { value: '1h', label: texts.n1Hour },
-  { value: '24h', label: texts.n1Day },
-  { value: '7d', label: texts.n7Days },
-  { value: '30d', label: texts.n30Days },
+  { value: '1h', label: texts.oneHour },
+  { value: '24h', label: texts.oneDay },
+  { value: '7d', label: texts.sevenDays },
+  { value: '30d', label: texts.thirtyDays },
 ];
 
 function Rotate({ of: { slug, name }, close }: { of: WebhookData; close: () => void }) {

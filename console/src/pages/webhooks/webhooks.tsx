@@ -1,4 +1,4 @@
-/** Endpoints that are told of what happens. */
+/** Webhooks of the organization. */
 import { Text } from '@mantine/core';
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
 import { useNavigate } from 'react-router';
@@ -8,13 +8,13 @@ import { GuardedButton } from '../../components/actions.tsx';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { slugFrom } from '../../components/form.tsx';
-import { Named } from '../../components/named.tsx';
+import { NameWithAddress } from '../../components/name-with-address.tsx';
 import { Page } from '../../components/page.tsx';
 import { Empty } from '../../components/states.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useList } from '../../components/use-list.ts';
-import { to, useOrg } from '../../places.ts';
+import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/webhooks.ts';
 import { ShowSecret } from './show-secret.tsx';
 import { newWebhook, WebhookFields } from './webhook-fields.tsx';
@@ -24,7 +24,7 @@ const columns: Column<Webhook>[] = [
   {
     head: texts.webhook,
     cell: ({ name, url, instance_wide }) => (
-      <Named name={instance_wide ? `${name} · ${texts.allOrganizations}` : name} address={url} />
+      <NameWithAddress name={instance_wide ? `${name} · ${texts.allOrganizations}` : name} address={url} />
     ),
   },
   { head: texts.types, from: 'md', width: '30%', cell: ({ types }) => <Text size="sm">{types.join(', ')}</Text> },
@@ -85,7 +85,7 @@ function NewWebhook({ close }: { close: () => void }) {
     refresh: [[org, 'webhooks']],
   });
   const { form, action } = creating;
-  const made = action.data;
+  const created = action.data;
   return (
     <FormModal
       of={creating}
@@ -94,7 +94,9 @@ function NewWebhook({ close }: { close: () => void }) {
       size="lg"
       isDisabled={form.values.name.trim() === '' || form.values.types.length === 0}
       close={close}
-      result={made && <ShowSecret secret={made.secret} onClose={() => void navigate(to.webhook(org, made.slug))} />}
+      result={
+        created && <ShowSecret secret={created.secret} onClose={() => void navigate(to.webhook(org, created.slug))} />
+      }
     >
       <WebhookFields form={form} isNew isDisabled={false} />
     </FormModal>

@@ -1,13 +1,13 @@
-/** What stands around the pages for those who are not signed in. */
+/** Layout of the pages for visitors who are not signed in. */
 import { Alert, Box, Center, Stack, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { ApiError, explain } from '../api.ts';
 import { texts } from '../texts/account.ts';
 
-export function Front({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
+export function AuthLayout({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
   return (
     <Center component="main" mih="100vh" p="md">
-      <title>{texts.belfry(title)}</title>
+      <title>{texts.documentTitle(title)}</title>
       <Stack w="100%" maw={360} gap="lg">
         <Stack gap={6} align="center" ta="center">
           <img src="/belfry.svg" alt="" width={40} height={40} />
@@ -28,7 +28,7 @@ export function Front({ title, lead, children }: { title: string; lead?: ReactNo
   );
 }
 
-/** A refusal that belongs to no single field. */
+/** An error that belongs to no single field. */
 export function FormError({ error }: { error: unknown }) {
   if (!error) return null;
   const requestId = error instanceof ApiError && error.status >= 500 ? error.requestId : undefined;
@@ -36,7 +36,7 @@ export function FormError({ error }: { error: unknown }) {
     <Alert color="red" variant="light" role="alert" p="xs">
       <Text size="sm" c="var(--mantine-color-text)">
         {explain(error)}
-        {requestId && texts.request(requestId)}
+        {requestId && texts.requestSuffix(requestId)}
       </Text>
     </Alert>
   );

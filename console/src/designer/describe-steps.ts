@@ -1,31 +1,31 @@
-/** Steps in plain words, and when they come if nobody answers. */
+/** Describes steps in plain sentences and lists when they run if no one responds. */
 import { texts } from '../texts/designer.ts';
 import type { DraftStep } from './draft.ts';
 
 const units: Record<string, number> = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
-/** Undefined where it is no duration. */
+/** Returns the duration in seconds; undefined if it is not a duration. */
 function secondsOf(duration: string): number | undefined {
   const [, number, unit] = /^([1-9]\d{0,8})([smhd])$/.exec(duration) ?? [];
   return number ? Number(number) * units[unit!]! : undefined;
 }
 
 export function describeStep({ after, unless, channels, list, repeat }: DraftStep, i: number): string {
-  const when = after === '' ? texts.atOnce : i === 0 ? texts.afterTriggerIn(after) : texts.laterBy(after);
-  const how = channels.length > 0 ? texts.by(channels.join(', ')) : texts.byNoChannelYet;
+  const when = after === '' ? texts.immediately : i === 0 ? texts.afterTriggerBy(after) : texts.laterBy(after);
+  const how = channels.length > 0 ? texts.via(channels.join(', ')) : texts.viaNoChannelYet;
   const whom = list ? texts.toList(list) : '';
   const condition = unless === undefined ? '' : (conditions[unless] ?? texts.ifNot(unless));
-  const often = repeat > 1 ? texts.timesInAll(repeat) : '';
+  const often = repeat > 1 ? texts.runCount(repeat) : '';
   return [`${when} ${how}`, whom, often, condition].filter(Boolean).join(', ');
 }
 
 const conditions: Record<string, string> = {
-  acknowledged: texts.ifNobodyAcknowledged,
+  acknowledged: texts.ifNotAcknowledged,
   read: texts.ifNotRead,
   sent: texts.ifNotSent,
 };
 
-/** Each time that a step runs, and how long after the trigger: 0:00, 0:10. */
+/** Lists every run of every step with its time after the trigger: 0:00, 0:10. */
 export function listRuns(steps: readonly DraftStep[]): { number: number; clock: string; channels: string[] }[] {
   let at = 0;
   let number = 0;

@@ -1,4 +1,4 @@
-/** What can be done with a project, an application or an event, behind one button. */
+/** Menu with the actions for a project, an application or an event. */
 import { ActionIcon, Menu, Tooltip } from '@mantine/core';
 import {
   IconCircleCheck,
@@ -12,19 +12,27 @@ import {
 } from '@tabler/icons-react';
 import { useState } from 'react';
 import { useAction } from '../components/actions.tsx';
-import { Deletion, typedIfMore } from '../components/deletion.tsx';
+import { confirmTextIfMore, Deletion } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
 import { texts } from '../texts/events.ts';
 import { NameForm, type NameFormProps } from './name-form.tsx';
-import { changePlace, deletePlace, holdPlace, nounOf, type Place, pausePermission, writePermission } from './places.ts';
+import {
+  changeResource,
+  deleteResource,
+  nounOf,
+  pausePermission,
+  type ResourcePath,
+  setResourcePaused,
+  writePermission,
+} from './resource-api.ts';
 
-interface PlaceMenuProps {
-  place: Place;
+interface ResourceMenuProps {
+  resource: ResourcePath;
   name: string;
-  /** Unknown until it is read: then the item is left out. */
+  /** Undefined until it is loaded; the item is left out then. */
   paused?: boolean;
   active?: boolean;
-  /** Of an event; slug. */
+  /** Category slug of an event. */
   category?: string;
   onDeleted?: () => void;
   onCreated?: NameFormProps['onCreated'];
@@ -32,22 +40,22 @@ interface PlaceMenuProps {
 
 const icon = { size: 15, stroke: 1.6 };
 
-export function PlaceMenu({ place, name, paused, active, category, onDeleted, onCreated }: PlaceMenuProps) {
+export function ResourceMenu({ resource, name, paused, active, category, onDeleted, onCreated }: ResourceMenuProps) {
   const [dialog, setDialog] = useState<'create' | 'rename' | 'remove'>();
-  const noun = nounOf(place);
+  const noun = nounOf(resource);
   const below = noun === 'project' ? 'application' : 'event';
   const write = writePermission(noun);
-  const slug = place.evt ?? place.app ?? place.prj ?? '';
+  const slug = resource.evt ?? resource.app ?? resource.prj ?? '';
   const close = () => setDialog(undefined);
-  const hold = useAction({
-    run: (on: boolean) => holdPlace(place, on),
-    done: (_, on) => (on ? texts.pausedMessagesAreKeptUntilYou(name) : texts.resumed(name)),
-    refresh: [[place.org]],
+  const pause = useAction({
+    run: (on: boolean) => setResourcePaused(resource, on),
+    done: (_, on) => (on ? texts.pausedToast(name) : texts.resumedToast(name)),
+    refresh: [[resource.org]],
   });
   const switchOn = useAction({
-    run: (on: boolean) => changePlace(place, { active: on }),
-    done: (_, on) => (on ? texts.activated(name) : texts.deactivatedTriggersAreRefused(name)),
-    refresh: [[place.org]],
+    run: (on: boolean) => changeResource(resource, { active: on }),
+    done: (_, on) => (on ? texts.activatedToast(name) : texts.deactivatedToast(name)),
+    refresh: [[resource.org]],
   });
 
   return (
@@ -67,11 +75,11 @@ export function PlaceMenu({ place, name, paused, active, category, onDeleted, on
               icon={<IconPlus {...icon} />}
               onClick={() => setDialog('create')}
             >
-              {texts.newWord2(below)}
+              {texts.newNoun(below)}
             </GuardedItem>
           )}
           <GuardedItem permission={write} icon={<IconPencil {...icon} />} onClick={() => setDialog('rename')}>
-            {noun === 'event' ? texts.edit : texts.rename2}
+            {noun === 'event' ? texts.edit : texts.rename}
           </GuardedItem>
           {active !== undefined && (
             <GuardedItem
@@ -86,30 +94,30 @@ export function PlaceMenu({ place, name, paused, active, category, onDeleted, on
             <GuardedItem
               permission={pausePermission}
               icon={paused ? <IconPlayerPlay {...icon} /> : <IconPlayerPause {...icon} />}
-              onClick={() => hold.mutate(!paused)}
+              onClick={() => pause.mutate(!paused)}
             >
               {paused ? texts.resume : texts.pause}
             </GuardedItem>
           )}
           <Menu.Divider />
           <GuardedItem permission={write} danger icon={<IconTrash {...icon} />} onClick={() => setDialog('remove')}>
-            {texts.deleteWord}
+            {texts.delete}
           </GuardedItem>
         </Menu.Dropdown>
       </Menu>
-      {dialog === 'create' && <NameForm noun={below} place={place} close={close} onCreated={onCreated} />}
-      {dialog === 'rename' && <NameForm noun={noun} place={place} current={{ name, category }} close={close} />}
+      {dialog === 'create' && <NameForm noun={below} resource={resource} close={close} onCreated={onCreated} />}
+      {dialog === 'rename' && <NameForm noun={noun} resource={resource} current={{ name, category }} close={close} />}
       <Deletion
         opened={dialog === 'remove'}
         onClose={close}
-        what={texts.the(noun, name)}
-        typed={typedIfMore(`${noun}s`, slug)}
-        run={({ dryRun }) => deletePlace(place, { cascade: true, ...(dryRun && { dry_run: true }) })}
-        refresh={[[place.org]]}
+        what={texts.theNoun(noun, name)}
+        confirmText={confirmTextIfMore(`${noun}s`, slug)}
+        run={({ dryRun }) => deleteResource(resource, { cascade: true, ...(dryRun && { dry_run: true }) })}
+        refresh={[[resource.org]]}
         onDeleted={() => onDeleted?.()}
         leaves={onDeleted !== undefined}
       >
-        {texts.sentMessagesStayInTheHistory}
+        {texts.deletionHint}
       </Deletion>
     </>
   );

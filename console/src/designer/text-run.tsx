@@ -1,4 +1,4 @@
-/** Text with marks, as chat programs give it. */
+/** A run of formatted text in a chat preview. */
 import { Anchor } from '@mantine/core';
 import type { ReactNode } from 'react';
 

@@ -1,30 +1,30 @@
-/** What the palette searches in. What is few is read once; people and occurrences are many and asked for. */
+/** Search results of the palette. Small collections are loaded once; users and occurrences are searched by the API. */
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
-import { useOrg, useProject } from '../places.ts';
+import { useOrg, useProject } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { useProjects } from './switchers.tsx';
 import { useEvents } from './use-events.ts';
 
 const searchDelayMs = 180;
-const asked = 6;
-/** Lists of more projects are found by their pages. */
-const projectsLookedInto = 20;
+const maxResults = 6;
+/** Organizations with more projects find the rest of their lists on the pages. */
+const maxProjects = 20;
 
-export function useFound(query: string) {
+export function usePaletteSearch(query: string) {
   const org = useOrg();
   const can = useCan();
   const [project] = useProject();
   const [search] = useDebouncedValue(query, searchDelayMs);
-  // Identifiers begin with a time and so with a digit; names do not.
+  // Identifiers start with a timestamp and so with a digit; names do not.
   const isIdentifier = /^[0-9][0-9a-f-]{3,35}$/i.test(search);
   const isName = search.length > 1 && !isIdentifier;
   const projects = useProjects();
   const configured = useEvents();
   const layouts = useLayouts(org, project);
-  const slugs = (projects.data ?? []).slice(0, projectsLookedInto).map(({ slug }) => slug);
+  const slugs = (projects.data ?? []).slice(0, maxProjects).map(({ slug }) => slug);
   const lists = useQuery({
     queryKey: [org, 'lists', 'palette', slugs],
     enabled: can('distributionlist:read'),
@@ -46,13 +46,18 @@ export function useFound(query: string) {
     queryKey: [org, 'palette-users', search],
     enabled: isName && can('user:read'),
     queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search, limit: asked } }, signal })),
+      take(api.GET('/api/o/{org}/u/', { params: { path: { org }, query: { search, limit: maxResults } }, signal })),
   });
   const occurrences = useQuery({
     queryKey: [org, 'palette-occurrences', search],
     enabled: isIdentifier && can('occurrence:read'),
     queryFn: ({ signal }) =>
-      take(api.GET('/api/o/{org}/occurrence/', { params: { path: { org }, query: { search, limit: asked } }, signal })),
+      take(
+        api.GET('/api/o/{org}/occurrence/', {
+          params: { path: { org }, query: { search, limit: maxResults } },
+          signal,
+        }),
+      ),
   });
   return {
     projects: projects.data ?? [],

@@ -1,4 +1,4 @@
-/** How each medium shows a message. */
+/** Previews of a message by channel type. */
 import { Box, Group, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
 import { JsonView } from '../components/json-view.tsx';
@@ -6,7 +6,7 @@ import { texts } from '../texts/designer.ts';
 import { SlackBlocks } from './preview-slack.tsx';
 import { TeamsCard } from './preview-teams.tsx';
 
-/** What is worth knowing besides the words. */
+/** Extra information about the message, such as the number of SMS segments. */
 export function noteOf(type: string, content: Message): string | undefined {
   return type === 'sms' ? segments(content) : undefined;
 }

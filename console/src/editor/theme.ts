@@ -1,11 +1,11 @@
-/** The editor in the console's colours: variables of the theme, so that light and dark need no second one. */
+/** Theme of the code editor. It uses the console's CSS variables, so light and dark need no separate themes. */
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language';
 import type { Extension } from '@codemirror/state';
 import { EditorView } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { styleNonce } from '../nonce.ts';
 
-const base = EditorView.theme({
+const baseTheme = EditorView.theme({
   '&': {
     color: 'var(--mantine-color-text)',
     backgroundColor: 'var(--card)',
@@ -58,7 +58,7 @@ const base = EditorView.theme({
   '&.cm-merge-a .cm-changedText, .cm-deletedText, .cm-deletedChunk .cm-deletedText': {
     background: 'light-dark(#f4cfca, #5c302b) !important',
   },
-  // Its own sign is in few fonts.
+  // Few fonts have CodeMirror's own character.
   '.cm-collapsedLines:before, .cm-collapsedLines:after': { content: '"⋯" !important' },
   '.cm-collapsedLines': {
     background: 'light-dark(var(--mantine-color-gray-1), var(--mantine-color-dark-6))',
@@ -66,7 +66,7 @@ const base = EditorView.theme({
   },
 });
 
-const colours = HighlightStyle.define([
+const highlightStyle = HighlightStyle.define([
   { tag: [tags.keyword, tags.operatorKeyword, tags.controlKeyword], color: 'light-dark(#8c2f6b, #e3a2cf)' },
   { tag: [tags.variableName, tags.propertyName], color: 'light-dark(#7a3d12, #e8b48c)' },
   { tag: [tags.string, tags.attributeValue], color: 'light-dark(#2f6b3c, #9fd3ab)' },
@@ -78,4 +78,8 @@ const colours = HighlightStyle.define([
   { tag: [tags.brace, tags.bracket, tags.separator, tags.punctuation], color: 'var(--soft)' },
 ]);
 
-export const look: Extension = [EditorView.cspNonce.of(styleNonce), base, syntaxHighlighting(colours)];
+export const editorTheme: Extension = [
+  EditorView.cspNonce.of(styleNonce),
+  baseTheme,
+  syntaxHighlighting(highlightStyle),
+];

@@ -1,30 +1,30 @@
-/** Projects, applications and events: how each is created, renamed, deleted. One noun, three depths. */
+/** Creates, changes, pauses and deletes projects, applications and events, which share one set of forms and menus. */
 import { api, take, takeTagged } from '../api.ts';
 
-export interface Place {
+export interface ResourcePath {
   org: string;
   prj?: string;
   app?: string;
   evt?: string;
 }
 
-export type Noun = 'project' | 'application' | 'event';
+export type ResourceKind = 'project' | 'application' | 'event';
 
-export function nounOf({ app, evt }: Place): Noun {
+export function nounOf({ app, evt }: ResourcePath): ResourceKind {
   return evt ? 'event' : app ? 'application' : 'project';
 }
 
-/** What the permission to change it is called. */
-export function writePermission(noun: Noun): string {
+/** Permission that changing the resource needs. */
+export function writePermission(noun: ResourceKind): string {
   return noun === 'event' ? 'event:write' : 'organization:write';
 }
 
-/** Pausing is one permission at every depth. */
+/** Pausing needs the same permission for applications and events. */
 export const pausePermission = 'event:write';
 
-export async function createPlace(
-  noun: Noun,
-  { org, prj = '', app = '' }: Place,
+export async function createResource(
+  noun: ResourceKind,
+  { org, prj = '', app = '' }: ResourcePath,
   body: { slug: string; name: string; category?: string },
 ) {
   if (noun === 'event') {
@@ -36,10 +36,13 @@ export async function createPlace(
   return take(api.POST('/api/o/{org}/p/', { params: { path: { org } }, body }));
 }
 
-export async function changePlace(place: Place, body: { name?: string; active?: boolean; category?: string | null }) {
-  const { org, prj = '', app = '', evt = '' } = place;
+export async function changeResource(
+  resource: ResourcePath,
+  body: { name?: string; active?: boolean; category?: string | null },
+) {
+  const { org, prj = '', app = '', evt = '' } = resource;
   const { name } = body;
-  switch (nounOf(place)) {
+  switch (nounOf(resource)) {
     case 'event':
       return take(
         api.PATCH('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/', { params: { path: { org, prj, app, evt } }, body }),
@@ -51,9 +54,9 @@ export async function changePlace(place: Place, body: { name?: string; active?: 
   }
 }
 
-export async function deletePlace(place: Place, query: { cascade?: boolean; dry_run?: boolean }) {
-  const { org, prj = '', app = '', evt = '' } = place;
-  switch (nounOf(place)) {
+export async function deleteResource(resource: ResourcePath, query: { cascade?: boolean; dry_run?: boolean }) {
+  const { org, prj = '', app = '', evt = '' } = resource;
+  switch (nounOf(resource)) {
     case 'event':
       return take(
         api.DELETE('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/', { params: { path: { org, prj, app, evt }, query } }),
@@ -65,15 +68,18 @@ export async function deletePlace(place: Place, query: { cascade?: boolean; dry_
   }
 }
 
-export async function holdPlace({ org, prj = '', app = '', evt }: Place, hold: boolean): Promise<unknown> {
+export async function setResourcePaused(
+  { org, prj = '', app = '', evt }: ResourcePath,
+  paused: boolean,
+): Promise<unknown> {
   const path = { org, prj, app };
   if (evt) {
     const params = { path: { ...path, evt } };
-    return hold
+    return paused
       ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/pause/', { params }))
       : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/resume/', { params }));
   }
-  return hold
+  return paused
     ? take(api.POST('/api/o/{org}/p/{prj}/a/{app}/pause/', { params: { path } }))
     : take(api.POST('/api/o/{org}/p/{prj}/a/{app}/resume/', { params: { path } }));
 }

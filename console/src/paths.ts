@@ -1,11 +1,11 @@
-/** Addresses inside the console, and where one is. */
+/** Paths of the console's pages, and hooks for the current organization and project. */
 import { useLocalStorage } from '@mantine/hooks';
 import { useCallback } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 
 const at = (org: string, ...rest: (string | number)[]) => `/o/${[org, ...rest].map(encodeURIComponent).join('/')}`;
 
-/** Every page of the console by its noun; pages link by these and never by a string of their own. */
+/** Paths by page. Pages link through these instead of writing paths themselves. */
 export const to = {
   overview: (org: string) => at(org),
   occurrences: (org: string, prj?: string) =>
@@ -33,6 +33,8 @@ export const to = {
   lists: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'lists') : at(org, 'lists')),
   list: (org: string, prj: string, list: number) => at(org, 'p', prj, 'lists', list),
   importList: (org: string, prj: string, list: number) => at(org, 'p', prj, 'lists', list, 'import'),
+  suppressions: (org: string, search?: string) =>
+    at(org, 'suppressions') + (search ? `?search=${encodeURIComponent(search)}` : ''),
   sandbox: (org: string) => at(org, 'sandbox'),
   webhooks: (org: string) => at(org, 'webhooks'),
   webhook: (org: string, webhook: string) => at(org, 'webhooks', webhook),
@@ -43,21 +45,21 @@ export const to = {
   account: (org: string) => at(org, 'account'),
 };
 
-/** Where the browser keeps which organization was looked at last. */
-export const lastOrganization = 'belfry-organization';
+/** Local storage key of the last opened organization. */
+export const lastOrganizationKey = 'belfry-organization';
 
-/** `shop/web/order-paid`, as occurrences name their event. */
-export function eventTo(org: string, path: string): string | undefined {
+/** Returns the page of an event path such as `shop/web/order-paid`. */
+export function linkToEvent(org: string, path: string): string | undefined {
   const [prj, app, evt] = path.split('/');
   return prj && app && evt ? to.event(org, prj, app, evt) : undefined;
 }
 
-/** The organization of the address; only pages below /o/:org ask. */
+/** Returns the organization in the URL, for pages below /o/:org. */
 export function useOrg(): string {
   return useParams().org ?? '';
 }
 
-/** The project of the address, else the one that was chosen last in this organization. */
+/** Returns the project in the URL, otherwise the one last selected in this organization. */
 export function useProject(): [project: string | undefined, choose: (project: string | undefined) => void] {
   const { org = '', prj } = useParams();
   const [search] = useSearchParams();

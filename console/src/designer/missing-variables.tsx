@@ -1,4 +1,4 @@
-/** What real messages asked for and did not get: worth mending before the next one. */
+/** Warns about variables that were missing in recently sent messages. */
 import { Alert, Text } from '@mantine/core';
 import type { Notification } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
@@ -8,7 +8,7 @@ import { texts } from '../texts/designer.ts';
 export function MissingVariables({ missing }: { missing: Notification['missing_variables'] }) {
   if (missing.length === 0) return null;
   return (
-    <Alert color="yellow" variant="light" p="xs" title={texts.recentMessagesWereMissingVariables}>
+    <Alert color="yellow" variant="light" p="xs" title={texts.missingVariables}>
       {missing.map(({ name, count: messages, last_at }) => (
         <Text key={name} size="sm" c="var(--mantine-color-text)">
           <span className="mono">{name}</span>: {count(messages)} {messages === 1 ? 'message' : 'messages'}

@@ -1,4 +1,4 @@
-/** By which channels, how urgently, in which environments. */
+/** Form fields for delivery: channels or steps, priority, throttle, digest, environments. */
 import {
   Anchor,
   Chip,
@@ -20,7 +20,7 @@ import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
 import { type EventPath, parseObject } from '../events/sample.ts';
-import { to } from '../places.ts';
+import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
 import { DigestFields } from './digest.tsx';
 import type { Draft, DraftStep, Priority } from './draft.ts';
@@ -30,7 +30,7 @@ import { StepsEditor } from './steps.tsx';
 import { ThrottleFields } from './throttle.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
-interface SendingProps {
+interface DeliverySettingsProps {
   path: EventPath;
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
@@ -45,12 +45,12 @@ const priorities = [
   { value: 'bulk', label: texts.bulkSentLast },
 ];
 
-export function Sending({ path, draft, change, errors, channels, preview }: SendingProps) {
+export function DeliverySettings({ path, draft, change, errors, channels, preview }: DeliverySettingsProps) {
   const { org } = path;
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);
   const kinds = [...new Set(channels.map(({ type }) => type))].filter(type => !slugs.includes(type));
-  // Worth a chip where it means more than one channel, or is chosen already.
+  // A type gets a chip if it covers several channels or is selected already.
   const types = kinds.filter(
     type => channels.filter(one => one.type === type).length > 1 || draft.channels.includes(type),
   );
@@ -72,7 +72,7 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
       <Stack gap="sm">
         <SegmentedControl
           size="xs"
-          aria-label={texts.sendTo}
+          aria-label={texts.deliveryMode}
           data={[
             { value: 'once', label: texts.allAtOnce },
             { value: 'steps', label: texts.stepByStep },
@@ -113,7 +113,7 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
               ))}
               {types.map(type => (
                 <Chip key={type} value={type} size="xs" variant="outline">
-                  {texts.allChannels2(type)}
+                  {texts.allChannelsOfType(type)}
                 </Chip>
               ))}
               {unknown.map(name => (
@@ -136,13 +136,13 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
         </fieldset>
         <Select
           label={texts.priority}
-          description={texts.aTriggersOwnPriorityOverridesThis}
+          description={texts.priorityHint}
           data={priorities}
           value={draft.priority}
           onChange={value => change({ priority: value as Priority | null })}
           clearable
           clearButtonProps={{ 'aria-label': texts.clearPriority }}
-          placeholder={texts.automaticBulkForLargeAudiencesOtherwise}
+          placeholder={texts.automaticPriority}
           error={errorAt(errors, 'priority')}
         />
         <ThrottleFields draft={draft} change={change} errors={errors} />
@@ -170,7 +170,7 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
             <Stack gap="sm">
               <TagsInput
                 label={texts.environments}
-                description={texts.onlyForTriggersInOneOf}
+                description={texts.environmentsHint}
                 value={draft.environs}
                 onChange={environs => change({ environs })}
                 placeholder={draft.environs.length === 0 ? 'production' : ''}
@@ -178,12 +178,12 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
               />
               <CodeField
                 label={texts.extraContext}
-                description={texts.defaultVariablesForTheMessageThe}
+                description={texts.extraContextHint}
                 language="json"
                 value={draft.extraContext}
                 onChange={extraContext => change({ extraContext })}
                 placeholder='{ "support": "help@example.com" }'
-                error={parseObject(draft.extraContext).mistake ?? errorAt(errors, 'extra_context', true)}
+                error={parseObject(draft.extraContext).problem ?? errorAt(errors, 'extra_context', true)}
               />
             </Stack>
           </Collapse>
@@ -193,7 +193,7 @@ export function Sending({ path, draft, change, errors, channels, preview }: Send
   );
 }
 
-/** What is sent at once becomes the first step; the second asks for an answer. */
+/** Converts the channels to a first step, followed by a second one unless the first is acknowledged. */
 function firstSteps(channels: string[]): DraftStep[] {
   return [
     { after: '', channels, repeat: 1 },

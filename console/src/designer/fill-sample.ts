@@ -1,8 +1,8 @@
-/** Puts what a sample lacks into it: `order.total` becomes `{ order: { total: "total" } }`. */
+/** Adds missing variables to a sample context: `order.total` becomes `{ order: { total: "total" } }`. */
 type Context = Record<string, unknown>;
 
-/** Names that the service gives: a sample need not have them. */
-const given = [
+/** Variables that the service provides, so the sample need not have them. */
+const providedVariables = [
   'user',
   'membership',
   'event',
@@ -15,14 +15,14 @@ const given = [
   'now',
 ];
 
-export function fillIn(context: Context, names: readonly string[]): Context {
+export function addMissingVariables(context: Context, names: readonly string[]): Context {
   return names.reduce((filled, name) => {
     const [first = '', ...rest] = name.replace(/^context\./, '').split('.');
-    return first === '' || given.includes(first) ? filled : put(filled, first, rest);
+    return first === '' || providedVariables.includes(first) ? filled : put(filled, first, rest);
   }, context);
 }
 
-/** The sample, and below it what the event's schema knows besides: all of it is offered while somebody writes. */
+/** Merges the sample over the example of the event's schema, for completions in the editor. */
 export function withExample(example: Context, context: Context): Context {
   const merged = Object.entries(context).map(([key, value]) => [
     key,

@@ -1,9 +1,9 @@
-/** Secrets that nobody has to think up: made in the browser, sent with the form like any other. */
+/** Generates secrets in the browser; they are submitted with the form like typed ones. */
 import type { Values } from './settings-schema.ts';
 
 type Generate = () => Promise<Values>;
 
-/** By provider. Absent where the secret comes from somebody else. */
+/** Generators by provider; providers that issue their own secrets have none. */
 export const generators: Record<string, Generate> = {
   'standard-webhooks': async () => ({ secret: `whsec_${base64(crypto.getRandomValues(new Uint8Array(32)))}` }),
   vapid: async () => {

@@ -1,21 +1,21 @@
-/** Whom the previews are written to. */
+/** Selects the user that the previews are rendered for. */
 import { Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
-import { useOrg } from '../places.ts';
+import { useOrg } from '../paths.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
 
-interface ReaderProps {
+interface PreviewUserProps {
   value: string | undefined;
   onChange: (username: string | undefined) => void;
-  /** Who it is when nobody was chosen. */
-  usual: string | undefined;
+  /** User of the previews when none is selected. */
+  defaultUser: string | undefined;
 }
 
-export function Reader({ value, onChange, usual }: ReaderProps) {
+export function PreviewUser({ value, onChange, defaultUser }: PreviewUserProps) {
   const org = useOrg();
   const can = useCan();
   const [typed, setTyped] = useState('');
@@ -45,11 +45,11 @@ export function Reader({ value, onChange, usual }: ReaderProps) {
       onChange={next => onChange(next ?? undefined)}
       searchable
       onSearchChange={setTyped}
-      // What was asked for is filtered already.
+      // The API has filtered the options already.
       filter={({ options }) => options}
       clearable
       clearButtonProps={{ 'aria-label': texts.clear }}
-      placeholder={usual ? texts.previewAs2(usual) : texts.previewAsFirstPerson}
+      placeholder={defaultUser ? texts.previewAsUser(defaultUser) : texts.previewAsFirstPerson}
       nothingFoundMessage={texts.noMatches}
     />
   );

@@ -1,4 +1,4 @@
-/** What a new layout begins with: small, and complete enough for every mail program. */
+/** Initial HTML of a new layout: small, and compatible with all email clients. */
 import { texts } from '../texts/layouts.ts';
 export const starter = `<!doctype html>
 <html lang="{{ lang }}" dir="{{ dir }}">
@@ -17,11 +17,11 @@ export const starter = `<!doctype html>
 {{ content }}
 </td></tr>
 </table>
-<p style="font-size:12px;color:#6b645d">You get this because you are a customer of {{ organization.name }}.</p>
+<p style="font-size:12px;color:#6b645d">You receive this email because you are a customer of {{ organization.name }}.</p>
 </td></tr>
 </table>
 </body>
 </html>
 `;
 
-export const sampleBody = texts.helloUserFirstNameThisIs;
+export const sampleBody = texts.sampleBody;

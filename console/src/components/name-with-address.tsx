@@ -1,7 +1,7 @@
-/** A name, and below it the address that it is known by. */
+/** A name with an address or path below it. */
 import { Text } from '@mantine/core';
 
-export function Named({ name, address }: { name: string; address: string }) {
+export function NameWithAddress({ name, address }: { name: string; address: string }) {
   return (
     <>
       <Text component="span" display="block" size="sm" fw={500}>

@@ -1,0 +1,50 @@
+/** Names and icons of the channel types, in the order in which they are offered. */
+import type { Icon } from '@tabler/icons-react';
+import {
+  IconBrandDiscord,
+  IconBrandSlack,
+  IconBrandTeams,
+  IconBrandTelegram,
+  IconBrandWhatsapp,
+  IconDeviceMobile,
+  IconInbox,
+  IconMail,
+  IconMessage,
+  IconPhone,
+  IconSend,
+  IconWebhook,
+  IconWorld,
+} from '@tabler/icons-react';
+import { texts } from './texts/channels.ts';
+
+export interface ChannelType {
+  name: string;
+  icon: Icon;
+  summary: string;
+  /** Example of an address. */
+  example: string;
+}
+
+export const channelTypes: Record<string, ChannelType> = {
+  email: { name: texts.email, icon: IconMail, summary: texts.emailSummary, example: 'jane@acme.test' },
+  sms: { name: texts.sms, icon: IconMessage, summary: texts.smsSummary, example: '+15555550100' },
+  slack: { name: texts.slack, icon: IconBrandSlack, summary: texts.slackSummary, example: 'C012345' },
+  teams: { name: texts.microsoftTeams, icon: IconBrandTeams, summary: texts.teamsSummary, example: '' },
+  discord: { name: texts.discord, icon: IconBrandDiscord, summary: texts.discordSummary, example: '' },
+  telegram: { name: texts.telegram, icon: IconBrandTelegram, summary: texts.telegramSummary, example: '123456789' },
+  webhook: {
+    name: texts.webhook,
+    icon: IconWebhook,
+    summary: texts.webhookSummary,
+    example: 'https://acme.test/hook',
+  },
+  webpush: { name: texts.webPush, icon: IconWorld, summary: texts.webPushSummary, example: '' },
+  inbox: { name: texts.inbox, icon: IconInbox, summary: texts.inboxSummary, example: '' },
+  push: { name: texts.mobilePush, icon: IconDeviceMobile, summary: texts.mobilePushSummary, example: '' },
+  whatsapp: { name: texts.whatsapp, icon: IconBrandWhatsapp, summary: texts.whatsappSummary, example: '+15555550100' },
+  voice: { name: texts.voice, icon: IconPhone, summary: texts.voiceSummary, example: '+15555550100' },
+};
+
+export function getChannelType(type: string): ChannelType {
+  return channelTypes[type] ?? { name: type, icon: IconSend, summary: '', example: '' };
+}

@@ -1,0 +1,24 @@
+/** What a trigger would send or has sent, and why it sends nothing. */
+import { reasons, type Simulation } from '../api-types.ts';
+import { texts } from '../texts/events.ts';
+
+type Reach = Pick<Simulation, 'complete'> & {
+  notifications: Pick<Simulation['notifications'][number], 'reason' | 'deliveries' | 'suppressed'>[];
+};
+
+/** Describes how many messages a trigger will send. */
+export function describeReach({ notifications, complete }: Reach): string {
+  const messages = notifications.reduce((sum, { deliveries }) => sum + deliveries, 0);
+  if (messages === 0) {
+    const codes = notifications.flatMap(({ reason, suppressed }) => reason ?? Object.keys(suppressed));
+    return texts.noMessagesWillBeSent(whyNothing(codes));
+  }
+  const amount = `${new Intl.NumberFormat('en').format(messages)}${complete ? '' : '+'}`;
+  return amount === '1' ? texts.messageWillBeSent : texts.messagesWillBeSent(amount);
+}
+
+/** Explains why there are no messages, from the reasons of the notifications; without any, there are no recipients. */
+export function whyNothing(codes: readonly (string | null)[]): string {
+  const known = [...new Set(codes.map(code => code ?? 'no_recipients'))];
+  return (known.length > 0 ? known : ['no_recipients']).map(code => reasons[code] ?? code).join('; ');
+}

@@ -1,0 +1,208 @@
+/** The suppression list: addresses and domains to which nothing is sent. */
+import { Box, Button, Group, Select, Text } from '@mantine/core';
+import { IconDownload, IconMailOff, IconPlus, IconTrash, IconUpload } from '@tabler/icons-react';
+import { useState } from 'react';
+import { api, take } from '../../api.ts';
+import type { NewSuppression as NewEntry, Suppression } from '../../api-types.ts';
+import { getChannelType } from '../../channel-types.ts';
+import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { confirm } from '../../components/confirm.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { GuardedIcon } from '../../components/guarded.tsx';
+import { Mark } from '../../components/mark.tsx';
+import { Page } from '../../components/page.tsx';
+import { SearchInput } from '../../components/search-input.tsx';
+import { Empty } from '../../components/states.tsx';
+import { dayOf, TimeAgo } from '../../components/time.tsx';
+import { useDialogParam } from '../../components/use-dialog-param.ts';
+import { useFilters } from '../../components/use-filters.ts';
+import { useList } from '../../components/use-list.ts';
+import { useOrg } from '../../paths.ts';
+import { texts } from '../../texts/suppressions.ts';
+import { ImportSuppressions } from './import-suppressions.tsx';
+import { NewSuppression, reasonOptions, typeOptions } from './new-suppression.tsx';
+
+type Reason = Suppression['reason'];
+type ChannelType = NewEntry['channel_type'];
+
+const icon = { size: 15, stroke: 1.6 };
+const reasonColors: Record<string, string> = { bounced: 'red', complained: 'orange' };
+
+export default function Suppressions() {
+  const org = useOrg();
+  const [adding, setAdding] = useDialogParam();
+  const [importing, setImporting] = useState(false);
+  const [{ search = '', reason, type }, setFilters] = useFilters(['search', 'reason', 'type']);
+  const key = [org, 'suppressions'];
+  const list = useList<Suppression>({
+    key: [...key, search, reason, type],
+    fetch: (page, signal) =>
+      api.GET('/api/o/{org}/suppressions/', {
+        params: {
+          path: { org },
+          query: {
+            ...page,
+            ...(search && { search }),
+            ...(reason && { reason: reason as Reason }),
+            ...(type && { channel_type: type as ChannelType }),
+          },
+        },
+        signal,
+      }),
+  });
+  const remove = useAction({
+    run: ({ id }: Suppression) =>
+      take(api.DELETE('/api/o/{org}/suppressions/{suppression}/', { params: { path: { org, suppression: id } } })),
+    done: (_, { target }) => texts.removed(target),
+    refresh: [key],
+  });
+  const askRemove = async (entry: Suppression) => {
+    const confirmed = await confirm({
+      title: texts.removeQuestion(entry.target),
+      children: texts.removeHint,
+      action: texts.removeAction,
+      danger: true,
+    });
+    if (confirmed) remove.mutate(entry);
+  };
+  const add = (
+    <GuardedButton permission="user:write" leftSection={<IconPlus size={14} />} onClick={() => setAdding(true)}>
+      {texts.add}
+    </GuardedButton>
+  );
+  const upload = (
+    <GuardedButton
+      permission="user:write"
+      variant="default"
+      leftSection={<IconUpload {...icon} />}
+      onClick={() => setImporting(true)}
+    >
+      {texts.import}
+    </GuardedButton>
+  );
+  const columns: Column<Suppression>[] = [
+    {
+      head: texts.target,
+      cell: ({ target, channel_type, detail }) => (
+        <>
+          <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
+            {target}
+          </Text>
+          <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            {[getChannelType(channel_type).name, detail].filter(Boolean).join(' · ')}
+          </Text>
+        </>
+      ),
+    },
+    {
+      head: texts.reason,
+      width: 140,
+      cell: ({ reason: why }) => <Mark color={reasonColors[why] ?? 'gray'}>{texts.reasons[why] ?? why}</Mark>,
+    },
+    {
+      head: texts.source,
+      from: 'sm',
+      width: 130,
+      cell: ({ source }) => (
+        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          {source}
+        </Text>
+      ),
+    },
+    {
+      head: texts.since,
+      from: 'xs',
+      width: 150,
+      cell: ({ since, expires_at }) => (
+        <Text component="div" size="sm" c="dimmed">
+          <TimeAgo at={since} />
+          {expires_at && <Text size="xs">{texts.expiresOn(dayOf(expires_at))}</Text>}
+        </Text>
+      ),
+    },
+    {
+      head: texts.remove,
+      hidesHeader: true,
+      width: 48,
+      align: 'right',
+      cell: entry => (
+        <GuardedIcon
+          permission="user:write"
+          label={texts.removeTarget(entry.target)}
+          onClick={() => void askRemove(entry)}
+        >
+          <IconTrash {...icon} />
+        </GuardedIcon>
+      ),
+    },
+  ];
+  return (
+    <Page
+      title={texts.suppressions}
+      description={texts.description}
+      actions={
+        <>
+          <Button
+            component="a"
+            href={`/api/o/${encodeURIComponent(org)}/suppressions/export/`}
+            download="suppressions.csv"
+            variant="default"
+            leftSection={<IconDownload {...icon} />}
+          >
+            {texts.export}
+          </Button>
+          {upload}
+          {add}
+        </>
+      }
+    >
+      <Box className="card">
+        <Group p="sm" role="search">
+          <SearchInput
+            label={texts.search}
+            value={search}
+            onChange={value => setFilters({ search: value })}
+            w={{ base: '100%', xs: 320 }}
+          />
+          <Select
+            size="xs"
+            aria-label={texts.reason}
+            placeholder={texts.anyReason}
+            clearable
+            w={150}
+            data={reasonOptions}
+            value={reason ?? null}
+            onChange={value => setFilters({ reason: value })}
+          />
+          <Select
+            size="xs"
+            aria-label={texts.channelType}
+            placeholder={texts.anyChannelType}
+            clearable
+            w={160}
+            data={typeOptions}
+            value={type ?? null}
+            onChange={value => setFilters({ type: value })}
+          />
+        </Group>
+        <DataTable
+          label={texts.suppressions}
+          list={list}
+          columns={columns}
+          rowKey={({ id }) => id}
+          empty={
+            search || reason || type ? (
+              <Empty title={texts.noMatches}>{texts.noMatchesHint}</Empty>
+            ) : (
+              <Empty icon={<IconMailOff size={28} stroke={1.4} />} title={texts.emptyTitle} action={add}>
+                {texts.emptyHint}
+              </Empty>
+            )
+          }
+        />
+      </Box>
+      {adding && <NewSuppression refresh={key} close={() => setAdding(false)} />}
+      {importing && <ImportSuppressions refresh={key} close={() => setImporting(false)} />}
+    </Page>
+  );
+}

@@ -1,0 +1,2 @@
+/** Key of the session in the cache of queries. */
+export const sessionKey = ['session'];
