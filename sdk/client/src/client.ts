@@ -1,23 +1,23 @@
 /**
- * The client. A request that may be sent twice without harm is tried again when the network, a proxy or Belfry has a bad
- * moment; a trigger is one of them, because it carries an idempotency key.
+ * The API client. Requests that are safe to repeat are retried after temporary failures of the network, a proxy or Belfry. Triggers are safe
+ * to repeat because they have an idempotency key.
  */
 import { BelfryConnectionError, BelfryError, type Problem } from './errors.ts';
 import type { ContextOf, EventPath } from './events.ts';
 import type { Answer, Input, Item, ListPath, Method, PathOf } from './types.ts';
 
 export interface BelfryOptions {
-  /** Where Belfry is: https://notify.example.com */
+  /** URL of Belfry: https://notify.example.com */
   url: string;
   /** An API key. */
   key: string;
-  /** Slug of the organization, for paths that do not name one. */
+  /** Slug of the organization, used for paths that do not name one. */
   organization?: string;
-  /** For each attempt; 30 seconds. */
+  /** Timeout of each attempt. Default: 30 seconds. */
   timeoutMs?: number;
-  /** After the first attempt; 4. */
+  /** Retries after the first attempt. Default: 4. */
   maxRetries?: number;
-  /** Instead of the runtime's own. */
+  /** Replaces the runtime's own fetch. */
   fetch?: typeof fetch;
 }
 
@@ -30,15 +30,15 @@ export interface CallOptions {
 type TriggerBody = Input<'post', '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/trigger/'>['body'];
 
 export interface TriggerOptions extends CallOptions {
-  /** Whom, by which channels, when: see the API reference. */
+  /** Recipients, channels, time and more: see the API reference. */
   options?: NonNullable<NonNullable<TriggerBody>['options']>;
-  /** The same key and content again give the same occurrence. Without one, each call makes its own. */
+  /** Repeating the same key and content returns the same occurrence. Default: a new key for each call. */
   idempotencyKey?: string;
-  /** Kept with the occurrence, to find it by. */
+  /** Stored with the occurrence, so that you can search for it. */
   correlationId?: string;
 }
 
-/** Context, then options. What resolves says nothing new: it needs no context. */
+/** Context, then options. A trigger that resolves an occurrence needs no context. */
 type TriggerArguments<Path extends string> =
   | (object extends ContextOf<Path>
       ? [context?: ContextOf<Path>, options?: TriggerOptions]
@@ -53,15 +53,15 @@ type SimulateArguments<Path extends string> =
 
 interface Request extends CallOptions {
   method: string;
-  /** Relative to the url. */
+  /** Path and query, relative to the base URL. */
   address: string;
   body?: unknown;
   headers?: Record<string, string>;
   isSafe: boolean;
 }
 
-const backoffMs = { first: 250, most: 10_000 };
-/** What a proxy or a restart answers; of 500 it is unknown whether anything was done. */
+const backoffMs = { first: 250, max: 10_000 };
+/** Status codes of proxies and restarts; after a 500 it is unknown whether the request was processed. */
 const transient = new Set([408, 500, 502, 503, 504]);
 
 export class Belfry {
@@ -69,7 +69,7 @@ export class Belfry {
   readonly #base: string;
 
   constructor(options: BelfryOptions) {
-    if (!URL.canParse(options.url)) throw new TypeError(`url: "${options.url}" is not an address`);
+    if (!URL.canParse(options.url)) throw new TypeError(`url: "${options.url}" is not a URL`);
     if (!options.key) throw new TypeError('key: is missing');
     this.#options = options;
     this.#base = options.url.replace(/\/+$/, '');
@@ -77,13 +77,10 @@ export class Belfry {
 
   /**
    * Triggers an event: `trigger('shop/web/order-paid', { order: 'A-1' })`, or with the organization before it. Resolves
-   * when Belfry has stored it; from then on it is not lost.
+   * when Belfry has stored it; from then on it cannot be lost.
    */
-  async trigger<Path extends EventPath>(
-    event: Path,
-    ...given: TriggerArguments<Path>
-  ): Promise<{ occurrence: string }> {
-    const [context = {}, options = {}] = given as [context?: object, options?: TriggerOptions];
+  async trigger<Path extends EventPath>(event: Path, ...args: TriggerArguments<Path>): Promise<{ occurrence: string }> {
+    const [context = {}, options = {}] = args as [context?: object, options?: TriggerOptions];
     const query = options.correlationId === undefined ? '' : `?cid=${encodeURIComponent(options.correlationId)}`;
     return (await this.#send({
       ...options,
@@ -97,12 +94,12 @@ export class Belfry {
     })) as { occurrence: string };
   }
 
-  /** Who would get what, and why the others would not; nothing is sent. */
+  /** Returns who would get which message, and why others would not; sends nothing. */
   async simulate<Path extends EventPath>(
     event: Path,
-    ...given: SimulateArguments<Path>
+    ...args: SimulateArguments<Path>
   ): Promise<Answer<'post', '/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/'>> {
-    const [context = {}, options = {}] = given as [context?: object, options?: SimulateOptions];
+    const [context = {}, options = {}] = args as [context?: object, options?: SimulateOptions];
     const address = `${this.#eventPath(event)}simulate/`;
     const body = { context, ...(options.options && { options: options.options }) };
     return (await this.#send({ ...options, method: 'POST', address, body, isSafe: true })) as never;
@@ -136,7 +133,7 @@ export class Belfry {
     return this.#call('delete', path, input, options);
   }
 
-  /** Everything of a list, page by page as it is consumed: `for await (const user of belfry.list('/api/o/{org}/u/', {}))`. */
+  /** Iterates over a list, loading pages on demand: `for await (const user of belfry.list('/api/o/{org}/u/', {}))`. */
   async *list<P extends ListPath>(
     path: P,
     input: Input<'get', P>,
@@ -146,9 +143,9 @@ export class Belfry {
     let address: string | undefined = this.#address(path, { ...input, query });
     while (address !== undefined) {
       const response: Response = await this.#fetch({ ...options, method: 'GET', address, isSafe: true });
-      yield* (await readJson(response)) as Item<P>[];
+      yield* (await readBody(response)) as Item<P>[];
       const next = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1];
-      // Only what follows the host: the key goes to no other, and behind a proxy Belfry may know itself by another name.
+      // Ignores the host: the key must not be sent to another one, and behind a proxy Belfry may use a different name.
       const from = next === undefined ? undefined : new URL(next, this.#base);
       address = from && from.pathname.slice(from.pathname.indexOf('/api/')) + from.search;
     }
@@ -192,53 +189,56 @@ export class Belfry {
   }
 
   async #send(request: Request): Promise<unknown> {
-    return readJson(await this.#fetch(request));
+    return readBody(await this.#fetch(request));
   }
 
-  /** An answer that is no refusal; throws otherwise. */
+  /** Returns a successful response; throws otherwise. */
   async #fetch(request: Request): Promise<Response> {
-    const most = request.maxRetries ?? this.#options.maxRetries ?? 4;
+    const maxRetries = request.maxRetries ?? this.#options.maxRetries ?? 4;
     for (let attempt = 0; ; attempt++) {
       const outcome = await this.#attempt(request).catch((error: unknown) => {
-        // The caller's own signal, not the timeout.
+        // Aborted by the caller's signal, not by the timeout.
         if (request.signal?.aborted) throw request.signal.reason;
-        return new BelfryConnectionError(`Belfry did not answer: ${explain(error)}`, { cause: error });
+        return new BelfryConnectionError(`Belfry did not respond: ${explain(error)}`, { cause: error });
       });
       if (outcome instanceof Response && outcome.ok) return outcome;
       const status = outcome instanceof Response ? outcome.status : 0;
-      // A request over the limit was not looked at, so any may be sent again.
+      // A rate-limited request was not processed, so it can always be sent again.
       const mayRetry = status === 429 || (request.isSafe && (status === 0 || transient.has(status)));
-      if (attempt >= most || !mayRetry) throw outcome instanceof Response ? await toError(outcome) : outcome;
-      const wished = outcome instanceof Response ? Number(outcome.headers.get('retry-after') ?? 0) * 1_000 : 0;
+      if (attempt >= maxRetries || !mayRetry) throw outcome instanceof Response ? await toError(outcome) : outcome;
+      const retryAfterMs = outcome instanceof Response ? Number(outcome.headers.get('retry-after') ?? 0) * 1_000 : 0;
       if (outcome instanceof Response) await outcome.body?.cancel();
-      const longest = Math.min(backoffMs.most, backoffMs.first * 2 ** attempt);
-      await pause(Math.max(wished || 0, longest / 2 + (Math.random() * longest) / 2), request.signal);
+      const delay = Math.min(backoffMs.max, backoffMs.first * 2 ** attempt);
+      await pause(Math.max(retryAfterMs || 0, delay / 2 + (Math.random() * delay) / 2), request.signal);
     }
   }
 
   #attempt({ method, address, body, headers, signal, timeoutMs }: Request): Promise<Response> {
     const timeout = AbortSignal.timeout(timeoutMs ?? this.#options.timeoutMs ?? 30_000);
+    // The only body that is text is a CSV file.
+    const isFile = typeof body === 'string';
     return (this.#options.fetch ?? fetch)(this.#base + address, {
       method,
       headers: {
         authorization: `Key ${this.#options.key}`,
         accept: 'application/json',
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(body === undefined ? {} : { 'content-type': isFile ? 'text/csv' : 'application/json' }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      // The key follows no redirect.
+      ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
+      // The key must not be sent to a redirect target.
       redirect: 'manual',
       signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
   }
 }
 
-/** Undefined where there is no content. */
-async function readJson(response: Response): Promise<unknown> {
+/** Returns undefined if there is no content. */
+async function readBody(response: Response): Promise<unknown> {
   const text = await response.text();
   if (text === '') return undefined;
-  return /json/.test(response.headers.get('content-type') ?? '') ? JSON.parse(text) : text;
+  // A file of JSON lines is text: it is not one JSON value.
+  return response.headers.get('content-type')?.startsWith('application/json') ? JSON.parse(text) : text;
 }
 
 async function toError(response: Response): Promise<Error> {
@@ -246,10 +246,10 @@ async function toError(response: Response): Promise<Error> {
   if (response.headers.get('content-type')?.startsWith('application/problem+json')) {
     return new BelfryError(response.status, JSON.parse(text) as Problem);
   }
-  return new BelfryConnectionError(`Something that is not Belfry answered with status ${response.status}`);
+  return new BelfryConnectionError(`The response with status ${response.status} is not from Belfry`);
 }
 
-/** fetch hides what happened in the cause. */
+/** Returns the message of the cause, in which fetch hides the actual problem. */
 function explain(error: unknown): string {
   const { message, cause } = error as Error;
   return cause instanceof Error && cause.message ? cause.message : message;

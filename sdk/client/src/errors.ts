@@ -1,6 +1,6 @@
 import type { ErrorCode } from './api.ts';
 
-/** What Belfry answers when it refuses: RFC 9457. */
+/** The body of an error response: RFC 9457. */
 export interface Problem {
   title: string;
   detail: string;
@@ -9,15 +9,15 @@ export interface Problem {
   request_id?: string;
 }
 
-/** Belfry refused the request. `code` is stable and for programs; the rest is for people. */
+/** Thrown when Belfry rejects a request. `code` is stable and meant for programs; the rest is for people. */
 export class BelfryError extends Error {
   override readonly name = 'BelfryError';
   readonly status: number;
   readonly code: ErrorCode | (string & {});
   readonly title: string;
-  /** Field to what is wrong with it. */
+  /** Errors by field. */
   readonly errors: Readonly<Record<string, string[]>>;
-  /** Names this request in Belfry's log. */
+  /** Identifies this request in Belfry's log. */
   readonly requestId: string | undefined;
 
   constructor(status: number, problem: Problem) {
@@ -29,13 +29,13 @@ export class BelfryError extends Error {
     this.requestId = problem.request_id;
   }
 
-  /** Whether it is one of these codes: `error.is('user.exists')`. */
+  /** Returns whether the error has one of these codes: `error.is('user.exists')`. */
   is(...codes: ErrorCode[]): boolean {
     return codes.includes(this.code as ErrorCode);
   }
 }
 
-/** Belfry could not be reached, did not answer in time, or something in between answered for it. */
+/** Thrown when Belfry cannot be reached, does not respond in time, or something in between responds instead. */
 export class BelfryConnectionError extends Error {
   override readonly name = 'BelfryConnectionError';
 }

@@ -1,20 +1,20 @@
-/** The events that there are, where `belfry types` has written them down; else any event with any context. */
+/** Types of events, if `belfry types` has generated them; otherwise any event with any context is allowed. */
 
-/** Path of an event (project/application/event) to its context. Filled by the file that `belfry types` writes. */
-// biome-ignore lint/suspicious/noEmptyInterface: it is what that file adds to
+/** Maps the path of an event (project/application/event) to its context. The file from `belfry types` extends it. */
+// biome-ignore lint/suspicious/noEmptyInterface: the generated file extends it
 export interface Events {}
 
-type Known = keyof Events & string;
+type GeneratedPath = keyof Events & string;
 
-/** The organization may stand before the path. */
-export type EventPath = [Known] extends [never] ? string : Known | `${string}/${Known}`;
+/** A path can be prefixed with the organization. */
+export type EventPath = [GeneratedPath] extends [never] ? string : GeneratedPath | `${string}/${GeneratedPath}`;
 
-export type ContextOf<Path extends string> = [Known] extends [never]
+export type ContextOf<Path extends string> = [GeneratedPath] extends [never]
   ? object
-  : Path extends Known
+  : Path extends GeneratedPath
     ? Events[Path]
     : Path extends `${string}/${infer Rest}`
-      ? Rest extends Known
+      ? Rest extends GeneratedPath
         ? Events[Rest]
         : object
       : object;

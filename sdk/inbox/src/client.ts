@@ -1,9 +1,9 @@
 /**
- * An inbox without a face: keeps the messages, counts and states of one person as they change, in every tab alike. What is shown
- * changes at once; if Belfry refuses, what it holds is read again.
+ * A headless inbox: holds the messages, counts and states of one user and keeps them up to date in every tab. Changes are applied
+ * optimistically; if Belfry rejects one, the inbox is read again.
  */
 import { Connection, InboxError } from './connection.ts';
-import { Tabs, type Told } from './tabs.ts';
+import { type TabMessage, Tabs } from './tabs.ts';
 import type {
   InboxCounts,
   InboxEvent,
@@ -17,7 +17,7 @@ import type {
 export { InboxError } from './connection.ts';
 export type * from './types.ts';
 
-const backoffMs = { first: 1_000, most: 30_000 };
+const backoffMs = { first: 1_000, max: 30_000 };
 const queries: Record<InboxFilter, string> = { all: '', unread: '&unread=true', archived: '&archived=true' };
 
 export class InboxClient {
@@ -37,11 +37,13 @@ export class InboxClient {
   #tabs: Tabs | undefined;
   #stop = new AbortController();
   #next = '';
-  /** The last event that this tab knows of. */
+  /** Id of the last event that this tab received. */
   #position: number | undefined;
-  /** What happens while a page is being read, and may be newer than the page. */
-  #meanwhile: InboxEvent[] | undefined;
+  /** Events that arrive while a page is being read, and that may be newer than the page. */
+  #pendingEvents: InboxEvent[] | undefined;
   #loads = 0;
+  /** Settles when all changes so far are stored or have failed: a page that is read earlier would show the old states. */
+  #unfinished: Promise<unknown> = Promise.resolve();
   #hasLoaded = false;
 
   constructor(options: InboxOptions) {
@@ -53,7 +55,7 @@ export class InboxClient {
     return this.#state;
   }
 
-  /** One that came too late is no harm: what had given up begins again. */
+  /** Setting a token after an error restarts the inbox. */
   set token(token: string) {
     this.connection.token = token;
     if (this.#state.status !== 'error') return;
@@ -62,13 +64,13 @@ export class InboxClient {
     this.start();
   }
 
-  /** Calls on every change; returns how to stop that. */
+  /** Calls the listener on every change; returns a function that unsubscribes. */
   subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   };
 
-  /** Calls for each message that arrives while this is open. */
+  /** Calls the listener for each message that arrives; returns a function that unsubscribes. */
   onMessage(listener: (message: InboxMessage) => void): () => void {
     this.#onMessage.add(listener);
     return () => this.#onMessage.delete(listener);
@@ -77,7 +79,7 @@ export class InboxClient {
   start(): void {
     if (this.#tabs) return;
     this.#stop = new AbortController();
-    this.#tabs = new Tabs(this.connection.name, told => this.#hear(told));
+    this.#tabs = new Tabs(this.connection.name, message => this.#receive(message));
     void this.#run(this.#tabs, this.#stop.signal);
   }
 
@@ -96,8 +98,9 @@ export class InboxClient {
   /** Reads the first page and the counts again. */
   async refresh(): Promise<void> {
     const load = ++this.#loads;
-    this.#meanwhile ??= [];
+    this.#pendingEvents ??= [];
     try {
+      await this.#unfinished;
       const query = `inbox/?limit=${this.#pageSize}${queries[this.#state.filter]}`;
       const [page, counts] = await Promise.all([
         this.connection.get<InboxMessage[]>(query),
@@ -108,12 +111,12 @@ export class InboxClient {
       this.#next = page.next ?? '';
       const { unread, unseen } = counts.body;
       this.#set({ status: 'ready', problem: undefined, messages: page.body, hasMore: page.hasMore, unread, unseen });
-      const missed = this.#meanwhile ?? [];
-      this.#meanwhile = undefined;
+      const missed = this.#pendingEvents ?? [];
+      this.#pendingEvents = undefined;
       for (const event of missed) this.#apply(event);
     } catch (error) {
       if (load !== this.#loads) return;
-      this.#meanwhile = undefined;
+      this.#pendingEvents = undefined;
       this.#fail(error);
     }
   }
@@ -125,8 +128,8 @@ export class InboxClient {
       const page = await this.connection.get<InboxMessage[]>(`inbox/${this.#next}`);
       if (load !== this.#loads) return;
       this.#next = page.next ?? '';
-      const known = new Set(this.#state.messages.map(({ id }) => id));
-      const more = page.body.filter(({ id }) => !known.has(id));
+      const existing = new Set(this.#state.messages.map(({ id }) => id));
+      const more = page.body.filter(({ id }) => !existing.has(id));
       this.#set({ messages: [...this.#state.messages, ...more], hasMore: page.hasMore });
     } catch (error) {
       this.#fail(error);
@@ -150,7 +153,7 @@ export class InboxClient {
     return this.#change(id, 'unarchive', () => ({ archived_at: null }));
   }
 
-  /** The first one that is taken is final. */
+  /** Takes an action; the first one is final. */
   act(id: number, action: string): Promise<void> {
     const now = new Date().toISOString();
     const states = { acted_at: now, action, read_at: now, seen_at: now };
@@ -165,7 +168,7 @@ export class InboxClient {
     await this.#post('inbox/read/');
   }
 
-  /** As when the list is looked at: nothing is read yet. */
+  /** Marks all messages as seen, but not as read, when the list is opened. */
   async seeAll(): Promise<void> {
     if (this.#state.unseen === 0) return;
     this.#set({ unseen: 0 });
@@ -190,10 +193,12 @@ export class InboxClient {
     await this.#post(`inbox/${id}/${verb}/`, body);
   }
 
-  /** What was shown too early is taken back by reading what is there. */
+  /** Sends a change; if it fails, reads the inbox again to undo the optimistic update. */
   async #post(path: string, body?: object): Promise<void> {
+    const sending = this.connection.post(path, body);
+    this.#unfinished = Promise.allSettled([this.#unfinished, sending]);
     try {
-      await this.connection.post(path, body);
+      await sending;
     } catch (error) {
       await this.refresh();
       throw error;
@@ -202,11 +207,11 @@ export class InboxClient {
 
   async #run(tabs: Tabs, signal: AbortSignal): Promise<void> {
     const leading = tabs.lead();
-    // It fails when this is stopped meanwhile.
+    // It rejects if the client is stopped in the meantime.
     leading.catch(() => {});
-    // Whoever follows reads at once; whoever leads reads when it hears, so that nothing falls in between.
-    const waited = new Promise<undefined>(resolve => setTimeout(resolve, 50));
-    const first = await Promise.race([leading.catch(() => undefined), waited]);
+    // A follower reads immediately; the leader reads once the stream is open, so that no event is missed.
+    const timeout = new Promise<undefined>(resolve => setTimeout(resolve, 50));
+    const first = await Promise.race([leading.catch(() => undefined), timeout]);
     if (signal.aborted) return;
     if (!first?.isFirst) void this.refresh();
     if ((await leading.catch(() => undefined)) === undefined) return;
@@ -219,18 +224,18 @@ export class InboxClient {
             onOpen: () => this.#connected(true),
             onEvent: event => {
               failures = 0;
-              this.#hear({ kind: 'event', event });
-              tabs.tell({ kind: 'event', event });
+              this.#receive({ kind: 'event', event });
+              tabs.broadcast({ kind: 'event', event });
             },
           },
           signal,
         );
-        // It ends with its token, or with the process: come back soon, but not in a loop.
+        // The stream ends when its token expires or the process stops: reconnect soon, but not in a tight loop.
         failures = Date.now() - began > backoffMs.first ? 0 : failures + 1;
       } catch (error) {
         if (signal.aborted) return;
         if (error instanceof InboxError) {
-          // Another tab may have a token that is good.
+          // Lets another tab lead, which may have a valid token.
           this.#fail(error);
           this.stop();
           return;
@@ -238,14 +243,14 @@ export class InboxClient {
         failures++;
         this.#connected(false);
       }
-      const longest = Math.min(backoffMs.most, backoffMs.first * 2 ** Math.max(0, failures - 1));
-      await this.#pause(failures === 0 ? 50 : longest / 2 + (Math.random() * longest) / 2, signal);
+      const delay = Math.min(backoffMs.max, backoffMs.first * 2 ** Math.max(0, failures - 1));
+      await this.#pause(failures === 0 ? 50 : delay / 2 + (Math.random() * delay) / 2, signal);
     }
   }
 
   #connected(isConnected: boolean): void {
-    this.#hear({ kind: 'connected', isConnected });
-    this.#tabs?.tell({ kind: 'connected', isConnected });
+    this.#receive({ kind: 'connected', isConnected });
+    this.#tabs?.broadcast({ kind: 'connected', isConnected });
   }
 
   #pause(ms: number, signal: AbortSignal): Promise<void> {
@@ -262,20 +267,20 @@ export class InboxClient {
     });
   }
 
-  #hear(told: Told): void {
-    if (told.kind === 'connected') {
-      if (!told.isConnected && this.#state.status !== 'error') this.#set({ status: 'offline' });
-      if (told.isConnected && this.#state.status === 'offline') {
+  #receive(message: TabMessage): void {
+    if (message.kind === 'connected') {
+      if (!message.isConnected && this.#state.status !== 'error') this.#set({ status: 'offline' });
+      if (message.isConnected && this.#state.status === 'offline') {
         if (this.#hasLoaded) this.#set({ status: 'ready' });
         else void this.refresh();
       }
       return;
     }
-    const { event } = told;
+    const { event } = message;
     if (this.#position !== undefined && event.id <= this.#position && event.event !== 'reset') return;
     this.#position = event.id;
     if (event.event === 'ready' || event.event === 'reset') void this.refresh();
-    else if (this.#meanwhile) this.#meanwhile.push(event);
+    else if (this.#pendingEvents) this.#pendingEvents.push(event);
     else this.#apply(event);
     if (event.event === 'message') for (const listener of this.#onMessage) listener(event.data);
   }
@@ -288,14 +293,14 @@ export class InboxClient {
       const others = this.#state.messages.filter(({ id }) => id !== message.id);
       this.#set({ messages: this.#shown([message, ...others].sort((a, b) => b.id - a.id)), ...counts });
     } else if (event.event === 'update') {
-      const known = new Map(this.#state.messages.map(message => [message.id, message]));
+      const existing = new Map(this.#state.messages.map(message => [message.id, message]));
       const changed = event.data.messages.flatMap(states => {
-        const message = known.get(states.id);
+        const message = existing.get(states.id);
         return message ? [{ ...message, ...states }] : [];
       });
       this.#replace(changed, counts);
-      // What comes back into view is not known here.
-      if (event.data.messages.some(states => !known.has(states.id) && this.#isShown(states))) void this.refresh();
+      // Messages that come back into view are not loaded here.
+      if (event.data.messages.some(states => !existing.has(states.id) && this.#isShown(states))) void this.refresh();
     }
   }
 
@@ -305,7 +310,7 @@ export class InboxClient {
     this.#set({ messages: this.#shown(messages), ...counts });
   }
 
-  /** What was read while only unread ones are shown stays in view until the next look. */
+  /** Filters by archive state; a message that is read under the filter `unread` stays until the next refresh. */
   #shown(messages: InboxMessage[]): InboxMessage[] {
     const { filter } = this.#state;
     return messages.filter(({ archived_at }) => (archived_at !== null) === (filter === 'archived'));
@@ -313,7 +318,7 @@ export class InboxClient {
 
   #isShown({ read_at, archived_at }: MessageStates): boolean {
     const { filter, hasMore } = this.#state;
-    // Further down than what was read, it is not missing.
+    // It may be further down than what is loaded.
     if (hasMore) return false;
     return (archived_at !== null) === (filter === 'archived') && (filter !== 'unread' || read_at === null);
   }

@@ -1,7 +1,7 @@
-/** Speaks to Belfry as one person: sends the token, asks for a new one when it has expired, reads the stream. */
+/** Calls Belfry as one user: sends the token, requests a new one when it has expired, and reads the stream. */
 import type { InboxEvent, InboxOptions } from './types.ts';
 
-/** Belfry refused: trying again is no use. */
+/** Thrown when Belfry rejects a request, so that retrying is pointless. */
 export class InboxError extends Error {
   readonly status: number;
   readonly code: string;
@@ -14,14 +14,14 @@ export class InboxError extends Error {
   }
 }
 
-/** Longer than between two beats of the server. */
-const silenceMs = 75_000;
+/** Longer than the server's heartbeat interval. */
+const idleTimeoutMs = 75_000;
 
 export class Connection {
   readonly #options: InboxOptions;
   readonly #base: string;
   #token: string | undefined;
-  #asking: Promise<string> | undefined;
+  #tokenRequest: Promise<string> | undefined;
 
   constructor(options: InboxOptions) {
     this.#options = options;
@@ -35,7 +35,7 @@ export class Connection {
     this.#token = token;
   }
 
-  /** Names what this is connected to: tabs with the same name share a stream. */
+  /** Identifies the inbox: tabs with the same name share a stream. */
   get name(): string {
     return this.#base;
   }
@@ -43,7 +43,7 @@ export class Connection {
   async get<Answer>(path: string): Promise<{ body: Answer; hasMore: boolean; next: string | undefined }> {
     const response = await this.#fetch(path, {});
     const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get('link') ?? '')?.[1];
-    // Only the query: behind a proxy Belfry may know itself by another name.
+    // Uses only the query, because behind a proxy Belfry may use a different host name.
     const next = link === undefined ? undefined : new URL(link, 'http://x').search;
     return { body: (await response.json()) as Answer, hasMore: next !== undefined, next };
   }
@@ -54,32 +54,32 @@ export class Connection {
     return (await response.json()) as Answer;
   }
 
-  /** Until the connection ends; throws when it breaks. */
+  /** Reads the stream until the connection ends; throws if it fails. */
   async stream(
     after: number | undefined,
     { onOpen, onEvent }: { onOpen: () => void; onEvent: (event: InboxEvent) => void },
     signal: AbortSignal,
   ): Promise<void> {
-    const silence = new AbortController();
+    const idle = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const heard = () => {
+    const resetTimer = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(new Error('nothing was heard for too long')), silenceMs);
+      timer = setTimeout(() => idle.abort(new Error('the stream timed out')), idleTimeoutMs);
     };
     try {
-      heard();
+      resetTimer();
       const headers = { accept: 'text/event-stream', ...(after !== undefined && { 'last-event-id': String(after) }) };
-      const both = AbortSignal.any([signal, silence.signal]);
-      const response = await this.#fetch('inbox/stream/', { headers, signal: both });
+      const eitherSignal = AbortSignal.any([signal, idle.signal]);
+      const response = await this.#fetch('inbox/stream/', { headers, signal: eitherSignal });
       onOpen();
       const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-      let rest = '';
+      let buffered = '';
       for (;;) {
         const { done, value } = await reader.read();
         if (done) return;
-        heard();
-        const blocks = (rest + value).split('\n\n');
-        rest = blocks.pop()!;
+        resetTimer();
+        const blocks = (buffered + value).split('\n\n');
+        buffered = blocks.pop()!;
         for (const block of blocks) {
           const event = parseEvent(block);
           if (event) onEvent(event);
@@ -92,9 +92,9 @@ export class Connection {
 
   async #fetch(path: string, init: RequestInit): Promise<Response> {
     for (let attempt = 0; ; attempt++) {
-      const token = this.#token ?? (await this.#askForToken());
+      const token = this.#token ?? (await this.#requestToken());
       const headers = { ...(init.headers as Record<string, string>), authorization: `Bearer ${token}` };
-      // No cookie: the token alone says who this is.
+      // Sends no cookies: only the token authenticates.
       const response = await fetch(this.#base + path, { ...init, headers, credentials: 'omit', cache: 'no-store' });
       if (response.ok) return response;
       const problem = await readProblem(response);
@@ -103,28 +103,28 @@ export class Connection {
     }
   }
 
-  /** Once for all who wait for it. */
-  #askForToken(): Promise<string> {
+  /** Concurrent callers share one request. */
+  #requestToken(): Promise<string> {
     const { getToken } = this.#options;
-    if (!getToken) throw new InboxError(401, 'token.missing', 'give the inbox a token, or getToken to ask for one');
-    this.#asking ??= Promise.resolve(getToken())
+    if (!getToken) throw new InboxError(401, 'token.missing', 'the inbox needs a token, or getToken to request one');
+    this.#tokenRequest ??= Promise.resolve(getToken())
       .then(token => {
         this.#token = token;
         return token;
       })
       .finally(() => {
-        this.#asking = undefined;
+        this.#tokenRequest = undefined;
       });
-    return this.#asking;
+    return this.#tokenRequest;
   }
 }
 
 async function readProblem(response: Response): Promise<Error> {
   const body = (await response.json().catch(() => ({}))) as { code?: string; detail?: string };
-  const told = body.detail ?? `Belfry answered with status ${response.status}`;
-  // What passes by itself is no refusal.
-  if (response.status >= 500 || response.status === 429) return new Error(told);
-  return new InboxError(response.status, body.code ?? 'unknown', told);
+  const message = body.detail ?? `Belfry responded with status ${response.status}`;
+  // Temporary failures are not rejections.
+  if (response.status >= 500 || response.status === 429) return new Error(message);
+  return new InboxError(response.status, body.code ?? 'unknown', message);
 }
 
 function parseEvent(block: string): InboxEvent | undefined {

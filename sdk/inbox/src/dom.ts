@@ -1,4 +1,4 @@
-/** Makes elements. Text goes in as text: nothing that a message says becomes markup. */
+/** Creates elements. Text is inserted as text, so nothing in a message becomes markup. */
 type Attributes = Record<string, string | boolean | ((event: Event) => void) | undefined>;
 
 export function h(name: string, attributes: Attributes = {}, ...children: (Node | string | undefined)[]): HTMLElement {
@@ -42,7 +42,7 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ];
 
-/** Two hours ago, in the reader's language. */
+/** Formats a relative time, such as "two hours ago", in the reader's language. */
 export function ago(moment: string, now: number, language: string): string {
   const seconds = (Date.parse(moment) - now) / 1_000;
   const format = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });

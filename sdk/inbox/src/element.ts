@@ -1,18 +1,18 @@
 /**
- * `<belfry-inbox organization="acme" username="jane@acme.test" token="…">`: a bell with a badge, and the list that it opens. It says
- * what happens by events: `belfry-message` for each that arrives, `belfry-open` and `belfry-action` for what is chosen, which a page
- * may prevent to do it itself, and `belfry-counts`.
+ * `<belfry-inbox organization="acme" username="jane@acme.test" token="…">`: a bell with a badge, and the list that it opens. It dispatches
+ * `belfry-message` for each arriving message, `belfry-open` and `belfry-action` when the user selects something (a page can prevent the
+ * default), and `belfry-counts`.
  */
 import { InboxClient, InboxError } from './client.ts';
 import { h, icon } from './dom.ts';
 import { createItem, type ItemHandlers } from './item.ts';
 import { PushControl } from './push-control.ts';
 import { styles } from './styles.ts';
+import { type InboxTexts, textsFor } from './texts.ts';
 import type { InboxAction, InboxFilter, InboxMessage, InboxOptions } from './types.ts';
-import { type Words, wordsFor } from './words.ts';
 
-const mostOnBadge = 99;
-const filters: [InboxFilter, keyof Words][] = [
+const maxOnBadge = 99;
+const filters: [InboxFilter, keyof InboxTexts][] = [
   ['all', 'all'],
   ['unread', 'onlyUnread'],
   ['archived', 'archived'],
@@ -23,7 +23,7 @@ export class BelfryInbox extends HTMLElement {
   static readonly observedAttributes = ['url', 'organization', 'username', 'token', 'lang', 'push'];
   #getToken: InboxOptions['getToken'];
   #client: InboxClient | undefined;
-  #words: Words | undefined;
+  #customTexts: InboxTexts | undefined;
   #unsubscribe: (() => void)[] = [];
   #items = new Map<number, { message: InboxMessage; item: HTMLElement }>();
   #isOpen = false;
@@ -86,7 +86,7 @@ export class BelfryInbox extends HTMLElement {
     this.#root.append(this.#bell, this.#panel, this.#live);
   }
 
-  /** For pages that show messages in their own way; undefined until the component is on the page with all it needs. */
+  /** The client, for pages with their own UI; undefined until the component is connected with all required attributes. */
   get client(): InboxClient | undefined {
     return this.#client;
   }
@@ -95,22 +95,22 @@ export class BelfryInbox extends HTMLElement {
     return this.#getToken;
   }
 
-  /** Asks your server for a new token. */
+  /** Function that requests a new token from your server. */
   set getToken(getToken: InboxOptions['getToken']) {
     this.#getToken = getToken;
-    // It may come late: until there is a token, or a way to get one, nothing is asked.
+    // It may be set late: without a token or getToken, no request is sent.
     if (this.isConnected && (!this.#client || this.#client.state.status === 'error')) this.#connect();
   }
 
-  /** Other words than the built-in ones, all or some of them. */
-  set words(words: Partial<Words>) {
-    this.#words = { ...wordsFor(this.#language), ...words };
+  /** Overrides some or all of the built-in texts. */
+  set texts(texts: Partial<InboxTexts>) {
+    this.#customTexts = { ...textsFor(this.#language), ...texts };
     this.#redraw();
   }
 
   connectedCallback(): void {
-    // What a page sets before this file is loaded hides the property.
-    for (const name of ['words', 'getToken'] as const) {
+    // A value that a page sets before this file is loaded hides the property.
+    for (const name of ['texts', 'getToken'] as const) {
       const early = Object.getOwnPropertyDescriptor(this, name);
       if (!early) continue;
       delete (this as Record<string, unknown>)[name];
@@ -172,10 +172,14 @@ export class BelfryInbox extends HTMLElement {
     this.#redraw();
     if (!organization || !username || (!token && !this.#getToken)) return;
     const url = this.getAttribute('url') ?? undefined;
-    // Looked up when it is needed: a page may set another.
+    // Looked up on each call, because a page may replace it.
     const getToken = () => {
       if (this.#getToken) return this.#getToken();
-      throw new InboxError(401, 'token.expired', 'the inbox needs a new token, and has no getToken to ask for one');
+      throw new InboxError(
+        401,
+        'token.expired',
+        'the token has expired, and there is no getToken to request a new one',
+      );
     };
     const client = new InboxClient({ organization, username, getToken, ...(url && { url }), ...(token && { token }) });
     this.#client = client;
@@ -185,8 +189,8 @@ export class BelfryInbox extends HTMLElement {
     this.#unsubscribe = [
       client.subscribe(() => this.#draw()),
       client.onMessage(message => {
-        this.#live.textContent = this.#say.arrived(message.title);
-        this.#tell('belfry-message', message);
+        this.#live.textContent = this.#texts.arrived(message.title);
+        this.#dispatch('belfry-message', message);
       }),
     ];
     client.start();
@@ -198,35 +202,35 @@ export class BelfryInbox extends HTMLElement {
     this.#client = undefined;
   }
 
-  get #say(): Words {
-    return this.#words ?? wordsFor(this.#language);
+  get #texts(): InboxTexts {
+    return this.#customTexts ?? textsFor(this.#language);
   }
 
-  /** All of it, as when the language changes. */
+  /** Redraws everything, for example when the language changes. */
   #redraw(): void {
     this.#items.clear();
     this.#list.replaceChildren();
-    const words = this.#say;
-    this.#title.textContent = words.title;
-    this.#panel.setAttribute('aria-label', words.title);
-    this.#markAll.textContent = words.markAllRead;
-    this.#more.textContent = words.more;
-    this.#filters.setAttribute('aria-label', words.filter);
-    for (const attribute of ['aria-label', 'title']) this.#close.setAttribute(attribute, words.close);
-    for (const [i, [, word]] of filters.entries()) this.#filters.children[i]!.textContent = String(words[word]);
+    const texts = this.#texts;
+    this.#title.textContent = texts.title;
+    this.#panel.setAttribute('aria-label', texts.title);
+    this.#markAll.textContent = texts.markAllRead;
+    this.#more.textContent = texts.more;
+    this.#filters.setAttribute('aria-label', texts.filter);
+    for (const attribute of ['aria-label', 'title']) this.#close.setAttribute(attribute, texts.close);
+    for (const [i, [, key]] of filters.entries()) this.#filters.children[i]!.textContent = String(texts[key]);
     this.#draw();
   }
 
   #draw(): void {
-    const words = this.#say;
+    const texts = this.#texts;
     const state = this.#client?.state;
     const unread = state?.unread ?? 0;
-    this.#bell.setAttribute('aria-label', words.unread(unread));
+    this.#bell.setAttribute('aria-label', texts.unread(unread));
     this.#badge.hidden = unread === 0;
-    const count = unread > mostOnBadge ? `${mostOnBadge}+` : String(unread);
+    const count = unread > maxOnBadge ? `${maxOnBadge}+` : String(unread);
     if (this.#badge.textContent !== count) {
       this.#badge.textContent = count;
-      this.#tell('belfry-counts', { unread, unseen: state?.unseen ?? 0 });
+      this.#dispatch('belfry-counts', { unread, unseen: state?.unseen ?? 0 });
     }
     if (!this.#isOpen || !state) return;
     this.#markAll.hidden = unread === 0;
@@ -235,34 +239,34 @@ export class BelfryInbox extends HTMLElement {
       button.setAttribute('aria-pressed', String(isPressed));
     }
     this.#notice.hidden = state.status !== 'offline';
-    this.#notice.textContent = words.offline;
+    this.#notice.textContent = texts.offline;
     this.#drawList(state.messages);
     this.#more.hidden = !state.hasMore;
     this.#drawNote();
-    this.#push?.draw(words);
+    this.#push?.draw(texts);
   }
 
   #drawNote(): void {
-    const words = this.#say;
+    const texts = this.#texts;
     const { status, messages, filter } = this.#client!.state;
     this.#note.hidden = messages.length > 0 && status !== 'error';
-    const empty = { all: words.empty, unread: words.emptyUnread, archived: words.emptyArchived }[filter];
+    const empty = { all: texts.empty, unread: texts.emptyUnread, archived: texts.emptyArchived }[filter];
     if (status === 'error') {
       const again = () => this.#try(this.#client?.refresh());
-      const retry = h('button', { type: 'button', class: 'link', part: 'retry', click: again }, words.retry);
-      this.#note.replaceChildren(words.failed, ' ', retry);
-    } else this.#note.textContent = status === 'loading' ? words.loading : empty;
+      const retry = h('button', { type: 'button', class: 'link', part: 'retry', click: again }, texts.retry);
+      this.#note.replaceChildren(texts.failed, ' ', retry);
+    } else this.#note.textContent = status === 'loading' ? texts.loading : empty;
   }
 
-  /** What did not change stays as it is; what did keeps the focus where it was. */
+  /** Updates only changed items, and keeps the focus. */
   #drawList(messages: readonly InboxMessage[]): void {
     const active = this.#root.activeElement as HTMLElement | null;
     const focused = [...this.#items].find(([, { item }]) => active && item.contains(active));
     const before = [...this.#items.keys()];
     const items = messages.map(message => {
-      const known = this.#items.get(message.id);
-      if (known?.message === message) return known.item;
-      const item = createItem(message, this.#say, this.#language, this.#handlers);
+      const existing = this.#items.get(message.id);
+      if (existing?.message === message) return existing.item;
+      const item = createItem(message, this.#texts, this.#language, this.#handlers);
       this.#items.set(message.id, { message, item });
       return item;
     });
@@ -282,28 +286,28 @@ export class BelfryInbox extends HTMLElement {
   readonly #handlers: ItemHandlers = {
     open: message => {
       if (message.read_at === null) this.#try(this.#client?.read(message.id));
-      this.#tell('belfry-open', message);
+      this.#dispatch('belfry-open', message);
     },
     toggleRead: ({ id, read_at }) => this.#try(read_at === null ? this.#client?.read(id) : this.#client?.unread(id)),
     toggleArchived: ({ id, archived_at }) =>
       this.#try(archived_at === null ? this.#client?.archive(id) : this.#client?.unarchive(id)),
     act: (message, action: InboxAction) => {
-      const goesOn = this.#tell('belfry-action', { message, action });
-      // A link that is followed again is no other action.
+      const isAllowed = this.#dispatch('belfry-action', { message, action });
+      // Following a link again is not a new action.
       if (message.acted_at === null) this.#try(this.#client?.act(message.id, action.name));
-      return goesOn;
+      return isAllowed;
     },
   };
 
-  /** What fails is told; the client has read again what is there. */
+  /** Shows a notice if the work fails; the client has already read the inbox again. */
   #try(work: Promise<void> | undefined): void {
     work?.catch(() => {
       this.#notice.hidden = false;
-      this.#notice.textContent = this.#say.actionFailed;
+      this.#notice.textContent = this.#texts.actionFailed;
     });
   }
 
-  #tell(name: string, detail: unknown): boolean {
+  #dispatch(name: string, detail: unknown): boolean {
     return this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }));
   }
 

@@ -1,7 +1,7 @@
 export * from './client.ts';
 export { BelfryInbox } from './element.ts';
 export { enablePush, type PushOptions, type PushStatus, pushStatus } from './push.ts';
-export type { Words } from './words.ts';
+export type { InboxTexts } from './texts.ts';
 
 import { BelfryInbox } from './element.ts';
 

@@ -1,20 +1,20 @@
-/** One message in the list. */
+/** Renders one message in the list. */
 import { ago, h, icon } from './dom.ts';
+import type { InboxTexts } from './texts.ts';
 import type { InboxAction, InboxMessage } from './types.ts';
-import type { Words } from './words.ts';
 
 export interface ItemHandlers {
   open(message: InboxMessage): void;
   toggleRead(message: InboxMessage): void;
   toggleArchived(message: InboxMessage): void;
-  /** False where the page has taken it over. */
+  /** Returns false if the page has prevented the default. */
   act(message: InboxMessage, action: InboxAction): boolean;
 }
 
-export function createItem(message: InboxMessage, words: Words, language: string, on: ItemHandlers): HTMLElement {
+export function createItem(message: InboxMessage, texts: InboxTexts, language: string, on: ItemHandlers): HTMLElement {
   const isUnread = message.read_at === null;
-  const readLabel = isUnread ? words.markRead : words.markUnread;
-  const archiveLabel = message.archived_at === null ? words.archive : words.restore;
+  const readLabel = isUnread ? texts.markRead : texts.markUnread;
+  const archiveLabel = message.archived_at === null ? texts.archive : texts.restore;
   return h(
     'li',
     { part: 'item', class: isUnread ? 'is-unread' : '' },
@@ -26,7 +26,7 @@ export function createItem(message: InboxMessage, words: Words, language: string
         'button',
         { type: 'button', class: 'open', part: 'open', 'data-role': 'open', click: () => on.open(message) },
         h('span', { class: 'name', part: 'name' }, message.title),
-        isUnread ? h('span', { class: 'quiet' }, ` (${words.onlyUnread})`) : undefined,
+        isUnread ? h('span', { class: 'quiet' }, ` (${texts.onlyUnread})`) : undefined,
       ),
       message.body && message.body !== message.title
         ? h('p', { class: 'text', part: 'text' }, message.body.replaceAll(/\n{2,}/g, '\n'))
@@ -57,7 +57,7 @@ function tool(role: string, label: string, name: Parameters<typeof icon>[0], cli
   return h('button', { ...attributes, click }, icon(name));
 }
 
-/** The picture; where there is none, or it does not load, the first letter. */
+/** Renders the image, or the first letter of the title if there is none or it fails to load. */
 function createAvatar({ avatar, title }: InboxMessage): HTMLElement {
   const letter = h(
     'span',

@@ -1,24 +1,24 @@
-/** The line below the list by which a person has this browser notify them. */
+/** The line below the list that enables notifications in this browser. */
 import type { Connection } from './connection.ts';
 import { h } from './dom.ts';
 import { enablePush, type PushStatus, pushStatus } from './push.ts';
-import type { Words } from './words.ts';
+import type { InboxTexts } from './texts.ts';
 
 export class PushControl {
   readonly #connection: Connection;
-  readonly #place: HTMLElement;
+  readonly #container: HTMLElement;
   readonly #onChange: () => void;
   #status: PushStatus | undefined;
 
-  constructor(connection: Connection, place: HTMLElement, onChange: () => void) {
+  constructor(connection: Connection, container: HTMLElement, onChange: () => void) {
     this.#connection = connection;
-    this.#place = place;
+    this.#container = container;
     this.#onChange = onChange;
     void pushStatus().then(status => this.#set(status));
   }
 
-  draw(words: Words): void {
-    this.#place.hidden = this.#status === undefined || this.#status === 'unsupported';
+  draw(texts: InboxTexts): void {
+    this.#container.hidden = this.#status === undefined || this.#status === 'unsupported';
     if (this.#status === 'off') {
       const click = () => {
         enablePush(this.#connection).then(
@@ -26,9 +26,9 @@ export class PushControl {
           () => void pushStatus().then(status => this.#set(status)),
         );
       };
-      const button = h('button', { type: 'button', class: 'link', part: 'push', click }, words.enablePush);
-      if (this.#place.textContent !== words.enablePush) this.#place.replaceChildren(button);
-    } else this.#place.textContent = this.#status === 'on' ? words.pushOn : words.pushDenied;
+      const button = h('button', { type: 'button', class: 'link', part: 'push', click }, texts.enablePush);
+      if (this.#container.textContent !== texts.enablePush) this.#container.replaceChildren(button);
+    } else this.#container.textContent = this.#status === 'on' ? texts.pushOn : texts.pushDenied;
   }
 
   #set(status: PushStatus): void {

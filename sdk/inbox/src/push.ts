@@ -1,16 +1,16 @@
-/** Web push: asks for the permission and gives Belfry this browser's subscription, as the person's own address. */
+/** Web push: asks for permission and registers this browser's subscription as an address of the user. */
 import type { Connection } from './connection.ts';
 
 export type PushStatus = 'unsupported' | 'off' | 'on' | 'denied';
 
 export interface PushOptions {
-  /** Of the page's own origin; it must import or be /inbox-sw.js of Belfry. */
+  /** Path of the service worker on the page's origin; it must be or import Belfry's /inbox-sw.js. */
   serviceWorker?: string;
 }
 
-const usualWorker = '/inbox-sw.js';
+const defaultWorker = '/inbox-sw.js';
 
-export async function pushStatus({ serviceWorker = usualWorker }: PushOptions = {}): Promise<PushStatus> {
+export async function pushStatus({ serviceWorker = defaultWorker }: PushOptions = {}): Promise<PushStatus> {
   if (!('serviceWorker' in navigator) || !('PushManager' in globalThis) || !('Notification' in globalThis)) {
     return 'unsupported';
   }
@@ -20,10 +20,10 @@ export async function pushStatus({ serviceWorker = usualWorker }: PushOptions = 
   return subscription && Notification.permission === 'granted' ? 'on' : 'off';
 }
 
-/** Call it when the person asks for it: browsers refuse to ask otherwise. */
+/** Call it in response to a user action: otherwise browsers do not show the permission prompt. */
 export async function enablePush(
   connection: Connection,
-  { serviceWorker = usualWorker }: PushOptions = {},
+  { serviceWorker = defaultWorker }: PushOptions = {},
 ): Promise<PushStatus> {
   if ((await pushStatus({ serviceWorker })) === 'unsupported') return 'unsupported';
   if ((await Notification.requestPermission()) !== 'granted') return pushStatus({ serviceWorker });
@@ -32,7 +32,7 @@ export async function enablePush(
   await navigator.serviceWorker.ready;
   const applicationServerKey = fromBase64url(body.public_key);
   const old = await registration.pushManager.getSubscription();
-  // One that was made with another key gets nothing any more.
+  // A subscription for another key no longer receives anything.
   if (old && !isSame(old.options.applicationServerKey, applicationServerKey)) await old.unsubscribe();
   const subscription = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
   const { endpoint, keys } = subscription.toJSON();
@@ -41,7 +41,7 @@ export async function enablePush(
 }
 
 function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), letter => letter.charCodeAt(0));
+  return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), character => character.charCodeAt(0));
 }
 
 function isSame(one: ArrayBuffer | null, other: Uint8Array): boolean {

@@ -1,27 +1,27 @@
-/** For React: the component, and the inbox as a hook for those who draw it themselves. */
+/** The React component, and a hook for a custom UI. */
 import { createElement, useEffect, useRef, useState, useSyncExternalStore } from 'react';
 import { InboxClient } from './client.ts';
 import type { BelfryInbox as BelfryInboxElement } from './element.ts';
+import type { InboxTexts } from './texts.ts';
 import type { InboxAction, InboxMessage, InboxOptions, InboxState } from './types.ts';
-import type { Words } from './words.ts';
 import './index.ts';
 
 export interface BelfryInboxProps extends Omit<InboxOptions, 'pageSize'> {
   lang?: string;
   theme?: 'light' | 'dark' | 'auto';
-  /** Whether to offer notifications of the browser. */
+  /** Whether to offer browser notifications. */
   push?: boolean;
-  words?: Partial<Words>;
+  texts?: Partial<InboxTexts>;
   className?: string;
   onMessage?: (message: InboxMessage) => void;
   onOpen?: (message: InboxMessage) => void;
   /** Return false to follow a link yourself. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: most who listen return nothing
+  // biome-ignore lint/suspicious/noConfusingVoidType: most listeners return nothing
   onAction?: (message: InboxMessage, action: InboxAction) => boolean | void;
 }
 
 export function BelfryInbox(props: BelfryInboxProps) {
-  const { getToken, words, onMessage, onOpen, onAction, className, push, ...attributes } = props;
+  const { getToken, texts, onMessage, onOpen, onAction, className, push, ...attributes } = props;
   const ref = useRef<BelfryInboxElement>(null);
   const latest = useRef(props);
   latest.current = props;
@@ -46,8 +46,8 @@ export function BelfryInbox(props: BelfryInboxProps) {
     };
   }, []);
   useEffect(() => {
-    if (words) ref.current!.words = words;
-  }, [words]);
+    if (texts) ref.current!.texts = texts;
+  }, [texts]);
   return createElement('belfry-inbox', { ...attributes, class: className, push: push ? '' : undefined, ref: setUp });
 }
 
@@ -56,11 +56,11 @@ export function useInbox(options: InboxOptions): InboxState & { client: InboxCli
   latest.current = options;
   const [client, setClient] = useState(() => create(latest));
   const name = `${options.url} ${options.organization} ${options.username}`;
-  const known = useRef(name);
+  const current = useRef(name);
   useEffect(() => {
-    // Another person, another inbox.
-    if (known.current !== name) {
-      known.current = name;
+    // A different user needs a new client.
+    if (current.current !== name) {
+      current.current = name;
       setClient(create(latest));
       return;
     }

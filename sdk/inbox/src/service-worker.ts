@@ -1,4 +1,4 @@
-/** Shows what is pushed, and opens the page when it is clicked. Served at /inbox-sw.js; a page of another origin imports it. */
+/** Shows push messages, and opens the page on a click. Served at /inbox-sw.js; pages of another origin import it. */
 interface PushEvent extends Event {
   data: { json(): { id: string; title: string; body?: string; data?: { url?: string } } } | null;
   waitUntil(work: Promise<unknown>): void;
@@ -25,7 +25,7 @@ scope.addEventListener('push', event => {
   const message = data?.json();
   if (!message) return;
   const { id, title, body = '' } = message;
-  // The same one again takes the place of the first.
+  // The tag makes a repeated message replace the first one.
   waitUntil(scope.registration.showNotification(title, { body, tag: id, data: { url: message.data?.url } }));
 });
 

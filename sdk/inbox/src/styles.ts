@@ -1,6 +1,6 @@
 /**
- * How the component looks. Everything that a page may want to change is a variable, and every element that it may want to reach is a
- * part. Colours keep a contrast of 4.5 to 1 in both schemes; which one holds is the page's `color-scheme`, or the attribute `theme`.
+ * Styles of the component. Everything that a page may want to change is a CSS variable or a part. Colors have a contrast of at least 4.5:1
+ * in both schemes; the page's `color-scheme` or the attribute `theme` selects the scheme.
  */
 export const styles = `
 :host {

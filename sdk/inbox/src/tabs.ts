@@ -1,28 +1,28 @@
 /**
- * One stream for all tabs of a browser that show the same inbox. The tab that holds the lock leads: it has the stream, and tells
- * the others what it hears. When it is closed, the browser gives the lock to another, which goes on where it was.
+ * Shares one stream between all tabs of a browser that show the same inbox. The tab that holds the lock is the leader: it opens the stream and
+ * forwards events to the other tabs. When it is closed, the browser gives the lock to another tab, which continues the stream.
  */
 import type { InboxEvent } from './types.ts';
 
-export type Told = { kind: 'event'; event: InboxEvent } | { kind: 'connected'; isConnected: boolean };
+export type TabMessage = { kind: 'event'; event: InboxEvent } | { kind: 'connected'; isConnected: boolean };
 
 export class Tabs {
   readonly #name: string;
   readonly #channel: BroadcastChannel | undefined;
   readonly #ended = new AbortController();
 
-  constructor(name: string, onTold: (told: Told) => void) {
+  constructor(name: string, onMessage: (message: TabMessage) => void) {
     this.#name = `belfry-inbox ${name}`;
     if (typeof BroadcastChannel === 'undefined') return;
     this.#channel = new BroadcastChannel(this.#name);
-    this.#channel.onmessage = ({ data }) => onTold(data as Told);
+    this.#channel.onmessage = ({ data }) => onMessage(data as TabMessage);
   }
 
-  tell(told: Told): void {
-    this.#channel?.postMessage(told);
+  broadcast(message: TabMessage): void {
+    this.#channel?.postMessage(message);
   }
 
-  /** Resolves when this tab leads, and to whether another did before. Where there are no locks, each tab leads itself. */
+  /** Resolves when this tab becomes the leader; `isFirst` is false if another tab was. Without lock support, every tab leads. */
   async lead(): Promise<{ isFirst: boolean }> {
     const { locks } = globalThis.navigator ?? {};
     if (!locks || !this.#channel) return { isFirst: true };

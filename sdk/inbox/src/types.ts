@@ -1,8 +1,8 @@
-/** What the API of an inbox answers: see the reference at /docs of your Belfry. */
+/** Types of the inbox API: see the reference at /docs of your Belfry. */
 export interface InboxAction {
   name: string;
   label: string;
-  /** Null: it triggers an event, or acknowledges the occurrence. */
+  /** Null if the action triggers an event or acknowledges the occurrence. */
   url: string | null;
 }
 
@@ -12,7 +12,7 @@ export interface MessageStates {
   read_at: string | null;
   archived_at: string | null;
   acted_at: string | null;
-  /** Name of the action that was taken. */
+  /** Name of the action that the user took. */
   action: string | null;
 }
 
@@ -31,7 +31,7 @@ export interface InboxCounts {
   unseen: number;
 }
 
-/** What a stream tells. */
+/** An event of the stream. */
 export type InboxEvent =
   | { event: 'ready' | 'reset'; id: number; data: InboxCounts }
   | { event: 'message'; id: number; data: InboxMessage & InboxCounts }
@@ -40,26 +40,26 @@ export type InboxEvent =
 export type InboxFilter = 'all' | 'unread' | 'archived';
 
 export interface InboxOptions {
-  /** Where Belfry is, such as https://notify.example.com. In a browser, absent: where the page is. */
+  /** URL of Belfry, such as https://notify.example.com. Default in a browser: the origin of the page. */
   url?: string;
   /** Slug of the organization. */
   organization: string;
   username: string;
-  /** A token of this person, from your server. */
+  /** A token for this user, from your server. */
   token?: string;
-  /** Asks your server for a new one, when there is none or the last one has expired. */
+  /** Requests a new token from your server if there is none or it has expired. */
   getToken?: () => string | Promise<string>;
-  /** Messages at a time; 20. */
+  /** Messages per page. Default: 20. */
   pageSize?: number;
 }
 
 export interface InboxState extends InboxCounts {
-  /** `loading` until the first page is there, `offline` while it is tried again, `error` when trying is no use. */
+  /** `loading` until the first page has arrived, `offline` while reconnecting, `error` if retrying is pointless. */
   status: 'loading' | 'ready' | 'offline' | 'error';
-  /** Of the status `error`, in English. */
+  /** Error message in English, with the status `error`. */
   problem: string | undefined;
   filter: InboxFilter;
-  /** The newest first. */
+  /** Newest first. */
   messages: readonly InboxMessage[];
   hasMore: boolean;
 }

@@ -1,7 +1,7 @@
-/** What the component says, in each language. */
-export interface Words {
+/** Texts of the component in each language. */
+export interface InboxTexts {
   title: string;
-  /** Of the bell. */
+  /** Label of the bell. */
   unread: (count: number) => string;
   arrived: (title: string) => string;
   all: string;
@@ -28,7 +28,7 @@ export interface Words {
   pushDenied: string;
 }
 
-const en: Words = {
+const en: InboxTexts = {
   title: 'Notifications',
   unread: count => (count === 0 ? 'Notifications' : `Notifications, ${count} unread`),
   arrived: title => `New notification: ${title}`,
@@ -46,17 +46,17 @@ const en: Words = {
   retry: 'Try again',
   loading: 'Loading…',
   empty: 'You’re all caught up',
-  emptyUnread: 'Nothing unread',
-  emptyArchived: 'Nothing archived',
-  offline: 'You’re offline. New notifications will show when you’re back.',
-  failed: 'Notifications can’t be loaded.',
+  emptyUnread: 'No unread notifications',
+  emptyArchived: 'No archived notifications',
+  offline: 'You’re offline. New notifications will appear when you’re back online.',
+  failed: 'Couldn’t load notifications.',
   actionFailed: 'That didn’t work. Try again.',
   enablePush: 'Notify me on this device',
   pushOn: 'Notifications are on for this device',
-  pushDenied: 'Notifications are blocked in your browser’s settings',
+  pushDenied: 'Notifications are blocked in your browser settings',
 };
 
-const de: Words = {
+const de: InboxTexts = {
   title: 'Benachrichtigungen',
   unread: count => (count === 0 ? 'Benachrichtigungen' : `Benachrichtigungen, ${count} ungelesen`),
   arrived: title => `Neue Benachrichtigung: ${title}`,
@@ -84,7 +84,7 @@ const de: Words = {
   pushDenied: 'Benachrichtigungen sind in den Browsereinstellungen blockiert',
 };
 
-const es: Words = {
+const es: InboxTexts = {
   title: 'Notificaciones',
   unread: count => (count === 0 ? 'Notificaciones' : `Notificaciones, ${count} sin leer`),
   arrived: title => `Nueva notificación: ${title}`,
@@ -112,7 +112,7 @@ const es: Words = {
   pushDenied: 'Las notificaciones están bloqueadas en los ajustes del navegador',
 };
 
-const fr: Words = {
+const fr: InboxTexts = {
   title: 'Notifications',
   unread: count => (count === 0 ? 'Notifications' : `Notifications, ${count} non lues`),
   arrived: title => `Nouvelle notification : ${title}`,
@@ -140,9 +140,9 @@ const fr: Words = {
   pushDenied: 'Les notifications sont bloquées dans les réglages du navigateur',
 };
 
-export const languages: Record<string, Words> = { en, de, es, fr };
+export const languages: Record<string, InboxTexts> = { en, de, es, fr };
 
-/** `de-AT` is German; what is not known is English. */
-export function wordsFor(language: string): Words {
+/** Returns the texts of a language, ignoring the region (`de-AT`). Default: English. */
+export function textsFor(language: string): InboxTexts {
   return languages[language.toLowerCase().split('-')[0]!] ?? en;
 }

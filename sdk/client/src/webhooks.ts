@@ -1,0 +1,106 @@
+/** Verifies the requests of Belfry's webhooks, and types their events. Uses the runtime's own WebCrypto. */
+
+interface DeliveryData {
+  delivery: number;
+  occurrence: string;
+  /** project/application/event */
+  event: string;
+  channel: string | null;
+  user_id: number;
+  status: 'sent' | 'failed' | 'unknown';
+  reason: string | null;
+  provider: string | null;
+  attempts: number;
+  links: { occurrence: string; delivery: string };
+}
+
+interface OccurrenceData {
+  occurrence: string;
+  /** project/application/event */
+  event: string;
+  correlation_id: string | null;
+  links: { occurrence: string };
+}
+
+type Counts = Record<'sent' | 'failed' | 'suppressed' | 'cancelled' | 'expired' | 'unknown', number>;
+
+/** The data of each type of event, besides `organization`. Later versions may add fields and types. */
+export interface WebhookData {
+  'delivery.sent': DeliveryData;
+  'delivery.failed': DeliveryData;
+  'delivery.unknown': DeliveryData;
+  'occurrence.completed': OccurrenceData & { outcome: string; counts: Counts };
+  'occurrence.acknowledged': OccurrenceData;
+  'occurrence.resolved': OccurrenceData;
+  'address.disabled': { address: number; name: string; user_id: number; by: 'provider' | 'person' };
+  'channel.unhealthy': { channel: string; provider: string; links: { channels: string } };
+  'channel.recovered': { channel: string; since: string; links: { channels: string } };
+  'webhook.test': { webhook: string };
+}
+
+/** An event; its `type` tells which `data` it has. */
+export type WebhookEvent = {
+  [Type in keyof WebhookData]: {
+    /** The same for each attempt to send this event: remember it, to recognize duplicates. */
+    id: string;
+    type: Type;
+    /** When it happened, as an ISO 8601 time. */
+    timestamp: string;
+    data: { organization: string } & WebhookData[Type];
+  };
+}[keyof WebhookData];
+
+/** Thrown when a request does not come from Belfry, or is too old. Respond with 401. */
+export class WebhookVerificationError extends Error {
+  override readonly name = 'WebhookVerificationError';
+}
+
+export interface VerifyOptions {
+  /** How far the time of the request may differ from the clock. Default: 5 minutes. */
+  toleranceSeconds?: number;
+}
+
+/**
+ * Returns the event of a request, once its signature is verified. `body` must be the raw body, as it was received;
+ * `headers` can be those of `fetch`, Node.js or a plain object with lower-case names.
+ */
+export async function verifyWebhook(
+  body: string | Uint8Array,
+  headers: Headers | Record<string, string | string[] | undefined>,
+  secret: string,
+  { toleranceSeconds = 300 }: VerifyOptions = {},
+): Promise<WebhookEvent> {
+  const read = (name: string): string => {
+    const value = headers instanceof Headers ? headers.get(name) : headers[name];
+    if (typeof value !== 'string' || value === '') throw new WebhookVerificationError(`the header ${name} is missing`);
+    return value;
+  };
+  const [id, timestamp, signatures] = [read('webhook-id'), read('webhook-timestamp'), read('webhook-signature')];
+  const ageSeconds = Math.abs(Date.now() / 1_000 - Number(timestamp));
+  // Also refuses a timestamp that is not a number.
+  if (!(ageSeconds <= toleranceSeconds)) throw new WebhookVerificationError('the request is too old, or dated ahead');
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const key = await importKey(secret);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
+  // There are two signatures while a secret is rotated.
+  for (const signature of signatures.split(' ')) {
+    const bytes = signature.startsWith('v1,') ? fromBase64(signature.slice(3)) : undefined;
+    // Compares in constant time.
+    if (bytes && (await crypto.subtle.verify('HMAC', key, bytes, signed))) return { id, ...JSON.parse(text) };
+  }
+  throw new WebhookVerificationError('no signature matches the secret');
+}
+
+function importKey(secret: string) {
+  const bytes = secret.startsWith('whsec_') ? fromBase64(secret.slice('whsec_'.length)) : undefined;
+  if (!bytes) throw new TypeError('secret: is not of the form whsec_…');
+  return crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['verify']);
+}
+
+function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(text), character => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
