@@ -1,16 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
-
-/** `npm run test:fast`: the tests that need no database, service or browser. */
-const needsService =
-  /support\/(accounts|api|browser|database|demo-console|embedded|process|sink|sql|tenants)\.ts'|\/embedded\.ts'/;
-
-function listFast(): string[] {
-  const files = readdirSync('test').filter(name => name.endsWith('.test.ts'));
-  return files.map(name => `test/${name}`).filter(file => !needsService.test(readFileSync(file, 'utf8')));
-}
+import { findChromium } from './test/support/chromium.ts';
 
 /** Threads run the program as it is built, of the same sources: they take half of the time. */
 const builtThreads = {
@@ -25,16 +16,28 @@ const builtThreads = {
   },
 };
 
-export default defineConfig(({ mode }) => ({
-  plugins: mode === 'fast' ? [] : [builtThreads],
+const chromium = await findChromium();
+if (!chromium) {
+  const notice = 'No Chromium found: the browser tests are skipped. Set CHROMIUM to the path of one.';
+  if (process.env.CI) throw new Error(notice);
+  process.stderr.write(`${notice}\n`);
+}
+
+export default defineConfig({
+  plugins: [builtThreads],
   test: {
-    ...(mode === 'fast'
-      ? { include: listFast() }
-      : { include: ['test/**/*.test.ts'], globalSetup: 'test/support/cluster.ts' }),
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/support/cluster.ts',
+    setupFiles: ['test/support/cheap-passwords.ts', 'test/support/fixed-seed.ts', 'test/support/slow-connections.ts'],
+    tags: [
+      { name: 'browser', description: 'Needs Chromium.', skip: !chromium },
+      { name: 'sweep', description: 'Exhaustive or long: left out of npm test, part of npm run test:all.' },
+    ],
     // Files share the modules of their process: to load them anew for each took two fifths of the time.
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    // Far above what anything takes: a busy machine is slow, and only what hangs reaches them.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     maxWorkers: 2,
   },
-}));
+});

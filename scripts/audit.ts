@@ -1,6 +1,6 @@
 /**
- * Fails when a package that Belfry runs on has a known vulnerability. Where nobody can be asked, as without a network, it
- * says so in one line and stops nobody: what cannot be known here is known where the change is merged.
+ * Fails if a runtime package has a known vulnerability. If the audit service cannot be reached, it prints one line and succeeds: the
+ * check runs again where the change is merged.
  */
 import { npm } from './npm.ts';
 
@@ -8,7 +8,7 @@ interface Vulnerability {
   name: string;
   severity: string;
   range: string;
-  /** Advisories, or names of packages that it has its trouble from. */
+  /** Advisories, or names of the vulnerable packages that it depends on. */
   via: (string | { title: string; url: string })[];
 }
 
@@ -18,7 +18,7 @@ interface Report {
   error?: { summary: string };
 }
 
-/** A backstop: it is the network that is slow, and that has a shorter one below. */
+/** A fallback; the network requests have a shorter timeout below. */
 const timeoutMs = 120_000;
 
 const text = await npm(
@@ -35,18 +35,18 @@ const { vulnerabilities, message, error } = parse(text);
 
 if (!vulnerabilities) {
   console.log(
-    `Skipped the audit of packages: ${firstLine(message) || firstLine(error?.summary) || 'npm gave no answer in time'}.`,
+    `Skipped the package audit: ${firstLine(message) || firstLine(error?.summary) || 'npm did not respond in time'}.`,
   );
 } else {
   const found = Object.values(vulnerabilities);
   for (const { name, severity, range, via } of found) {
-    const why = via.map(one => (typeof one === 'string' ? `by ${one}` : `${one.title} (${one.url})`));
+    const why = via.map(one => (typeof one === 'string' ? `through ${one}` : `${one.title} (${one.url})`));
     console.error(`${name} ${range}: ${severity}: ${why.join('; ')}`);
   }
   if (found.length > 0) {
-    console.error('Belfry runs on packages with known vulnerabilities: move to versions without, see `npm audit`.');
+    console.error('Runtime packages have known vulnerabilities: upgrade them, see `npm audit`.');
     process.exitCode = 1;
-  } else console.log('No package that Belfry runs on has a known vulnerability.');
+  } else console.log('No runtime package has a known vulnerability.');
 }
 
 function parse(json: string): Report {
@@ -57,9 +57,9 @@ function parse(json: string): Report {
   }
 }
 
-/** Without the address that was asked: it is whatever this machine is set up with. */
-function firstLine(words = ''): string {
-  return words
+/** Returns the first line without URLs, because the registry depends on the machine's configuration. */
+function firstLine(text = ''): string {
+  return text
     .split('\n')[0]!
     .replace(/ - \w+ https?:\S+.*$/, '')
     .replace(/\s*https?:\S+/g, '');

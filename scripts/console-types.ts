@@ -1,15 +1,15 @@
 /**
- * The API's types for the console, which openapi-typescript writes from openapi.json. With them go what the API only
- * names: texts for its reasons and for refused sign-ins, the channel types, what webhooks can be told, the time zones, and what templates may use. Generated with
- * every build, never committed.
+ * Generates the API types for the console from openapi.json, with openapi-typescript. Adds lists that the API only names: texts of
+ * reasons and sign-in errors, channel types, webhook event types, time zones, and template tags and filters. Generated with every
+ * build, never committed.
  */
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { media } from '../src/core/configuration/document.ts';
-import { reasons } from '../src/core/decide.ts';
+import { reasons } from '../src/core/decision/decide.ts';
+import { listTimezones } from '../src/core/decision/quiet-hours.ts';
 import { errorList } from '../src/core/errors.ts';
-import { listTimezones } from '../src/core/quiet-hours.ts';
 import { tags } from '../src/core/render/template.ts';
 import { filters } from '../src/core/render/template-filters.ts';
 import { webhookTypes } from '../src/core/webhooks.ts';
@@ -33,13 +33,13 @@ export async function writeConsoleTypes(): Promise<void> {
   const hash = createHash('sha256').update(inputs.join('\0')).digest('hex');
   const banner = `/** Generated from openapi.json by scripts/console-types.ts; never edited by hand. ${hash} */\n`;
   const present = await readFile(target, 'utf8').catch(() => '');
-  // Writing them takes a second or two, and most of the time nothing has changed.
+  // Generating takes a second or two, and usually nothing has changed.
   if (present.startsWith(banner)) return;
   await writeFile(target, [banner, await typesOf(openapi), ...values].join('\n'));
 }
 
 export async function typesOf(openapi: string): Promise<string> {
-  // openapi-typescript is made for the compiler API of TypeScript 5, which TypeScript 7 does not have.
+  // openapi-typescript needs the compiler API of TypeScript 5, which TypeScript 7 does not have.
   const hooks = registerHooks({
     resolve: (specifier, context, next) => next(specifier === 'typescript' ? 'typescript-5' : specifier, context),
   });
@@ -48,7 +48,7 @@ export async function typesOf(openapi: string): Promise<string> {
     const nodes = await openapiTS(openapi, {
       rootTypes: true,
       rootTypesNoSchemaPrefix: true,
-      // A request may leave out what has a default.
+      // A request may omit fields with a default.
       defaultNonNullable: false,
       emptyObjectsUnknown: true,
     });
@@ -62,8 +62,8 @@ function textsOf(name: string, texts: Record<string, string>): string {
   return `export const ${name}: Record<string, string> = ${JSON.stringify(texts, null, 2)};\n`;
 }
 
-function listOf(name: string, words: readonly string[]): string {
-  return `export const ${name}: string[] = ${JSON.stringify(words)};\n`;
+function listOf(name: string, values: readonly string[]): string {
+  return `export const ${name}: string[] = ${JSON.stringify(values)};\n`;
 }
 
 if (import.meta.main) await writeConsoleTypes();

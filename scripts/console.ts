@@ -1,6 +1,7 @@
 /**
- * Builds the web console and the inbox to embed into console/dist, when what it is made of changed since the last time. Runs after `npm ci`,
- * and before `npm start` when prepare-start.sh finds something newer. Without the development packages there is nothing to build with: what is built already stays.
+ * Builds the web console and the embeddable inbox into console/dist if their sources have changed since the last build. Runs after
+ * `npm ci`, and before `npm start` if prepare-start.sh finds newer files. Without the development packages nothing is built, and an
+ * existing build is kept.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -13,25 +14,25 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 const root = fileURLToPath(new URL('../', import.meta.url));
 const folder = path.join(root, 'console');
 const dist = path.join(folder, 'dist');
-/** Below this, compressing saves no packet. */
-const worthCompressing = 1_000;
+/** Compressing smaller files would not save a network packet. */
+const minCompressedBytes = 1_000;
 
-/** Says whether it built; false when the console was up to date. */
+/** Returns whether it built; false if the console was up to date. */
 export async function buildConsole(): Promise<boolean> {
   const began = new Date();
   const hash = await hashSources();
-  const mark = path.join(dist, 'sources.txt');
-  if ((await readFile(mark, 'utf8').catch(() => '')) === hash) {
-    // For prepare-start.sh: nothing that is older than this has to be looked at again.
-    await utimes(mark, began, began);
+  const stamp = path.join(dist, 'sources.txt');
+  if ((await readFile(stamp, 'utf8').catch(() => '')) === hash) {
+    // For prepare-start.sh: files older than this do not have to be checked again.
+    await utimes(stamp, began, began);
     return false;
   }
   const { build } = await import('vite');
   const { writeConsoleTypes } = await import('./console-types.ts');
   await writeConsoleTypes();
-  // Beside the old one until it is whole: a server that is running goes on serving that.
+  // Builds into a temporary folder, because a running server still serves the old build.
   const fresh = path.join(folder, `dist-${process.pid}`);
-  // Whoever calls: under a test runner's own, React would come with its development tools, a fifth larger.
+  // Under a test runner's NODE_ENV, React would include its development tools and be a fifth larger.
   const { NODE_ENV } = process.env;
   process.env.NODE_ENV = 'production';
   try {
@@ -39,7 +40,7 @@ export async function buildConsole(): Promise<boolean> {
     await buildInbox(fresh);
     await compress(fresh);
     await writeFile(path.join(fresh, 'sources.txt'), hash);
-    // What was changed during the build is newer than this.
+    // Files that change during the build are newer than this.
     await utimes(path.join(fresh, 'sources.txt'), began, began);
     await rm(dist, { recursive: true, force: true });
     await rename(fresh, dist);
@@ -53,7 +54,7 @@ export async function buildConsole(): Promise<boolean> {
 
 async function hashSources(): Promise<string> {
   const own = (await filesIn(folder)).filter(name => !/^dist|^src\/api-types\.ts$/.test(name));
-  const words = (await filesIn(path.join(root, 'src/core'))).map(name => `src/core/${name}`);
+  const core = (await filesIn(path.join(root, 'src/core'))).map(name => `src/core/${name}`);
   const inbox = (await filesIn(path.join(root, 'sdk/inbox/src'))).map(name => `sdk/inbox/src/${name}`);
   const others = [
     'openapi.json',
@@ -61,7 +62,7 @@ async function hashSources(): Promise<string> {
     'package-lock.json',
     'scripts/console.ts',
     'scripts/console-types.ts',
-    ...words,
+    ...core,
   ];
   const files = [...own.map(name => `console/${name}`), ...others];
   const hash = createHash('sha256');
@@ -69,7 +70,7 @@ async function hashSources(): Promise<string> {
   return hash.digest('hex');
 }
 
-/** The inbox to embed: `/inbox.js`, and the service worker that shows what is pushed. */
+/** Builds the embeddable inbox, `/inbox.js`, and the service worker that shows push messages. */
 async function buildInbox(target: string): Promise<void> {
   const { rolldown } = await import('rolldown');
   const files = { 'inbox.js': 'index.ts', 'inbox-sw.js': 'service-worker.ts' };
@@ -80,7 +81,7 @@ async function buildInbox(target: string): Promise<void> {
   }
 }
 
-/** Once here rather than with every answer: a `.br` and a `.gz` beside each file. */
+/** Compresses once instead of with every response: writes a `.br` and a `.gz` next to each file. */
 async function compress(target: string): Promise<void> {
   const brotli = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
   const names = (await filesIn(target)).filter(name => /\.(js|css|svg)$/.test(name));
@@ -88,7 +89,7 @@ async function compress(target: string): Promise<void> {
     names.map(async name => {
       const file = path.join(target, name);
       const bytes = await readFile(file);
-      if (bytes.length < worthCompressing) return;
+      if (bytes.length < minCompressedBytes) return;
       await writeFile(`${file}.br`, await promisify(brotliCompress)(bytes, brotli));
       await writeFile(`${file}.gz`, await promisify(gzip)(bytes, { level: 9 }));
     }),
@@ -108,6 +109,6 @@ if (import.meta.main) {
     const start = performance.now();
     if (await buildConsole()) console.log(`Built the console in ${Math.round(performance.now() - start)} ms.`);
   } else if (!existsSync(dist)) {
-    console.warn('The console is not built: its packages are development packages. The API works without it.');
+    console.warn('The console is not built, because it needs the development packages. The API works without it.');
   }
 }

@@ -1,17 +1,17 @@
 /**
- * Writes the files that follow from others: schema.sql and src/db/types.ts from migrations/, openapi.json from the
- * routes, docs/providers/ from the providers. With --check it writes nothing and fails if one of them is out of date.
+ * Writes the generated files: schema.sql and src/db/connection/types.ts from migrations/, openapi.json from the routes, docs/providers/
+ * from the providers. With --check it writes nothing and fails if one of them is out of date.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
-import { migrate } from '../src/db/migrate.ts';
-import { openDatabase } from '../src/db/pool.ts';
+import { migrate } from '../src/db/connection/migrate.ts';
+import { openDatabase } from '../src/db/connection/pool.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
-import { createMetrics } from '../src/http/metrics.ts';
-import { registerSwagger } from '../src/http/openapi-swagger.ts';
-import { createServer } from '../src/http/server.ts';
+import { createMetrics } from '../src/http/server/metrics.ts';
+import { registerSwagger } from '../src/http/server/openapi-swagger.ts';
+import { createServer } from '../src/http/server/server.ts';
 import type { Deps } from '../src/services/deps.ts';
 import { providerPages } from './provider-pages.ts';
 import { readSchema, type Schema } from './schema-read.ts';
@@ -27,7 +27,7 @@ const root = new URL('../', import.meta.url);
 const schema = await migratedSchema();
 const files: Record<string, string> = {
   'schema.sql': schemaToSql(schema),
-  'src/db/types.ts': schemaToTypes(schema),
+  'src/db/connection/types.ts': schemaToTypes(schema),
   'openapi.json': await describeApi(),
   ...(await providerPages()),
 };
@@ -45,7 +45,7 @@ if (!process.argv.includes('--check')) {
   process.exitCode = 1;
 }
 
-/** What the migrations make of an empty database: a real one, thrown away afterwards. */
+/** Migrates a temporary, real database and reads its schema. */
 async function migratedSchema(): Promise<Schema> {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-generate-'));
   try {
@@ -63,7 +63,7 @@ async function migratedSchema(): Promise<Schema> {
   }
 }
 
-/** Nothing is asked of this server but its description, so it needs nothing to work with. */
+/** Only the description of this server is used, so it needs no working dependencies. */
 async function describeApi(): Promise<string> {
   const deps = {} as Deps;
   const server = await createServer({
@@ -89,7 +89,7 @@ async function describeApi(): Promise<string> {
   return `${JSON.stringify(document, null, 2)}\n`;
 }
 
-/** What is there already keeps its place: rearranging the table of routes changes nothing for those who read the document. */
+/** Existing entries keep their position, so that reordering the route table does not change the document. */
 function inOrderOf(present: ApiDocument, described: ApiDocument): ApiDocument {
   const paths = sortKeys(present.paths, described.paths);
   for (const [path, operations] of Object.entries(paths)) paths[path] = sortKeys(present.paths[path] ?? {}, operations);
@@ -98,6 +98,6 @@ function inOrderOf(present: ApiDocument, described: ApiDocument): ApiDocument {
 }
 
 function sortKeys<T>(present: object, described: Record<string, T>): Record<string, T> {
-  const known = Object.keys(present).filter(key => key in described);
-  return Object.fromEntries([...new Set([...known, ...Object.keys(described)])].map(key => [key, described[key]!]));
+  const existing = Object.keys(present).filter(key => key in described);
+  return Object.fromEntries([...new Set([...existing, ...Object.keys(described)])].map(key => [key, described[key]!]));
 }

@@ -1,4 +1,4 @@
-/** Runs npm and gives back what it prints on standard output, whatever its exit code. */
+/** Runs npm and returns its standard output, whatever its exit code. */
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 

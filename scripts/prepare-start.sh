@@ -1,12 +1,12 @@
 #!/bin/sh
-# Before `npm start`: builds the console and the program where something they are made of is newer than they are. By the
-# times of files, in a few milliseconds: to ask Node took longer than all the rest of a start.
+# Before `npm start`: builds the console and the program if their sources are newer. It compares file times in a few milliseconds;
+# starting Node.js for this took longer than the rest of a start.
 cd "$(dirname "$0")/.." || exit 1
 
 is_older() {
-  made=$1
+  target=$1
   shift
-  [ ! -e "$made" ] || [ -n "$(find "$@" -newer "$made" ! -path 'console/dist*' -print 2>/dev/null | head -n 1)" ]
+  [ ! -e "$target" ] || [ -n "$(find "$@" -newer "$target" ! -path 'console/dist*' -print 2>/dev/null | head -n 1)" ]
 }
 
 if is_older console/dist/sources.txt console sdk/inbox/src openapi.json package-lock.json scripts/console.ts scripts/console-types.ts src/core; then

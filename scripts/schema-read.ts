@@ -1,13 +1,13 @@
-/** The schema as PostgreSQL's catalogs tell it. */
+/** Reads the schema from PostgreSQL's catalogs. */
 import type { Pool } from 'pg';
 
 export interface Column {
   name: string;
   type: string;
-  /** Where it is not the usual one. */
+  /** Set if it is not the default of the type. */
   collation: string | null;
   notNull: boolean;
-  /** As SQL; for a generated column the expression. */
+  /** SQL of the default; for a generated column, the expression. */
   default: string | null;
   identity: 'ALWAYS' | 'BY DEFAULT' | null;
   generated: 'STORED' | 'VIRTUAL' | null;
@@ -15,12 +15,12 @@ export interface Column {
 
 export interface Table {
   name: string;
-  /** Emptied by a crash of the server. */
+  /** Unlogged tables are truncated after a crash of the server. */
   unlogged: boolean;
   columns: Column[];
-  /** `RANGE (id)` and the like. */
+  /** The partition key, such as `RANGE (id)`. */
   partitionedBy: string | null;
-  /** Of which table, and which part. */
+  /** The parent table and the bounds of this partition. */
   partition: { of: string; bound: string } | null;
   constraints: { name: string; definition: string }[];
   indexes: string[];
@@ -28,17 +28,18 @@ export interface Table {
 }
 
 export interface Schema {
-  /** Those of no identity column, by name. */
+  /** Names of sequences that belong to no identity column. */
   sequences: string[];
-  /** In the order of their making, so that each refers only to earlier ones. */
+  /** In order of creation, so that each table only refers to earlier ones. */
   tables: Table[];
+  views: string[];
   functions: string[];
 }
 
-/** Kysely's own; and the partitions made month by month, whose names depend on the day. */
-const leftOut = /^belfry_migrations|_\d{4}_\d{2}$/;
+/** Kysely's own tables, and monthly partitions, whose names depend on the date. */
+const excluded = /^belfry_migrations|_\d{4}_\d{2}$/;
 
-// Everything that the program's migrations make is in `public`; what extensions bring is not ours to show.
+// Our migrations create everything in `public`; objects of extensions are excluded.
 const ours = "n.nspname = 'public' and not exists (select from pg_depend d where d.objid = o.oid and d.deptype = 'e')";
 
 const tables = `
@@ -82,10 +83,15 @@ const sequences = `
     and not exists (select from pg_depend d where d.objid = o.oid and d.deptype in ('a', 'i'))
   order by o.relname`;
 
-/** Views and types of our own. */
+const views = `
+  select 'CREATE VIEW ' || o.relname || E' AS\\n' || pg_get_viewdef(o.oid, true) as text
+  from pg_class o join pg_namespace n on n.oid = o.relnamespace
+  where ${ours} and o.relkind = 'v' order by o.relname`;
+
+/** Our own types and other objects, which are not supported yet. */
 const others = `
   select o.relname as name from pg_class o join pg_namespace n on n.oid = o.relnamespace
-  where ${ours} and o.relkind in ('v', 'm', 'f')
+  where ${ours} and o.relkind in ('m', 'f')
   union all
   select o.typname from pg_type o join pg_namespace n on n.oid = o.typnamespace
   where ${ours} and o.typtype in ('e', 'd', 'r')`;
@@ -94,13 +100,14 @@ export async function readSchema(pool: Pool): Promise<Schema> {
   const names = async (query: string) => (await pool.query<{ name: string }>(query)).rows.map(row => row.name);
   const unknown = await names(others);
   if (unknown.length > 0) {
-    throw new Error(`the schema has what scripts/schema-read.ts does not read yet: ${unknown.join(', ')}; teach it`);
+    throw new Error(`scripts/schema-read.ts does not support these objects yet: ${unknown.join(', ')}`);
   }
   const found = await pool.query<Table>(tables);
-  const bodies = await pool.query<{ text: string }>(functions);
+  const texts = async (query: string) => (await pool.query<{ text: string }>(query)).rows.map(row => row.text);
   return {
     sequences: await names(sequences),
-    tables: found.rows.filter(table => !leftOut.test(table.name)),
-    functions: bodies.rows.map(row => row.text),
+    tables: found.rows.filter(table => !excluded.test(table.name)),
+    views: await texts(views),
+    functions: await texts(functions),
   };
 }

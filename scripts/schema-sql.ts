@@ -1,14 +1,15 @@
-/** The schema as SQL that reads well, and that PostgreSQL would take. */
+/** Writes the schema as readable, valid SQL. */
 import type { Column, Schema, Table } from './schema-read.ts';
 
-const header = '-- Generated from migrations/ by npm run generate; for reading. The reasons are told there.';
+const header = '-- Generated from migrations/ by npm run generate, for reading. The migrations explain the reasons.';
 
-export function schemaToSql({ sequences, tables, functions }: Schema): string {
+export function schemaToSql({ sequences, tables, views, functions }: Schema): string {
   const triggers = tables.flatMap(table => table.triggers).map(text => `${text.replace(' FOR EACH', '\n  FOR EACH')};`);
   const parts = [
     header,
     ...(sequences.length > 0 ? [sequences.map(name => `CREATE SEQUENCE ${name};`).join('\n')] : []),
     ...tables.map(table => tableToSql(table).replaceAll(/'::(text|jsonb)\b/g, "'")),
+    ...views,
     ...functions.map(text => `${text.replace('FUNCTION public.', 'FUNCTION ').trimEnd()};`),
     ...(triggers.length > 0 ? [triggers.join('\n')] : []),
   ];
@@ -30,11 +31,11 @@ function tableToSql(table: Table): string {
 
 function columnToSql(column: Column): string {
   const { name, type, notNull, identity, generated } = column;
-  const words = [name, type.replace('timestamp with time zone', 'timestamptz')];
-  if (column.collation) words.push(`COLLATE ${column.collation}`);
-  if (notNull) words.push('NOT NULL');
-  if (identity) words.push(`GENERATED ${identity} AS IDENTITY`);
-  if (generated) words.push(`GENERATED ALWAYS AS (${column.default}) ${generated}`);
-  else if (column.default !== null) words.push(`DEFAULT ${column.default}`);
-  return words.join(' ');
+  const parts = [name, type.replace('timestamp with time zone', 'timestamptz')];
+  if (column.collation) parts.push(`COLLATE ${column.collation}`);
+  if (notNull) parts.push('NOT NULL');
+  if (identity) parts.push(`GENERATED ${identity} AS IDENTITY`);
+  if (generated) parts.push(`GENERATED ALWAYS AS (${column.default}) ${generated}`);
+  else if (column.default !== null) parts.push(`DEFAULT ${column.default}`);
+  return parts.join(' ');
 }

@@ -1,7 +1,7 @@
-/** The schema as Kysely's table types: what a query gives, and what an insert and an update take. */
+/** Writes the schema as Kysely's table types for selects, inserts and updates. */
 import type { Column, Schema, Table } from './schema-read.ts';
 
-/** As `pg` reads them; bigint is read as a number (src/db/pool.ts). */
+/** Types as `pg` returns them; bigint is parsed as a number (src/db/connection/pool.ts). */
 const scalars: Record<string, string> = {
   bigint: 'number',
   boolean: 'boolean',
@@ -14,7 +14,7 @@ const scalars: Record<string, string> = {
   uuid: 'string',
 };
 
-/** JSON is read as values and written as text: `pg` would take an array for PostgreSQL's own. */
+/** JSON is read as values and written as text, because `pg` would send an array as a PostgreSQL array. */
 const jsonTypes = {
   JsonColumn: 'ColumnType<Json, string, string>',
   GeneratedJson: 'ColumnType<Json, string | undefined, string>',
@@ -24,13 +24,13 @@ const jsonTypes = {
 export function schemaToTypes(schema: Schema): string {
   const tables = schema.tables.filter(table => !table.partition).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const body = tables.map(tableToInterface).join('\n\n');
-  const uses = (word: string) => new RegExp(`\\b${word}\\b`).test(body);
+  const uses = (name: string) => new RegExp(`\\b${name}\\b`).test(body);
   const json = Object.entries(jsonTypes).filter(([name]) => uses(name));
   const imported = [...(json.length > 0 ? ['ColumnType'] : []), ...(uses('Generated') ? ['Generated'] : [])];
   return [
     '// Generated from migrations/ by `npm run generate`.',
     ...(imported.length > 0 ? [`import type { ${imported.join(', ')} } from 'kysely';`] : []),
-    ...(json.length > 0 ? ["import type { Json } from '../core/json.ts';", ''] : ['']),
+    ...(json.length > 0 ? ["import type { Json } from '../../core/json.ts';", ''] : ['']),
     ...json.map(([name, type]) => `type ${name} = ${type};`),
     ...(json.length > 0 ? [''] : []),
     body,
@@ -48,15 +48,15 @@ function tableToInterface({ name, columns }: Table): string {
 }
 
 function columnType(column: Column, table: string): string {
-  const given = column.default !== null || column.identity !== null;
+  const hasDefault = column.default !== null || column.identity !== null;
   if (column.type === 'jsonb' || column.type === 'json')
-    return column.notNull ? (given ? 'GeneratedJson' : 'JsonColumn') : 'NullableJson';
+    return column.notNull ? (hasDefault ? 'GeneratedJson' : 'JsonColumn') : 'NullableJson';
   const element = column.type.replace(/\[\]$/, '');
   const scalar = scalars[element];
   if (!scalar)
-    throw new Error(`${table}.${column.name} is ${column.type}: tell scripts/schema-types.ts how pg reads it`);
+    throw new Error(`${table}.${column.name} is ${column.type}: add its TypeScript type to scripts/schema-types.ts`);
   const type = (element === column.type ? scalar : `${scalar}[]`) + (column.notNull ? '' : ' | null');
-  return given ? `Generated<${type}>` : type;
+  return hasDefault ? `Generated<${type}>` : type;
 }
 
 function interfaceName(table: string): string {

@@ -1,4 +1,4 @@
-/** What the pictures of the guide to preferences show: a demo in which recipients have decided something. */
+/** Prepares the demo for the images of the preferences guide: categories, and users with preferences. */
 import type { Page } from 'playwright-core';
 import type { Ask } from '../test/support/api.ts';
 
@@ -19,7 +19,7 @@ const categories = [
   },
 ];
 
-export async function decideSomething(ask: Ask): Promise<void> {
+export async function preparePreferences(ask: Ask): Promise<void> {
   const send = async (method: string, path: string, body?: unknown) => {
     const answer = await ask({ method, path, body });
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
@@ -47,8 +47,8 @@ export async function decideSomething(ask: Ask): Promise<void> {
   });
 }
 
-/** Switches the newsletter off as a recipient does, and tells the address of the page. */
-export async function decideOnPage(ask: Ask, page: Page): Promise<string> {
+/** Switches the newsletter off like a recipient, and returns the URL of the page. */
+export async function unsubscribeOnPage(ask: Ask, page: Page): Promise<string> {
   const { url } = (await ask({ method: 'POST', path: `${ada}/preferences/link/` })).body;
   await page.goto(url);
   await page.getByRole('checkbox', { name: 'Newsletter: Email' }).uncheck();

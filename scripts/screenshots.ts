@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the console that the documents show, from the running product: a fresh demo with some traffic.
- *   node scripts/screenshots.ts [BEGINNING OF A NAME]
+ * Takes the screenshots for the documentation from the running product: a fresh demo with some traffic.
+ *   node scripts/screenshots.ts [PREFIX OF A NAME]
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,47 +9,48 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { asker } from '../test/support/api.ts';
 import { openBrowser, signIn } from '../test/support/browser.ts';
-import { startBelfry, waitFor } from '../test/support/process.ts';
+import { waitFor } from '../test/support/eventually.ts';
+import { startBelfry } from '../test/support/process.ts';
 import { buildConsole } from './console.ts';
-import { decideOnPage, decideSomething } from './screenshot-preferences.ts';
+import { preparePreferences, unsubscribeOnPage } from './screenshot-preferences.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
 const trigger = '/api/o/demo/p/shop/a/web/e/order-paid/trigger/';
 
-const [wanted = ''] = process.argv.slice(2);
+const [prefix = ''] = process.argv.slice(2);
 
-interface Picture {
+interface Screenshot {
   name: string;
-  /** Path of the page; or what is done first, and gives it. */
+  /** Path of the page; or a function that prepares the page and returns its path. */
   at?: string;
   prepare?: (page: Page) => Promise<string>;
   colorScheme?: 'light' | 'dark';
   height?: number;
-  /** Selector of the part that is shown; absent: what the window shows. */
+  /** Selector of the part to capture. Default: the visible window. */
   of?: string;
 }
 
 await buildConsole();
 await mkdir(folder, { recursive: true });
-const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-pictures-'));
+const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-screenshots-'));
 const service = await startBelfry({ BELFRY_DATA_DIR: dataDir });
 const browser = await openBrowser();
 try {
-  const { email, password, key } = await waitFor('the welcome', () => welcomeOf(service.output()));
+  const { email, password, key } = await waitFor('the welcome message', () => parseWelcome(service.output()));
   const ask = asker(service.address, key);
   let last = '';
   for (let order = 1; order <= 40; order++) {
     const context = { order: `A-${order}`, amount: `${(order * 7.35).toFixed(2)} EUR` };
     last = (await ask({ method: 'POST', path: trigger, body: { context } })).body.occurrence;
   }
-  await waitFor('the last one to be completed', async () => {
+  await waitFor('the last occurrence to complete', async () => {
     const { body } = await ask({ path: `/api/o/demo/occurrence/${last}/` });
     return body.status === 'completed';
   });
   const { body: notifications } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' });
 
-  const take = async ({ name, at, colorScheme = 'light', height = 800, of, prepare }: Picture) => {
-    if (!name.startsWith(wanted)) return;
+  const take = async ({ name, at, colorScheme = 'light', height = 800, of, prepare }: Screenshot) => {
+    if (!name.startsWith(prefix)) return;
     const viewport = { width: 1280, height };
     const context = await browser.newContext({
       baseURL: service.address,
@@ -70,9 +71,9 @@ try {
   await take({ name: 'overview', at: '/o/demo' });
   await take({ name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}` });
   await take({ name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' });
-  await decideSomething(ask);
+  await preparePreferences(ask);
   await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });
-  await take({ name: 'preferences-page', prepare: page => decideOnPage(ask, page), of: 'main' });
+  await take({ name: 'preferences-page', prepare: page => unsubscribeOnPage(ask, page), of: 'main' });
   await take({ name: 'preferences-person', at: '/o/demo/people/ada@demo.test', of: '[aria-label="Preferences"]' });
 } finally {
   await browser.close();
@@ -80,8 +81,8 @@ try {
   await rm(dataDir, { recursive: true, force: true });
 }
 
-/** The sign-in and the key that the first start prints. */
-function welcomeOf(output: string) {
+/** Parses the sign-in and the API key that the first start prints. */
+function parseWelcome(output: string) {
   const email = /Sign in +(\S+)/.exec(output)?.[1];
   const password = /Password +(\S+)/.exec(output)?.[1];
   const key = /bf_\w+/.exec(output)?.[0];

@@ -1,6 +1,6 @@
 /**
- * The Helm chart. Always: the values fit their schema, and templates use no value that is not there. With helm on the
- * machine also what it makes of them: lint, and the rules below for every object of some usual installs.
+ * Checks the Helm chart: the values match their schema, and templates use only existing values. If helm is installed, it also runs lint and
+ * checks every object of some typical installations against the rules below.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -10,9 +10,9 @@ import { settings } from '../../src/config.ts';
 import { hasProgram, root, run } from './support.ts';
 
 const chart = path.join(root, 'deploy/helm/belfry');
-/** Else helm takes the oldest that it knows. */
+/** Without it, helm assumes the oldest version it knows. */
 const cluster = ['--kube-version', '1.31.0'];
-const given = ['--set', 'existingSecret=belfry', '--set', 'baseUrl=https://notify.example.com'];
+const requiredOptions = ['--set', 'existingSecret=belfry', '--set', 'baseUrl=https://notify.example.com'];
 const installs: Record<string, string[]> = {
   plain: [],
   hpa: ['--set', 'worker.autoscaling.enabled=true'],
@@ -57,13 +57,12 @@ export async function checkChart(): Promise<string> {
   const fitsSchema: boolean = ajv.validate(schema, values);
   if (!fitsSchema) throw new Error(`values.yaml: ${ajv.errorsText()}`);
   await refuseUnknownValues(values);
-  if (!hasProgram('helm'))
-    return 'values fit their schema and templates; helm is not installed, so nothing was rendered';
+  if (!hasProgram('helm')) return 'values match schema and templates; helm is not installed, so nothing was rendered';
 
-  await run('helm', ['lint', '--strict', chart, ...given]);
+  await run('helm', ['lint', '--strict', chart, ...requiredOptions]);
   let count = 0;
   for (const [name, options] of Object.entries(installs)) {
-    const text = await run('helm', ['template', 'belfry', chart, ...cluster, ...given, ...options]);
+    const text = await run('helm', ['template', 'belfry', chart, ...cluster, ...requiredOptions, ...options]);
     const objects = parseAllDocuments(text)
       .map(document => document.toJS() as KubernetesObject | null)
       .filter(object => object !== null);
@@ -71,16 +70,24 @@ export async function checkChart(): Promise<string> {
     count += objects.length;
   }
   for (const missing of ['existingSecret', 'baseUrl']) {
-    const refused = await run('helm', ['template', 'belfry', chart, ...cluster, ...given, '--set', `${missing}=`]).then(
+    const message = await run('helm', [
+      'template',
+      'belfry',
+      chart,
+      ...cluster,
+      ...requiredOptions,
+      '--set',
+      `${missing}=`,
+    ]).then(
       () => undefined,
       error => (error as Error).message,
     );
-    if (!refused?.includes(`${missing} is required`)) throw new Error(`without ${missing} it does not say so`);
+    if (!message?.includes(`${missing} is required`)) throw new Error(`a missing ${missing} is not reported`);
   }
-  return `lint passes, and ${count} objects of ${Object.keys(installs).length} installs keep the rules`;
+  return `lint passes, and ${count} objects of ${Object.keys(installs).length} installations follow the rules`;
 }
 
-/** Helm takes a value that is not there for empty, and says nothing. */
+/** Helm silently renders missing values as empty. */
 async function refuseUnknownValues(values: object): Promise<void> {
   for (const name of await readdir(path.join(chart, 'templates'), { recursive: true })) {
     if (!/\.(yaml|tpl|txt)$/.test(name)) continue;
@@ -97,7 +104,7 @@ function checkObject(what: string, { kind, metadata, spec }: KubernetesObject, a
   const must = (holds: boolean, message: string) => {
     if (!holds) throw new Error(`${what} ${message}`);
   };
-  must(/^[a-z\d]([-a-z\d]{0,61}[a-z\d])?$/.test(metadata.name), 'has a name that Kubernetes refuses');
+  must(/^[a-z\d]([-a-z\d]{0,61}[a-z\d])?$/.test(metadata.name), 'has a name that Kubernetes rejects');
   must(metadata.labels?.['app.kubernetes.io/name'] === 'belfry', 'lacks its labels');
   const deployments = all.filter(one => one.kind === 'Deployment');
   const pods = spec?.template?.spec ?? (kind === 'Pod' ? (spec as unknown as PodSpec) : undefined);
@@ -109,14 +116,17 @@ function checkObject(what: string, { kind, metadata, spec }: KubernetesObject, a
   }
   if (spec?.scaleTargetRef) {
     const target = deployments.find(one => one.metadata.name === spec.scaleTargetRef?.name);
-    must(target !== undefined && !('replicas' in target.spec), 'scales what is not there, or has fixed replicas');
+    must(
+      target !== undefined && !('replicas' in target.spec),
+      'scales a missing deployment, or one with fixed replicas',
+    );
   }
   if (!pods) return;
   must(pods.securityContext.runAsNonRoot === true, 'may run as root');
   for (const container of pods.containers) {
     must(container.securityContext.readOnlyRootFilesystem === true, 'may write to its root');
     must(container.securityContext.allowPrivilegeEscalation === false, 'may gain privileges');
-    for (const { name } of container.env) must(name in settings, `sets ${name}, which Belfry does not know`);
+    for (const { name } of container.env) must(name in settings, `sets ${name}, which is not a Belfry setting`);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The oldest PostgreSQL that is supported, and PgBouncer in transaction mode before it: a handful of the engine's tests on
- * those that Debian brings, where they are installed.
+ * Runs some engine tests on the oldest supported PostgreSQL, and on PgBouncer in transaction mode in front of it, with Debian's packages
+ * if they are installed.
  */
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -9,21 +9,21 @@ import path from 'node:path';
 import { findPostgres, freePort, type SystemPostgres, startPostgres } from '../../test/support/postgres.ts';
 import { eventually, hasProgram, run, Skipped, temporaryFolder } from './support.ts';
 
-/** Triggers, fan-outs, sending, retries, pauses, and changes that are announced. */
-const tests = ['test/engine.test.ts', 'test/pauses.test.ts'];
-/** What statements read: planners differ from version to version. Nothing is prepared behind a pooler. */
-const plans = ['test/engine-plans.test.ts'];
+/** Cover triggers, fan-outs, sending, retries, pauses and change notifications. */
+const tests = ['test/engine/engine.test.ts', 'test/configuration/pauses.test.ts'];
+/** Query plans differ between versions. Not run behind a pooler, where nothing is prepared. */
+const plans = ['test/engine/plans.test.ts'];
 
 export async function checkDatabases(): Promise<string> {
   const bin = findPostgres();
-  if (!bin) throw new Skipped('there is no PostgreSQL in /usr/lib/postgresql: apt install postgresql pgbouncer');
+  if (!bin) throw new Skipped('PostgreSQL is not installed in /usr/lib/postgresql: apt install postgresql pgbouncer');
   const server = await startPostgres(bin, { max_connections: '300' });
   try {
     const direct = { BELFRY_TEST_POSTGRES_URL: server.url };
     const pooler = findPgBouncer();
     await runTests(pooler ? plans : [...tests, ...plans], direct);
     if (!pooler) {
-      return `PostgreSQL ${server.major}; PgBouncer is not installed, and was not tried`;
+      return `PostgreSQL ${server.major}; PgBouncer is not installed and was not tested`;
     }
     const bouncer = await startPgBouncer(pooler, server);
     try {
@@ -42,12 +42,12 @@ async function runTests(files: string[], env: Record<string, string>): Promise<v
 }
 
 function findPgBouncer(): string | undefined {
-  // Debian puts it where only root looks.
+  // Debian installs it outside of an ordinary user's PATH.
   if (existsSync('/usr/sbin/pgbouncer')) return '/usr/sbin/pgbouncer';
   return hasProgram('pgbouncer') ? 'pgbouncer' : undefined;
 }
 
-/** On loopback, for whatever database of the server. */
+/** Starts PgBouncer on loopback for all databases of the server. */
 async function startPgBouncer(program: string, server: SystemPostgres): Promise<{ url: string; stop(): void }> {
   const folder = temporaryFolder('pgbouncer');
   const port = await freePort();
@@ -67,15 +67,15 @@ server_idle_timeout = 5
 `;
   const file = path.join(folder, 'pgbouncer.ini');
   await writeFile(file, settings);
-  // It refuses to run as root.
+  // PgBouncer refuses to run as root.
   const user = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
   await chmod(folder, 0o755);
   const child = spawn(program, [file], { ...user, stdio: ['ignore', 'pipe', 'pipe'] });
-  let words = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (words += text));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text));
   await eventually('PgBouncer to listen', () => {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}:\n${words}`);
-    return /process up/.test(words);
+    if (child.exitCode !== null) throw new Error(`pgbouncer exited with ${child.exitCode}:\n${output}`);
+    return /process up/.test(output);
   });
   return { url: `postgres://belfry@127.0.0.1:${port}/postgres`, stop: () => void child.kill('SIGTERM') };
 }

@@ -1,11 +1,11 @@
-/** Reads a Dockerfile and a .dockerignore, as far as ours go. */
+/** Parses the subset of Dockerfile and .dockerignore syntax that ours use. */
 
 export interface Instruction {
   name: string;
   text: string;
 }
 
-/** In their order, each on one line. */
+/** Returns the instructions in order, each on one line. */
 export function instructionsOf(text: string): Instruction[] {
   return text
     .split('\n')
@@ -20,7 +20,7 @@ export function instructionsOf(text: string): Instruction[] {
     });
 }
 
-/** The last rule that fits decides; a rule fits a folder and everything in it. */
+/** Returns whether a file is ignored: the last matching rule decides, and a rule matches a folder with its contents. */
 export function isIgnored(file: string, rules: string[]): boolean {
   let ignored = false;
   for (const rule of rules) {

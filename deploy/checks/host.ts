@@ -1,12 +1,12 @@
-/** What runs on a machine without Kubernetes: compose.yaml, the systemd unit, and the examples of proxies. */
+/** Checks the files for machines without Kubernetes: compose.yaml, the systemd unit and the proxy examples. */
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { settings } from '../../src/config.ts';
 import { hasProgram, root, run, Skipped, temporaryFolder } from './support.ts';
 
-/** Of ten; systemd calls it "OK" up to 4.9. A service without any hardening has 9.6. */
-const largestExposure = 2;
+/** Out of 10. systemd rates up to 4.9 as "OK"; a service without hardening has 9.6. */
+const maxExposure = 2;
 
 interface Compose {
   services: Record<string, { environment?: Record<string, string>; depends_on?: Record<string, unknown> }>;
@@ -17,12 +17,13 @@ export async function checkCompose(): Promise<string> {
   const { services } = parse(await readFile(file, 'utf8'), { merge: true }) as Compose;
   for (const [name, { depends_on = {} }] of Object.entries(services)) {
     const missing = Object.keys(depends_on).filter(other => !(other in services));
-    if (missing.length > 0) throw new Error(`${name} depends on ${missing.join(', ')}, which is not there`);
+    if (missing.length > 0) throw new Error(`${name} depends on ${missing.join(', ')}, which does not exist`);
   }
   refuseUnknownSettings(Object.keys(services.belfry?.environment ?? {}));
-  if (!(await hasCompose())) return `${Object.keys(services).join(', ')}; docker compose is not installed to read it`;
+  if (!(await hasCompose()))
+    return `${Object.keys(services).join(', ')}; docker compose is not installed to validate it`;
   await run('docker', ['compose', '--file', file, 'config', '--quiet'], { env: { BELFRY_SECRET_KEY: 'a'.repeat(32) } });
-  return 'docker compose reads it';
+  return 'docker compose accepts it';
 }
 
 async function hasCompose(): Promise<boolean> {
@@ -37,19 +38,19 @@ export async function checkSystemd(): Promise<string> {
   const assigned = [...text.matchAll(/^Environment=(.*)$/gm)].flatMap(([, all = '']) => all.split(' '));
   refuseUnknownSettings(assigned.map(one => one.split('=')[0]!).filter(name => name !== 'NODE_ENV'));
   if (!hasProgram('systemd-analyze')) throw new Skipped('systemd-analyze is not installed');
-  // It looks whether the program is there.
+  // systemd-analyze checks that the program exists.
   const folder = temporaryFolder('systemd');
   const program = path.join(folder, 'belfry');
   await writeFile(program, '#!/bin/sh\n');
   await chmod(program, 0o755);
   const unit = path.join(folder, 'belfry.service');
   await writeFile(unit, text.replace('/opt/belfry/node_modules/.bin/belfry', program));
-  const words = await run('sh', ['-c', `systemd-analyze verify --man=no ${unit} 2>&1`]);
-  const ours = words.split('\n').filter(line => line.includes('belfry.service'));
+  const output = await run('sh', ['-c', `systemd-analyze verify --man=no ${unit} 2>&1`]);
+  const ours = output.split('\n').filter(line => line.includes('belfry.service'));
   if (ours.length > 0) throw new Error(ours.join('\n'));
   const review = await run('systemd-analyze', ['security', '--offline=true', '--no-pager', unit]);
   const exposure = Number(/exposure level for \S+: ([\d.]+)/.exec(review)?.[1]);
-  if (!(exposure <= largestExposure)) throw new Error(`its exposure is ${exposure}, more than ${largestExposure}`);
+  if (!(exposure <= maxExposure)) throw new Error(`the exposure is ${exposure}, more than ${maxExposure}`);
   return `verified; exposure ${exposure} of 10`;
 }
 
@@ -71,12 +72,12 @@ export async function checkProxies(): Promise<string> {
     const main = `error_log stderr; pid ${folder}/pid; events {} http { ${http} }`;
     await writeFile(path.join(folder, 'nginx.conf'), main);
     await run('nginx', ['-t', '-q', '-p', folder, '-c', path.join(folder, 'nginx.conf')]);
-    done.push('nginx takes its example');
+    done.push('nginx accepts its example');
   }
   if (hasProgram('caddy')) {
     const file = path.join(root, 'deploy/caddy/Caddyfile');
     await run('caddy', ['validate', '--adapter', 'caddyfile', '--config', file]);
-    done.push('Caddy takes its example');
+    done.push('Caddy accepts its example');
   }
   if (done.length === 0) throw new Skipped('neither nginx nor caddy is installed');
   return done.join('; ');
@@ -84,5 +85,5 @@ export async function checkProxies(): Promise<string> {
 
 function refuseUnknownSettings(names: string[]): void {
   const unknown = names.filter(name => !(name.replace(/_FILE$/, '') in settings));
-  if (unknown.length > 0) throw new Error(`sets ${unknown.join(', ')}, which Belfry does not know`);
+  if (unknown.length > 0) throw new Error(`sets ${unknown.join(', ')}, which is not a Belfry setting`);
 }

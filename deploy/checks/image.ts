@@ -1,8 +1,7 @@
 /**
- * The image, without containers: the steps of the Dockerfile are read from it and run in an empty folder, and what they
- * leave is run as the Dockerfile says, by a user who may write nowhere. Two things differ. `npm ci` is not run: the
- * packages and the console that it made here already take its place. And the base images are not there: their Node.js is
- * the one that runs this.
+ * Checks the image without containers: runs the steps of the Dockerfile in an empty folder, and the result as the Dockerfile says, as a
+ * user without write access. Two things differ: instead of running `npm ci`, it uses the packages and the console that are already here;
+ * and instead of the Node.js of the base images, it uses the one that runs this script.
  */
 import { spawnSync } from 'node:child_process';
 import { chmod, cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
@@ -10,17 +9,17 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { openEmbedded } from '../../src/embedded/embedded.ts';
 import { instructionsOf, isIgnored } from './dockerfile.ts';
-import { rememberPacked } from './package.ts';
+import { reusePacked } from './package.ts';
 import { cleanEnv, countSent, requirePages, root, run, startServer, temporaryFolder } from './support.ts';
 
-/** With a base image of 175 MB it stays below 250. */
-const largestMb = 70;
+/** With a base image of 175 MB, the total stays below 250 MB. */
+const maxMb = 70;
 const secret = 'a secret of at least 32 characters';
 
 export async function checkImage(): Promise<string> {
-  const world = temporaryFolder('image');
-  await chmod(world, 0o755);
-  const place = (text: string) => text.replaceAll(/(^|[\s="'[])\/(src|out|opt)\b/g, `$1${world}/$2`);
+  const folder = temporaryFolder('image');
+  await chmod(folder, 0o755);
+  const relocate = (text: string) => text.replaceAll(/(^|[\s="'[])\/(src|out|opt)\b/g, `$1${folder}/$2`);
   const image = { env: {} as Record<string, string>, user: '', entrypoint: [], command: [], health: [] as string[] };
   let workdir = '/';
 
@@ -28,33 +27,34 @@ export async function checkImage(): Promise<string> {
     if (name === 'FROM') workdir = '/';
     else if (name === 'WORKDIR') {
       workdir = text;
-      await mkdir(place(workdir), { recursive: true });
-    } else if (name === 'COPY' && text === '. .') await copyContext(place(workdir));
+      await mkdir(relocate(workdir), { recursive: true });
+    } else if (name === 'COPY' && text === '. .') await copyContext(relocate(workdir));
     else if (name === 'COPY' && text.startsWith('--from=')) continue;
-    else if (name === 'RUN' && text === 'npm ci') await linkPackages(place(workdir));
+    else if (name === 'RUN' && text === 'npm ci') await linkPackages(relocate(workdir));
     else if (name === 'RUN') {
-      await mkdir(path.join(world, 'out'), { recursive: true });
+      await mkdir(path.join(folder, 'out'), { recursive: true });
       const env = { npm_config_prefer_offline: 'true' };
-      await run('sh', ['-c', place(text)], { cwd: workdir === '/' ? world : place(workdir), env });
+      await run('sh', ['-c', relocate(text)], { cwd: workdir === '/' ? folder : relocate(workdir), env });
     } else if (name === 'ENV') Object.assign(image.env, Object.fromEntries(text.split(' ').map(one => one.split('='))));
     else if (name === 'USER') image.user = text;
     else if (name === 'ENTRYPOINT') image.entrypoint = JSON.parse(text);
     else if (name === 'CMD') image.command = JSON.parse(text);
     else if (name === 'HEALTHCHECK') image.health = JSON.parse(text.replace(/^.*? CMD /, ''));
-    else if (!['EXPOSE', 'STOPSIGNAL'].includes(name)) throw new Error(`deploy/check knows no step ${name}`);
+    else if (!['EXPOSE', 'STOPSIGNAL'].includes(name))
+      throw new Error(`deploy/check does not support the instruction ${name}`);
   }
 
-  const [packed = ''] = await readdir(path.join(world, 'out'));
-  rememberPacked(path.join(world, 'out', packed));
-  const megabytes = Number((await run('du', ['-sm', path.join(world, 'opt')])).split('\t')[0]);
-  if (megabytes > largestMb) throw new Error(`Belfry takes ${megabytes} MB of the image, more than ${largestMb}`);
-  const words = (list: string[]) =>
+  const [packed = ''] = await readdir(path.join(folder, 'out'));
+  reusePacked(path.join(folder, 'out', packed));
+  const megabytes = Number((await run('du', ['-sm', path.join(folder, 'opt')])).split('\t')[0]);
+  if (megabytes > maxMb) throw new Error(`Belfry takes ${megabytes} MB of the image, more than ${maxMb}`);
+  const argv = (list: string[]) =>
     asUser(
       image.user,
-      list.map(word => (word === '/nodejs/bin/node' ? process.execPath : place(word))),
+      list.map(arg => (arg === '/nodejs/bin/node' ? process.execPath : relocate(arg))),
     );
-  const sent = await tryOut({ ...image, words });
-  return `${megabytes} MB beside Node.js; unprivileged on read-only files it delivered to ${sent}`;
+  const sent = await testImage({ ...image, argv });
+  return `${megabytes} MB without Node.js; as an unprivileged user on read-only files it delivered to ${sent} recipients`;
 }
 
 async function copyContext(target: string): Promise<void> {
@@ -70,12 +70,12 @@ async function linkPackages(target: string): Promise<void> {
   await cp(path.join(root, 'console/dist'), path.join(target, 'console/dist'), { recursive: true });
 }
 
-/** Only root can become somebody else. */
-function asUser(user: string, words: string[]): string[] {
-  if (process.getuid?.() !== 0) return words;
+/** Returns a command that runs as this user; only root can switch users. */
+function asUser(user: string, argv: string[]): string[] {
+  if (process.getuid?.() !== 0) return argv;
   const [uid = '', gid = uid] = user.split(':');
   if (!/^[1-9]\d*$/.test(uid)) throw new Error(`the image runs as the user "${user}": a number above 0 is needed`);
-  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs', '--', ...words];
+  return ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs', '--', ...argv];
 }
 
 interface Image {
@@ -83,14 +83,14 @@ interface Image {
   entrypoint: string[];
   command: string[];
   health: string[];
-  words(list: string[]): string[];
+  argv(list: string[]): string[];
 }
 
-async function tryOut({ env, entrypoint, command, health, words }: Image): Promise<number> {
+async function testImage({ env, entrypoint, command, health, argv }: Image): Promise<number> {
   const database = await openEmbedded({ dataDir: temporaryFolder('image-database'), durable: false });
   const cwd = '/';
   try {
-    // A port and no socket: the user of the image may not enter the folder that holds it.
+    // Uses a port instead of a socket, because the image's user cannot access the socket's folder.
     const settings = {
       ...env,
       DATABASE_URL: onLoopback(database.url),
@@ -99,31 +99,31 @@ async function tryOut({ env, entrypoint, command, health, words }: Image): Promi
       HOST: '127.0.0.1',
       PORT: String(await freePort()),
     };
-    const [program = '', ...args] = words(entrypoint);
+    const [program = '', ...args] = argv(entrypoint);
     const belfry = (...more: string[]) => run(program, [...args, ...more], { cwd, env: settings });
     await belfry('migrate');
     await belfry('apply', await exampleFile());
     const key = (await belfry('key', 'create', '--org', 'acme', '--name', 'check', '--permission', '*')).trim();
     const server = await startServer([program, ...args, ...command], cwd, settings);
-    const askHealth = () =>
-      spawnSync(words(health)[0]!, words(health).slice(1), { cwd, env: cleanEnv(settings) }).status;
+    const healthStatus = () =>
+      spawnSync(argv(health)[0]!, argv(health).slice(1), { cwd, env: cleanEnv(settings) }).status;
     let sent: number;
     try {
-      if (askHealth() !== 0) throw new Error('HEALTHCHECK finds a server unhealthy that listens');
+      if (healthStatus() !== 0) throw new Error('HEALTHCHECK fails for a running server');
       await requirePages(server.address);
       const occurrence = await belfry('trigger', 'acme/shop/web/order-paid', '--context', '{"order":"A-1"}');
       sent = await countSent(server.address, key, 'acme', /[\da-f-]{36}/.exec(occurrence)![0]);
     } finally {
       await server.stop();
     }
-    if (askHealth() === 0) throw new Error('HEALTHCHECK finds a server healthy that has stopped');
+    if (healthStatus() === 0) throw new Error('HEALTHCHECK succeeds for a stopped server');
     return sent;
   } finally {
     await database.release();
   }
 }
 
-/** The smallest file of docs/configuration.md. */
+/** Writes the smallest example of docs/configuration.md to a file. */
 async function exampleFile(): Promise<string> {
   const page = await readFile(path.join(root, 'docs/configuration.md'), 'utf8');
   const folder = temporaryFolder('image-example');

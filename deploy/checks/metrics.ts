@@ -1,6 +1,6 @@
 /**
- * Dashboard and alerts: no panel, rule or autoscaler names a metric that a running Belfry does not tell. With promtool on
- * the machine, it reads every expression too.
+ * Checks dashboard and alerts: every metric in a panel, rule or autoscaler must exist in a running Belfry. If promtool is installed, it
+ * also validates every expression.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -15,7 +15,7 @@ interface Rules {
   groups: { rules: { alert: string; expr: string }[] }[];
 }
 
-interface Named {
+interface Expression {
   where: string;
   expr: string;
 }
@@ -24,24 +24,24 @@ export async function checkMetrics(): Promise<string> {
   const { panels } = JSON.parse(await readFile(path.join(root, 'deploy/grafana/dashboard.json'), 'utf8')) as Dashboard;
   const alerts = path.join(root, 'deploy/prometheus/alerts.yaml');
   const rules = (parse(await readFile(alerts, 'utf8')) as Rules).groups.flatMap(group => group.rules);
-  const shown: Named[] = panels.flatMap(({ title, targets = [] }) =>
+  const shown: Expression[] = panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => ({ where: `panel "${title}"`, expr })),
   );
-  const named: Named[] = [
+  const expressions: Expression[] = [
     ...shown,
     ...rules.map(({ alert, expr }) => ({ where: `alert ${alert}`, expr })),
     { where: 'the autoscaler', expr: await autoscalerText() },
   ];
-  const known = await listMetrics();
-  for (const { where, expr } of named) {
+  const metrics = await listMetrics();
+  for (const { where, expr } of expressions) {
     for (const [name] of expr.matchAll(/\b(belfry|nodejs|process)_[a-z\d_]+/g)) {
-      if (!known.has(name)) throw new Error(`${where} names ${name}, which Belfry does not tell`);
+      if (!metrics.has(name)) throw new Error(`${where} uses ${name}, which Belfry does not report`);
     }
   }
-  const told = `${named.length} expressions name metrics that Belfry tells`;
-  if (!hasProgram('promtool')) return `${told}; promtool is not installed to read them`;
+  const summary = `${expressions.length} expressions use existing metrics`;
+  if (!hasProgram('promtool')) return `${summary}; promtool is not installed to validate them`;
   await run('promtool', ['check', 'rules', alerts]);
-  // A panel is no rule, but what it asks for can be one.
+  // Wraps the panels' expressions in recording rules, which promtool can check.
   const asRules = shown.map(({ expr }, i) => ({
     record: `panel:${i}`,
     expr: expr.replaceAll('$__rate_interval', '5m'),
@@ -49,7 +49,7 @@ export async function checkMetrics(): Promise<string> {
   const file = path.join(temporaryFolder('promtool'), 'panels.json');
   await writeFile(file, JSON.stringify({ groups: [{ name: 'panels', rules: asRules }] }));
   await run('promtool', ['check', 'rules', file]);
-  return `${told}; promtool reads them`;
+  return `${summary}; promtool accepts them`;
 }
 
 async function autoscalerText(): Promise<string> {
@@ -61,7 +61,7 @@ async function autoscalerText(): Promise<string> {
   return `${template} ${worker.autoscaling.metric}`;
 }
 
-/** Those of a histogram under the three names that are asked for. */
+/** Lists the metrics of a running Belfry, histograms with their three series names. */
 async function listMetrics(): Promise<Set<string>> {
   const home = temporaryFolder('metrics');
   const program = [process.execPath, path.join(root, 'bin/belfry.js'), 'serve'];

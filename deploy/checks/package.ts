@@ -1,6 +1,6 @@
 /**
- * The npm package: packed, installed into an empty folder as an operator would, and run. It must bring everything but
- * Node.js: the demo starts, its event is delivered, the console and the API reference are there.
+ * Packs the npm package, installs it into an empty folder like an operator, and runs it. It must include everything except Node.js: the
+ * demo starts, its event is delivered, and the console and the API reference are served.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
@@ -8,11 +8,13 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { countSent, eventually, requirePages, root, run, startServer, temporaryFolder } from './support.ts';
 
-/** What an operator installs, without the embedded PostgreSQL. */
-const largestMb = 150;
+/** Maximum installed size without the embedded PostgreSQL. */
+const maxMb = 150;
 const npmInstall = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'];
 
 interface Manifest {
+  engines: { node: string };
+  scripts: Record<string, string>;
   dependencies: Record<string, string>;
   optionalDependencies: Record<string, string>;
   devDependencies: Record<string, string>;
@@ -20,19 +22,22 @@ interface Manifest {
 
 let packing: Promise<string> | undefined;
 
-/** The packed file; the image's, where that was built before. */
+/** Returns the packed file; reuses the one of the image if that was built before. */
 function packedFile(): Promise<string> {
   packing ??= pack();
   return packing;
 }
 
-export function rememberPacked(file: string): void {
+export function reusePacked(file: string): void {
   packing ??= Promise.resolve(file);
 }
 
 async function pack(): Promise<string> {
   const folder = temporaryFolder('pack');
+  const before = await readFile(path.join(root, 'package.json'), 'utf8');
   await run('npm', ['pack', '--silent', '--pack-destination', folder]);
+  const after = await readFile(path.join(root, 'package.json'), 'utf8');
+  if (after !== before) throw new Error('npm pack has changed package.json');
   const file = path.join(folder, 'belfry.tgz');
   await rename(path.join(folder, (await readdir(folder))[0]!), file);
   return file;
@@ -43,10 +48,12 @@ export async function checkPackage(): Promise<string> {
   await run('npm', [...npmInstall, await packedFile()], { cwd: home });
   const modules = path.join(home, 'node_modules');
   const installed = path.join(modules, 'belfry');
+  const { engines, scripts } = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8')) as Manifest;
+  if (engines.node !== '>=24' || 'prepare' in scripts) throw new Error('the package has the manifest of a clone');
   await refuseForeignImports(installed);
   await refuseDevelopment(modules);
   const megabytes = await sizeOf(modules);
-  if (megabytes > largestMb) throw new Error(`it takes ${megabytes} MB to install, more than ${largestMb}`);
+  if (megabytes > maxMb) throw new Error(`the installation takes ${megabytes} MB, more than ${maxMb}`);
 
   await mkdir(path.join(home, 'data'));
   const program = [process.execPath, path.join(modules, '.bin/belfry'), 'serve'];
@@ -55,15 +62,15 @@ export async function checkPackage(): Promise<string> {
     const { sent, key } = await triggerDemo(server.address, server.output);
     await triggerWithClient(home, server.address, key);
     await requirePages(server.address);
-    return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent}, with @belfry/client too`;
+    return `${megabytes} MB without the embedded PostgreSQL; the demo event reached ${sent} recipients, also with @belfry/client`;
   } finally {
     await server.stop();
   }
 }
 
-/** Pastes the line that the first start prints. */
+/** Runs the curl command that the first start prints. */
 async function triggerDemo(address: string, output: () => string): Promise<{ sent: number; key: string }> {
-  const line = await eventually('the line to paste', () => /^curl .*$/m.exec(output())?.[0]);
+  const line = await eventually('the curl command', () => /^curl .*$/m.exec(output())?.[0]);
   const { occurrence } = JSON.parse(await run('bash', ['-c', line.replace('curl', 'curl -s')])) as {
     occurrence: string;
   };
@@ -71,7 +78,7 @@ async function triggerDemo(address: string, output: () => string): Promise<{ sen
   return { sent: await countSent(address, key, 'demo', occurrence), key };
 }
 
-/** @belfry/client as an application installs it, on the Node.js that the shell finds: an older one where there is one. */
+/** Installs @belfry/client like an application, and runs it on the shell's Node.js, which may be older. */
 async function triggerWithClient(home: string, address: string, key: string): Promise<void> {
   const folder = temporaryFolder('client');
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: path.join(root, 'sdk/client') });
@@ -83,10 +90,10 @@ async function triggerWithClient(home: string, address: string, key: string): Pr
   await countSent(address, key, 'demo', occurrence.trim());
 }
 
-/** Also of files that a first start does not read. */
+/** Checks the imports of all files, including those that a first start does not load. */
 async function refuseForeignImports(installed: string): Promise<void> {
   const manifest = JSON.parse(await readFile(path.join(installed, 'package.json'), 'utf8')) as Manifest;
-  const known = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
+  const dependencies = Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies });
   const dist = path.join(installed, 'dist');
   for (const name of await readdir(dist, { recursive: true })) {
     if (!name.endsWith('.js') || name.endsWith('reference.js')) continue;
@@ -96,8 +103,8 @@ async function refuseForeignImports(installed: string): Promise<void> {
     )) {
       if (from.endsWith('.ts')) throw new Error(`dist/${name} imports ${from}, which is not packed`);
       const own = from === '' || from.startsWith('.') || from.startsWith('node:');
-      if (!own && !known.some(one => from === one || from.startsWith(`${one}/`))) {
-        throw new Error(`dist/${name} imports ${from}, which is no dependency`);
+      if (!own && !dependencies.some(one => from === one || from.startsWith(`${one}/`))) {
+        throw new Error(`dist/${name} imports ${from}, which is not a dependency`);
       }
     }
   }
@@ -106,8 +113,8 @@ async function refuseForeignImports(installed: string): Promise<void> {
 async function refuseDevelopment(modules: string): Promise<void> {
   const { devDependencies } = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as Manifest;
   const names = (await readdir(modules)).flatMap(name => (name.startsWith('@') ? [] : [name]));
-  const here = names.filter(name => name in devDependencies);
-  if (here.length > 0) throw new Error(`it installs what only development needs: ${here.join(', ')}`);
+  const installed = names.filter(name => name in devDependencies);
+  if (installed.length > 0) throw new Error(`development packages are installed: ${installed.join(', ')}`);
 }
 
 async function sizeOf(modules: string): Promise<number> {

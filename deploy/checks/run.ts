@@ -1,4 +1,4 @@
-/** Runs the checks one after the other, tells of each, and ends with 1 if one failed. */
+/** Runs the checks one after the other, prints each result, and exits with 1 if one failed. */
 import { checkChart } from './chart.ts';
 import { checkDatabases } from './databases.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
@@ -7,7 +7,7 @@ import { checkMetrics } from './metrics.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
 
-/** Each returns what it saw, in a line. */
+/** Each check returns a one-line summary. */
 const checks: Record<string, () => Promise<string>> = {
   image: checkImage,
   package: checkPackage,
@@ -19,22 +19,22 @@ const checks: Record<string, () => Promise<string>> = {
   databases: checkDatabases,
 };
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter(name => !(name in checks));
+const selected = process.argv.slice(2);
+const unknown = selected.filter(name => !(name in checks));
 if (unknown.length > 0) {
-  console.error(`There is no check ${unknown.join(', ')}. There are: ${Object.keys(checks).join(', ')}.`);
+  console.error(`Unknown check ${unknown.join(', ')}. Available: ${Object.keys(checks).join(', ')}.`);
   process.exit(2);
 }
-for (const name of wanted.length > 0 ? wanted : Object.keys(checks)) {
+for (const name of selected.length > 0 ? selected : Object.keys(checks)) {
   const began = performance.now();
-  const tell = (verdict: string, text: string) =>
+  const report = (verdict: string, text: string) =>
     console.log(`${verdict.padEnd(8)}${name.padEnd(10)}${((performance.now() - began) / 1000).toFixed(1)} s  ${text}`);
   try {
-    tell('ok', await checks[name]!());
+    report('ok', await checks[name]!());
   } catch (error) {
-    if (error instanceof Skipped) tell('skipped', error.message);
+    if (error instanceof Skipped) report('skipped', error.message);
     else {
-      tell('failed', error instanceof Error ? error.message : String(error));
+      report('failed', error instanceof Error ? error.message : String(error));
       process.exitCode = 1;
     }
   }

@@ -84,7 +84,7 @@ spec:
       serviceAccountName: {{ include "belfry.name" .root }}
       automountServiceAccountToken: false
       enableServiceLinks: false
-      # Five seconds to leave the load balancers, and ten at most to stop.
+      # Five seconds to leave the load balancers, plus up to ten seconds to stop.
       terminationGracePeriodSeconds: 30
       securityContext: {{- include "belfry.podSecurity" .root | nindent 8 }}
       {{- with .root.Values.imagePullSecrets }}
@@ -112,12 +112,12 @@ spec:
             - { name: http, containerPort: 8000 }
             - { name: metrics, containerPort: {{ .root.Values.metrics.port }} }
           {{- if eq .component "api" }}
-          # Answers go on while the endpoint leaves the load balancers. The image has no shell, and no sleep.
+          # Keeps responding until the endpoint has left the load balancers. The image has no shell and no sleep command.
           lifecycle:
             preStop:
               exec: { command: [/nodejs/bin/node, -e, "setTimeout(() => {}, 5000)"] }
           {{- end }}
-          # A first start may wait half a minute for the database, and migrate it.
+          # The first start may wait half a minute for the database and then migrate it.
           startupProbe:
             httpGet: { path: /healthz, port: http }
             periodSeconds: 2
