@@ -1,7 +1,7 @@
-/** People for tests: accounts with a role, and a browser that keeps its cookie. */
-import { sha256 } from '../../src/core/tokens.ts';
-import { type AccountInput, createAccount } from '../../src/services/accounts.ts';
+/** Accounts for tests, and a browser that keeps its cookies. */
+import { sha256 } from '../../src/core/identity/tokens.ts';
 import type { Deps } from '../../src/services/deps.ts';
+import { type AccountInput, createAccount } from '../../src/services/identity/accounts.ts';
 import { type Answer, type Asked, ask } from './api.ts';
 
 export const password = 'correct horse battery';
@@ -14,8 +14,8 @@ export async function newAccount(deps: Deps, input: Partial<AccountInput> = {}) 
   return { id, email: input.email ?? email };
 }
 
-/** As if many strangers had guessed the password, each from a network of its own. */
-export async function guessedFromAnywhere({ db }: Deps, email: string, attempts: number): Promise<void> {
+/** Simulates failed attempts from many networks. */
+export async function simulateAttemptsFromAnywhere({ db }: Deps, email: string, attempts: number): Promise<void> {
   const scope = 'password from anywhere';
   await db
     .insertInto('sign_in_limits')
@@ -23,12 +23,12 @@ export async function guessedFromAnywhere({ db }: Deps, email: string, attempts:
     .execute();
 }
 
-/** What a browser does: keeps the cookie, and sends the CSRF token that it was told. */
+/** Keeps the cookies like a browser, and sends the CSRF token like the console. */
 export class Browser {
   readonly #address: string;
   cookie = '';
   csrf = '';
-  /** What tells this device from strangers. */
+  /** The device cookie. */
   device = '';
 
   constructor(address: string) {
@@ -49,13 +49,13 @@ export class Browser {
     return answer;
   }
 
-  signIn(email: string, given = password): Promise<Answer> {
-    return this.ask({ method: 'POST', path: '/api/session/', body: { email, password: given } });
+  signIn(email: string, secret = password): Promise<Answer> {
+    return this.ask({ method: 'POST', path: '/api/session/', body: { email, password: secret } });
   }
 }
 
-/** Somebody with this role who has signed in. */
-export async function signedIn(
+/** Creates an account and signs it in. */
+export async function signInNewAccount(
   address: string,
   deps: Deps,
   input: Partial<AccountInput> = {},

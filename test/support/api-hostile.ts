@@ -1,10 +1,11 @@
-/** What the unkind send: values, texts that are almost JSON, path segments, queries and headers. */
+/** Generators of hostile input: values, malformed JSON, path segments, queries and headers. */
 import fc from 'fast-check';
+import { listValues, withValueAt } from './json-paths.ts';
 
 const halfCharacter = '\ud800';
 const signs = '\0\u0001\u001f\u007f\u0080\u200b\u202e\ufeff\ufffd\uffff😀e\u0301İẞ%/\\"\'`$<>&;|*?#\r\n\t';
 
-/** Keys that mean something to JavaScript, to PostgreSQL, or to nobody. */
+/** Keys that are special to JavaScript or PostgreSQL, or merely unusual. */
 const keys = [
   'constructor',
   'toString',
@@ -47,6 +48,27 @@ const texts = [
   'a'.repeat(100_000),
   '\u0344'.repeat(300),
   'ﷺ'.repeat(300),
+  '0001-01-01T00:00:00Z',
+  '+275760-09-13T00:00:00.001Z',
+  '-000001-01-01T00:00:00Z',
+  '2016-12-31T23:59:60Z',
+  '2030-02-30T09:00:00Z',
+  '2030-01-31T09:00:00.123456789123456789Z',
+  '9007199254740993',
+  '9223372036854775808',
+  '00000000-0000-0000-0000-000000000000',
+  'асme',
+  'ﬁle',
+  '__proto__',
+  '*',
+  '%',
+  '{{ "x" | append: "y" }}',
+  '{% for i in (1..99999999) %}x{% endfor %}',
+  '@ | [?a == `"x"`]',
+  '((((((((((',
+  'https://[::1',
+  'http://127.0.0.1:1/',
+  'javascript:alert(1)',
 ];
 
 const numbers = [0, -0, 1, -1, 1.5, 1e308, -1e308, 5e-324, 2 ** 31, 2 ** 53, 2 ** 63, 1e21];
@@ -62,16 +84,16 @@ export const anyValue = fc.oneof(
   },
 );
 
-/** Objects with the fields that the endpoint knows, one or the other that it does not, and hostile values in them. */
+/** Bodies with fields that the endpoint has, some that it does not have, and hostile values in them. */
 export function bodies(fields: string[], valid: unknown): fc.Arbitrary<string> {
-  const known = fc.record(Object.fromEntries(fields.map(name => [name, anyValue])), { requiredKeys: [] });
-  const almost = known.map(given => ({ ...(typeof valid === 'object' ? valid : {}), ...given }));
+  const fieldsOnly = fc.record(Object.fromEntries(fields.map(name => [name, anyValue])), { requiredKeys: [] });
+  const almost = fieldsOnly.map(changes => ({ ...(typeof valid === 'object' ? valid : {}), ...changes }));
   const strange = fc.dictionary(fc.constantFrom(...keys, ...fields), anyValue, { maxKeys: 3 });
   const arrays = fc
     .array(anyValue, { maxLength: 4 })
     .map(items => (Array.isArray(valid) ? [...valid, ...items] : items));
-  const value = fc.oneof<fc.Arbitrary<unknown>[]>(known, almost, strange, arrays, anyValue);
-  const text = value.map(made => JSON.stringify(made));
+  const value = fc.oneof<fc.Arbitrary<unknown>[]>(fieldsOnly, almost, strange, arrays, anyValue);
+  const text = value.map(body => JSON.stringify(body));
   const broken = fc
     .tuple(text, fc.nat(), fc.constantFrom('', ',', '1e999', '\\ud800', '\0', '"__proto__":{},', '}', ']]'))
     .map(
@@ -80,7 +102,7 @@ export function bodies(fields: string[], valid: unknown): fc.Arbitrary<string> {
   return fc.oneof({ weight: 4, arbitrary: text }, { weight: 1, arbitrary: broken });
 }
 
-/** Bodies that are the same for everybody. */
+/** Hostile bodies that do not depend on the endpoint's schema. */
 export function fixedBodies(field: string): (string | Buffer)[] {
   const inField = (json: string) => `{${JSON.stringify(field)}:${json}}`;
   const deep = [
@@ -134,7 +156,7 @@ export function fixedBodies(field: string): (string | Buffer)[] {
   ];
 }
 
-/** As they stand in a path: not encoded again. */
+/** Path segments, already percent-encoded. */
 export const segments = fc.oneof(
   fc.constantFrom(
     ...[
@@ -265,3 +287,30 @@ export const headers: fc.Arbitrary<Record<string, string>> = fc.dictionary(
   ),
   { maxKeys: 4 },
 );
+
+/** Names of columns, keys and JavaScript properties that a body must not set. */
+const smuggled = ['id', 'organization_id', 'project_id', 'is_admin', 'admin', 'role', 'created_at', 'constructor'];
+
+/** Valid bodies with one hostile value, or one field that the schema does not have. */
+export function almostValid(makeValid: () => unknown): fc.Arbitrary<unknown> {
+  return fc
+    .tuple(fc.nat(), anyValue, fc.option(fc.constantFrom(...smuggled, ...keys), { freq: 5 }))
+    .map(([which, value, extra]) => {
+      const valid = makeValid();
+      const entries = listValues(valid);
+      const [path] = entries[which % entries.length]!;
+      const isField = typeof path.at(-1) === 'string';
+      return withValueAt(valid, extra === null || !isField ? path : [...path.slice(0, -1), extra], value);
+    });
+}
+
+/** Queries with these parameters and hostile values. */
+export function queriesOf(names: string[]): fc.Arbitrary<string> {
+  const value = fc.oneof(queryValues, fc.constantFrom(...texts.filter(text => text.length < 3_000)).map(encode));
+  const pair = fc.tuple(fc.constantFrom(...names), value).map(parts => parts.join('='));
+  return fc.array(pair, { minLength: 1, maxLength: 3 }).map(pairs => pairs.join('&'));
+}
+
+function encode(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}

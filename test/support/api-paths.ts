@@ -1,10 +1,10 @@
-/** What stands in a path for each of its parameters: something that is there, nothing, and what is somebody else's. */
+/** Values for each path parameter: one that exists, and ones that exist only elsewhere. */
 import { keyIdOf, type Tenants } from './tenants.ts';
 
 interface Values {
-  /** Where it depends on what the path says before it: by the path. */
+  /** A value that exists; a function if it depends on the rest of the path. */
   there: string | ((path: string) => string);
-  /** Of another project, application or tenant: real, but not here. */
+  /** Values that exist in another project, application or tenant. */
   elsewhere: string[];
   code: string;
 }
@@ -30,6 +30,11 @@ export function pathValues({ acme, rival }: Tenants): Record<string, Values> {
       there: String(acme.memberIds[0]),
       elsewhere: [acme.memberIds[2], ...rival.memberIds].map(String),
       code: 'member.not_found',
+    },
+    suppression: {
+      there: String(acme.suppressionId),
+      elsewhere: [String(rival.suppressionId)],
+      code: 'suppression.not_found',
     },
     key: {
       there: keyIdOf(acme.keys.onOtherApplication),
@@ -90,12 +95,12 @@ export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
 }
 
-/** The path with everything in it there, but for what is given. */
+/** Fills the parameters with values that exist, except for those in `given`. */
 export function fill(path: string, values: Record<string, Values>, given: Record<string, string> = {}): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const there = values[name]?.there;
     const value = given[name] ?? (typeof there === 'function' ? there(path) : there);
-    if (value === undefined) throw new Error(`give the parameter :${name} its values in test/support/api-paths.ts`);
+    if (value === undefined) throw new Error(`add values for the parameter :${name} to test/support/api-paths.ts`);
     return encodeURIComponent(value);
   });
 }

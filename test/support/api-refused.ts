@@ -1,8 +1,8 @@
-/** Bodies that the specification's endpoints refuse, each with the fields that the answer must name. */
+/** Invalid bodies for the Bitcaster-compatible endpoints, each with the fields that the response must list in `errors`. */
 
-export type Refused = [what: string, body: unknown, fields: string[], code?: string];
+export type InvalidBody = [what: string, body: unknown, fields: string[], code?: string];
 
-/** `levels` objects in each other. */
+/** Returns `levels` nested objects. */
 export function nested(levels: number): object {
   let value: object = {};
   for (let i = 1; i < levels; i++) value = { a: value };
@@ -12,7 +12,7 @@ export function nested(levels: number): object {
 const email = 'somebody@acme.test';
 const tooDeep = (under: string) => `${under}${'/a'.repeat(32)}`;
 
-const notObjects: Refused[] = [
+const notObjects: InvalidBody[] = [
   ['null', null, ['body']],
   ['a text', '"text"', ['body']],
   ['a number', 5, ['body']],
@@ -21,13 +21,13 @@ const notObjects: Refused[] = [
 const option = (options: object) => ({ options });
 const future = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
 
-/** A valid address of this length, if that length were allowed. */
+/** Returns an email of this length that is valid in every other respect. */
 export function longEmail(length: number): string {
   const domain = Array.from({ length: length - 70 }, (_, i) => (i % 62 === 61 ? '.' : 'a')).join('');
   return `${'j'.repeat(64)}@${domain}.test`;
 }
 
-const updates: Refused[] = [
+const updates: InvalidBody[] = [
   ...notObjects,
   ['an array', [], ['body']],
   ['a first name that is no text', { first_name: 5 }, ['first_name']],
@@ -45,7 +45,7 @@ const updates: Refused[] = [
   ['several mistakes', { first_name: 1, locked: 1 }, ['first_name', 'locked']],
 ];
 
-const newUsers: Refused[] = [
+const newUsers: InvalidBody[] = [
   ...notObjects,
   ['an array', [], ['body']],
   ['no email', {}, ['email']],
@@ -76,7 +76,7 @@ const newUsers: Refused[] = [
   ['several mistakes', { first_name: 1, last_name: 2, nick: 3 }, ['email', 'nick', 'first_name', 'last_name']],
 ];
 
-const newAddresses: Refused[] = [
+const newAddresses: InvalidBody[] = [
   ...notObjects,
   ['nothing', {}, ['name', 'value']],
   ['no value', { name: 'email' }, ['value']],
@@ -98,7 +98,7 @@ const newAddresses: Refused[] = [
   ['an unknown field', { name: 'pager', value: 'x', kind: 'y' }, ['kind']],
 ];
 
-const triggers: Refused[] = [
+const triggers: InvalidBody[] = [
   ...notObjects,
   ['an array', [], ['body']],
   ['a mistyped context', { contxt: {} }, ['contxt']],
@@ -138,7 +138,7 @@ const triggers: Refused[] = [
   ['dry_run that is no boolean', option({ dry_run: 'yes' }), ['options/dry_run']],
 ];
 
-const newLists: Refused[] = [
+const newLists: InvalidBody[] = [
   ...notObjects,
   ['no name', {}, ['name']],
   ['an empty name', { name: '' }, ['name']],
@@ -151,7 +151,7 @@ const newLists: Refused[] = [
   ['a name that exists in other letters', { name: 'cUSTOMERS' }, ['name'], 'list.exists'],
 ];
 
-const recipients: Refused[] = [
+const recipients: InvalidBody[] = [
   ...notObjects,
   ['an object', { recipients: [email] }, ['body']],
   ['an empty array', [], ['body']],

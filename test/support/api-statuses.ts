@@ -1,4 +1,4 @@
-/** Every answer that a test gets must be one that the OpenAPI document lists: so the whole suite checks the document. */
+/** Checks every response in the tests against the OpenAPI document: its status must be documented. */
 import { readFileSync } from 'node:fs';
 import { routes } from '../../src/http/routes.ts';
 
@@ -6,7 +6,7 @@ const document = JSON.parse(readFileSync(new URL('../../openapi.json', import.me
   paths: Record<string, Record<string, { responses: Record<string, unknown> }>>;
 };
 
-/** Those with fewer parameters first: a name goes before a parameter. */
+/** Paths with fewer parameters first, because a fixed segment takes precedence over a parameter. */
 const operations = routes
   .map(({ method, path }) => ({
     method,
@@ -17,9 +17,9 @@ const operations = routes
   }))
   .sort((a, b) => a.parameters - b.parameters);
 
-/** Undefined where no operation has been asked: another path, or a method that the path does not take. */
-export function findUnlisted(method: string, url: string, status: number): string | undefined {
-  // The path is then another one, such as one that has a name where this one has a parameter.
+/** Returns an error message for an undocumented status; undefined if it is documented, or no operation matches. */
+export function findUndocumented(method: string, url: string, status: number): string | undefined {
+  // The request matched another path, such as one with a fixed segment in place of a parameter.
   if (status === 405) return undefined;
   const [path = ''] = url.split('?', 1);
   const asked = method === 'HEAD' ? 'GET' : method;

@@ -1,6 +1,6 @@
-/** The specification's twenty endpoints, written down again as a table that the tests are made from. */
+/** The twenty endpoints of the Bitcaster-compatible API, as an independent table from which tests are generated. */
 import type { Fields } from './api.ts';
-import { type Refused, refused } from './api-refused.ts';
+import { type InvalidBody, refused } from './api-refused.ts';
 
 export interface Endpoint {
   /** Its number in the specification. */
@@ -10,12 +10,12 @@ export interface Endpoint {
   path: string;
   permission: string;
   status: 200 | 201;
-  /** The fields of the answer; in an array, those of each item. */
+  /** Fields of the response; in an array, those of each item. */
   answer: Fields | [Fields];
-  /** A body that is taken, new at every call. */
+  /** Creates a valid body, a different one at every call. */
   body?: () => unknown;
-  /** Bodies that are refused, with the fields that the answer must name. */
-  refused?: Refused[];
+  /** Invalid bodies, with the fields that the response must list. */
+  refused?: InvalidBody[];
 }
 
 const organization: Fields = { name: 'string', slug: 'string', users: 'url', projects: 'url', channels: 'url' };

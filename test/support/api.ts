@@ -1,14 +1,14 @@
-/** Plain HTTP as it is on the wire: nothing is normalised, followed or added, so hostile requests stay hostile. */
+/** A raw HTTP client: it normalizes, follows and adds nothing, so hostile requests are sent unchanged. */
 import { Agent, request } from 'node:http';
 import { expect } from 'vitest';
-import { findUnlisted } from './api-statuses.ts';
+import { findUndocumented } from './api-statuses.ts';
 
 export interface Asked {
   method?: string;
   path: string;
   key?: string;
   headers?: Record<string, string | string[]>;
-  /** Text and bytes go as they are, anything else as JSON. */
+  /** Text and bytes are sent as they are, other values as JSON. */
   body?: unknown;
 }
 
@@ -16,7 +16,7 @@ export interface Answer {
   status: number;
   headers: Record<string, string>;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the server sent, for tests to look into
+  // biome-ignore lint/suspicious/noExplicitAny: the response of the server, for tests to inspect
   body: any;
 }
 
@@ -45,12 +45,12 @@ export function ask(address: string, { method = 'GET', path, key, headers = {}, 
       const chunks: Buffer[] = [];
       response.on('data', chunk => chunks.push(chunk));
       response.on('error', reject);
-      // A stream has no end: that it began is its answer.
+      // A stream never ends, so its headers count as the response.
       const isEndless = /^text\/event-stream/.test(response.headers['content-type'] ?? '') && method !== 'HEAD';
       response.on(isEndless ? 'close' : 'end', () => {
         const text = Buffer.concat(chunks).toString();
         const body = /\bjson\b/.test(response.headers['content-type'] ?? '') && text ? JSON.parse(text) : undefined;
-        const unlisted = findUnlisted(method, path, response.statusCode!);
+        const unlisted = findUndocumented(method, path, response.statusCode!);
         if (unlisted) reject(new Error(`${unlisted}\n${text.slice(0, 500)}`));
         resolve({ status: response.statusCode!, headers: response.headers as Record<string, string>, text, body });
       });
@@ -64,7 +64,7 @@ export function ask(address: string, { method = 'GET', path, key, headers = {}, 
 export type Kind = 'string' | 'integer' | 'boolean' | 'object' | 'url';
 export type Fields = Record<string, Kind>;
 
-/** Exactly these fields with these types: none missing, none beside them. */
+/** Expects exactly these fields with these types. */
 export function expectFields(value: Record<string, unknown>, fields: Fields): void {
   const found = Object.entries(value).map(([name, item]) => [name, kindOf(item, fields[name])]);
   expect(Object.fromEntries(found)).toEqual(fields);
@@ -87,7 +87,7 @@ export const problemFields: Fields = {
   request_id: 'string',
 };
 
-/** An RFC 9457 document with this status and code, and with the names of these fields when it is a 400. */
+/** Expects an RFC 9457 problem document with this status and code, and these field names in `errors`. */
 export function expectProblem(answer: Answer, status: number, code?: string, fields?: string[]): void {
   const told = `${answer.status} ${answer.text.slice(0, 500)}`;
   expect(answer.status, told).toBe(status);
@@ -99,17 +99,4 @@ export function expectProblem(answer: Answer, status: number, code?: string, fie
   if (code !== undefined) expect(problem.code, told).toBe(code);
   if (fields) expect(Object.keys(errors ?? {}), told).toEqual(fields);
   for (const messages of Object.values(errors ?? {})) expect(messages).toContainEqual(expect.any(String));
-}
-
-/** Asks again until the check holds; tells the last failure when it does not within the time. */
-export async function eventually<T>(check: () => Promise<T> | T, withinMs = 5_000): Promise<T> {
-  const deadline = Date.now() + withinMs;
-  for (;;) {
-    try {
-      return await check();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise(resolve => setTimeout(resolve, 20));
-    }
-  }
 }

@@ -1,54 +1,22 @@
 /**
- * A real Chromium. What a page says on its console, a broken script or a refusal by the Content-Security-Policy is a
- * failure, whatever else the test looks at.
+ * A real Chromium. Any console message, script error or Content-Security-Policy violation fails the test, whatever else
+ * it checks.
  */
-import { execFileSync } from 'node:child_process';
-import { accessSync, constants, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { userInfo } from 'node:os';
+import path from 'node:path';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
-
-/** The one without a window first: it takes half of the processor's time. */
-const known = [
-  process.env.CHROMIUM,
-  '/usr/bin/chromium-headless-shell',
-  '/usr/bin/chromium',
-  '/usr/bin/chromium-browser',
-  '/usr/bin/google-chrome',
-  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-  '/Applications/Chromium.app/Contents/MacOS/Chromium',
-];
-
-function findChromium(): string | undefined {
-  return known.find(file => {
-    try {
-      accessSync(file ?? '', constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-}
-
-/** As root on Debian the package is installed when there is none. */
-export function requireChromium(): string {
-  const found = findChromium();
-  if (found) return found;
-  if (userInfo().uid === 0) {
-    const quietly = { stdio: 'ignore', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } } as const;
-    execFileSync('apt-get', ['update', '-q'], quietly);
-    execFileSync('apt-get', ['install', '-qy', '--no-install-recommends', 'chromium-headless-shell'], quietly);
-  }
-  const installed = findChromium();
-  if (!installed) throw new Error('the browser tests need Chromium or Chrome: install it, or name it in CHROMIUM');
-  return installed;
-}
+import { findChromium } from './chromium.ts';
 
 export async function openBrowser(): Promise<Browser> {
+  const found = await findChromium();
+  if (!found) throw new Error('the browser tests need Chromium or Chrome: name it in CHROMIUM');
   return chromium.launch({
-    executablePath: requireChromium(),
-    // In containers there is neither a sandbox of the kernel's nor much shared memory.
+    executablePath: found.executablePath,
+    env: { ...process.env, ...found.env },
+    // Containers have no kernel sandbox and little shared memory.
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
   });
 }
@@ -56,13 +24,13 @@ export async function openBrowser(): Promise<Browser> {
 export interface Visit {
   context: BrowserContext;
   page: Page;
-  /** What the browser complained about so far. */
+  /** Console errors and warnings, and script errors so far. */
   complaints: string[];
   close(): Promise<void>;
 }
 
-/** Expected refusals of the API show on the browser's console as well: they are named by their status. */
-const refusal = /^Failed to load resource: the server responded with a status of (4\d\d)/;
+/** The browser logs every 4xx response of the API; those are expected. */
+const clientError = /^Failed to load resource: the server responded with a status of (4\d\d)/;
 
 export async function visit(browser: Browser, baseURL: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({
@@ -71,12 +39,12 @@ export async function visit(browser: Browser, baseURL: string, options: BrowserC
     reducedMotion: 'reduce',
     ...options,
   });
-  context.setDefaultTimeout(15_000);
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on('console', message => {
     const loud = message.type() === 'error' || message.type() === 'warning';
-    if (loud && !refusal.test(message.text())) complaints.push(message.text());
+    if (loud && !clientError.test(message.text())) complaints.push(message.text());
   });
   page.on('pageerror', error => complaints.push(String(error)));
   return {
@@ -105,7 +73,7 @@ interface Violation {
   nodes: { target: string[]; failureSummary?: string }[];
 }
 
-/** What axe finds, in a line each. Not in frames: what is in them is a message, and somebody else's. */
+/** Returns one line per axe violation. Frames are skipped: they contain messages of other authors. */
 export async function axeViolations(page: Page, rules?: string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in window'))) await page.evaluate(axe);
   const options = JSON.stringify({ iframes: false, resultTypes: ['violations'], runOnly: rules });
@@ -113,4 +81,23 @@ export async function axeViolations(page: Page, rules?: string[]): Promise<strin
   return found.violations.flatMap(({ id, nodes }) =>
     nodes.map(({ target, failureSummary = '' }) => `${id} at ${target.join(' ')}: ${failureSummary.split('\n')[1]}`),
   );
+}
+
+/** Saves screenshots in the folder SCREENSHOTS, if it is set: wide, dark and narrow. */
+export async function takeScreenshots(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (!folder) return;
+  await mkdir(folder, { recursive: true });
+  for (const [width, colorScheme] of [
+    [1280, 'light'],
+    [1280, 'dark'],
+    [390, 'light'],
+  ] as const) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    await page.waitForFunction(() => Reflect.get(globalThis, 'document').getAnimations().length === 0);
+    await page.screenshot({ path: path.join(folder, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: 'light' });
 }

@@ -1,6 +1,6 @@
 /**
- * A certificate for the name `localhost` alone, its own authority, good for a hundred years. For tests only: the key is
- * in the open, and nothing outside the tests trusts it.
+ * A self-signed certificate for `localhost`, valid for a hundred years. For tests only: its key is public, and nothing
+ * outside the tests trusts it.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBmTCCAT+gAwIBAgIUAjlTUwISeAPQFEdXhcZlCU2WpmwwCgYIKoZIzj0EAwIw
@@ -19,3 +19,15 @@ MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg2drCLwA7IrUpw0ZR
 SOhcgqGJWdUi3l6QrQeuvYDLid+hRANCAAS94x6V/ap8nidfyEAAm9c33762tjXU
 8YdZWUwmYdTyWxcLPDYsXaxwYpXOX2TePQ3ebroC/nUetrQ20VWN+stb
 -----END PRIVATE KEY-----`;
+
+/** A certificate for the same name and key that expired in February 2025. */
+export const expiredCertificate = `-----BEGIN CERTIFICATE-----
+MIIBYzCCAQmgAwIBAgIBAjAKBggqhkjOPQQDAjAWMRQwEgYDVQQDDAtCZWxmcnkg
+dGVzdDAeFw0yNTAxMDEwMDAwMDBaFw0yNTAyMDEwMDAwMDBaMBYxFDASBgNVBAMM
+C0JlbGZyeSB0ZXN0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEveMelf2qfJ4n
+X8hAAJvXN9++trY11PGHWVlMJmHU8lsXCzw2LF2scGKVzl9k3j0N3m66Av51Hra0
+NtFVjfrLW6NIMEYwFAYDVR0RBA0wC4IJbG9jYWxob3N0MA8GA1UdEwEB/wQFMAMB
+Af8wHQYDVR0OBBYEFDamoi4BW96SBnwRJt3lXMRZfk33MAoGCCqGSM49BAMCA0gA
+MEUCIQDrB1CAuMBWVNKbZVsH3JShS1qXFMqcSxN1UxoxnXfVkQIgToCHPCeponkz
+xcxI2blZjwtibEIe0SdFMRts/MkwnPQ=
+-----END CERTIFICATE-----`;

@@ -1,4 +1,4 @@
-/** The providers beside email that speak HTTP, with what their APIs answer. */
+/** Compliance cases of the HTTP providers other than email, with the responses of their APIs. */
 import { generateKeyPairSync } from 'node:crypto';
 import { discordWebhook } from '../../src/providers/discord/discord-webhook.ts';
 import { slack } from '../../src/providers/slack/slack.ts';
@@ -18,7 +18,7 @@ const json = (status: number, body: unknown) => ({
 });
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
-/** A browser's, with the key that only the browser has. */
+/** A push subscription, with the private key that only the browser has. */
 export function createBrowser() {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   const { x, y } = publicKey.export({ format: 'jwk' });
@@ -78,7 +78,7 @@ export const chatCases = {
       accepted: json(200, { ok: true, channel: 'C0123456789', ts: '1503435956.000247' }),
       id: '1503435956.000247',
       refused: words => json(200, { ok: false, error: words }),
-      // Here 200 says nothing.
+      // A 200 alone does not mean success.
       garbled: { ok: false, retry: true, unknown: true },
     },
   } satisfies ComplianceCase<typeof slack.settings>,

@@ -1,4 +1,4 @@
-/** The email providers that speak HTTP, with what their APIs answer. */
+/** Compliance cases of the HTTP email providers, with the responses of their APIs. */
 import { mailgun } from '../../src/providers/email/mailgun.ts';
 import { mailjet } from '../../src/providers/email/mailjet.ts';
 import { postmark } from '../../src/providers/email/postmark.ts';
@@ -44,7 +44,7 @@ export const emailCases = {
     secrets: ['hush-key-1', 'hush-secret', base64('hush-key-1:hush-secret')],
     answers: {
       accepted: {
-        // Written out: the number has more digits than JavaScript keeps.
+        // As text, because the number has more digits than JavaScript can represent.
         body: '{"Messages":[{"Status":"success","CustomID":"x","To":[{"Email":"jane@acme.test","MessageUUID":"123","MessageID":288230376151711747,"MessageHref":"https://api.mailjet.com/v3/message/288230376151711747"}]}]}',
       },
       id: '288230376151711747',

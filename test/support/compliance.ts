@@ -1,6 +1,6 @@
 /**
- * What every provider that speaks HTTP must do, whatever it sends: the same faults of a real peer, the same outcomes.
- * A provider's own wire format is checked in its own tests.
+ * The compliance suite of all HTTP providers: the same faults of a real server must lead to the same outcomes. The wire
+ * format of a provider is checked in its own tests.
  */
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -14,26 +14,26 @@ type PlainReply = Exclude<Reply, string>;
 
 export interface ComplianceCase<S extends TObject = TObject> {
   provider: Provider<S>;
-  /** Complete and valid, for a peer at this address, and without a timeout of their own. */
+  /** Complete, valid settings for a server at this URL, without a timeout. */
   settings: (url: string) => Static<S>;
-  /** Who gets the message, where it is not an email address. */
+  /** Recipient address, if it is not an email address. */
   address?: string | ((url: string) => string);
-  /** All that must never be seen in a reason, in any form it is sent in. */
+  /** Secrets that must never appear in a reason, in every form in which they are sent. */
   secrets: readonly string[];
   answers: {
     accepted: PlainReply;
-    /** What the outcome of that calls the message; absent where the provider gives no name. */
+    /** Message id of the provider in the outcome; absent if it returns none. */
     id?: string;
-    /** A final refusal in the provider's own form, with these words in it. */
+    /** A permanent rejection in the provider's format, with this text in it. */
     refused: (words: string) => PlainReply;
-    /** Too much at once, for 7 seconds. Absent: 429 with Retry-After. */
+    /** A rate limit response that asks to wait 7 seconds. Default: 429 with Retry-After. */
     throttled?: PlainReply;
-    /** What 200 with a garbled body comes to. Absent: accepted. */
+    /** Outcome of a 200 with a garbled body. Default: accepted. */
     garbled?: Partial<Outcome>;
   };
 }
 
-/** Long enough for a busy machine; and the one test that waits for it to pass has its own. */
+/** Long enough for a busy machine; the test that waits for a timeout sets its own. */
 const timeoutMs = 10_000;
 const shortTimeoutMs = 500;
 const loopback = ['127.0.0.0/8', '::1/128'];
@@ -80,19 +80,19 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       return sender.send(outgoing(peer.url));
     };
 
-    it('is open about itself', () => {
+    it('describes its settings and secrets', () => {
       expect(provider.name).toBe(name);
       expect(provider.summary).toMatch(/\.$/);
       expect(typeof provider.dedupes).toBe('boolean');
       expect(shapeErrors(provider.settings, suite.settings(peer.url))).toEqual([]);
     });
 
-    it('sends', async () => {
+    it('sends a message', async () => {
       expect(await sendTo(answers.accepted)).toEqual(answers.id ? { ok: true, id: answers.id } : { ok: true });
       expect(peer.seen).toHaveLength(1);
     });
 
-    it('sends many at a time, each once', async () => {
+    it('sends many messages concurrently, each once', async () => {
       peer.reply = answers.accepted;
       const ids = Array.from({ length: 50 }, (_, n) => `id-${n}-x`);
       const outcomes = await Promise.all(ids.map(id => sender.send(outgoing(peer.url, { id }))));
@@ -100,20 +100,20 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       expect(peer.seen).toHaveLength(50);
     });
 
-    it('takes a refusal as final, and says why in the provider’s words', async () => {
+    it('treats a rejection as permanent, with the reason given by the provider', async () => {
       const outcome = await sendTo(answers.refused('the moon is full'));
       expect(outcome).toMatchObject({ ok: false, retry: false });
       expect(outcome).not.toHaveProperty('unknown');
       expect(reasonOf(outcome)).toContain('the moon is full');
     });
 
-    it('keeps a long reason short, and on one line', async () => {
+    it('shortens a long reason to one line', async () => {
       const reason = reasonOf(await sendTo(answers.refused(`long\n${'word '.repeat(200)}`)));
       expect(reason.length).toBeLessThanOrEqual(300);
       expect(reason).toMatch(/^[^\n]+$/);
     });
 
-    it('never repeats a secret', async () => {
+    it('never includes a secret in a reason', async () => {
       const sent = await sendTo(answers.accepted).then(() => peer.seen[0]!);
       const echo = [...suite.secrets, ...Object.values(sent.headers).flat(), sent.path].join(' ');
       for (const words of [...suite.secrets.map(secret => `bad key ${secret}`), echo, `${'x'.repeat(290)} ${echo}`]) {
@@ -124,7 +124,7 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       }
     });
 
-    it('waits as long as it is asked to when it is too fast', async () => {
+    it('waits as long as a rate limit response asks for', async () => {
       const busy = answers.throttled ?? { status: 429, headers: { 'retry-after': '7' } };
       expect(await sendTo(busy)).toMatchObject({ ok: false, retry: true, retryAfterSeconds: 7 });
     });
@@ -135,7 +135,7 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       expect(outcome).not.toHaveProperty('unknown');
     });
 
-    it('does not know what became of a message that is not answered in time', async () => {
+    it('reports an unknown outcome if the response does not arrive in time', async () => {
       const hasty = createOutbound({ allow: loopback, timeoutMs: shortTimeoutMs });
       const waiting = provider.open(suite.settings(peer.url), { outbound: hasty });
       peer.reply = 'hang';
@@ -153,16 +153,16 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       expect(peer.seen).toHaveLength(1);
     });
 
-    it('tries again when the connection was lost before the request was read', async () => {
+    it('asks for a retry if the connection was lost before the request was read', async () => {
       expect(await sendTo('reset')).toMatchObject({ ok: false, retry: true });
       expect(peer.seen).toHaveLength(0);
     });
 
-    it('counts a yes with a garbled body', async () => {
+    it('treats 200 with a garbled body as the provider defines it', async () => {
       expect(await sendTo({ status: 200, body: '\u0000<{[not json' })).toMatchObject(answers.garbled ?? { ok: true });
     });
 
-    it('knows that nothing was sent when nobody listens', async () => {
+    it('reports that nothing was sent if the server does not listen', async () => {
       const url = await closedUrl();
       const lonely = provider.open(suite.settings(url), { outbound });
       const outcome = await lonely.send(outgoing(url));
@@ -171,7 +171,7 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       await lonely.close();
     });
 
-    it('does not reach a private address that is not allowed', async () => {
+    it('does not connect to a private address that is not allowed', async () => {
       const strict = createOutbound({ allow: [], timeoutMs });
       const blocked = provider.open(suite.settings(peer.url), { outbound: strict });
       const before = peer.connections;

@@ -1,10 +1,10 @@
-/** A fresh, migrated database of its own for a test file. */
+/** Creates migrated databases for test files. */
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { openRuntime, type Runtime, type Service, startService } from '../../src/app.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
-import { eventually } from './api.ts';
+import { eventually } from './eventually.ts';
 import { runSql, template, withDatabase } from './sql.ts';
 
 export const silent = pino({ level: 'silent' });
@@ -20,7 +20,7 @@ export async function createTestDatabase(from = template): Promise<TestDatabase>
   await runSql(cluster, `create database ${name} template ${from}`);
   return {
     url: withDatabase(cluster, name),
-    // Autovacuum may be at work in it, and is not ours to end.
+    // Autovacuum may be running in it, and we lack the right to stop it.
     drop: async () => void (await eventually(() => runSql(cluster, `drop database ${name} with (force)`), 30_000)),
   };
 }
@@ -40,7 +40,7 @@ export function testConfig(url: string, env: Record<string, string> = {}): Confi
   });
 }
 
-/** The services on a database of their own, without HTTP. */
+/** Opens the dependencies of the use cases on a new database, without HTTP. */
 export async function testDatabase(): Promise<Runtime> {
   const database = await createTestDatabase();
   const runtime = await openRuntime(testConfig(database.url), silent);
@@ -53,7 +53,7 @@ export async function testDatabase(): Promise<Runtime> {
   };
 }
 
-/** The whole service on a database of its own. */
+/** Starts the whole service on a new database. */
 export async function testService(env: Record<string, string> = {}): Promise<Service> {
   const database = await createTestDatabase();
   const service = await startService(testConfig(database.url, env), silent);

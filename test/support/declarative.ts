@@ -1,4 +1,4 @@
-/** The commands as a person at a terminal meets them, and the example that the documentation shows. */
+/** Runs the declarative commands as on a terminal, and provides the example of the documentation. */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -20,13 +20,13 @@ export async function exampleText(): Promise<string> {
   return readFile(example, 'utf8');
 }
 
-/** The example's organization, by itself and free to be changed; under a name of its own if one is given. */
+/** Returns a fresh copy of the example's organization, with this slug. */
 export async function exampleOrganization(slug = 'acme'): Promise<OrganizationDocument> {
   const [organization] = (parse(await exampleText()) as Document).organizations;
   return { ...organization!, slug };
 }
 
-/** Everything that can be said about an organization, nothing at its default. */
+/** Returns an organization with every field set to a value other than its default. */
 export function everything(slug: string): OrganizationDocument {
   return {
     slug,
@@ -36,7 +36,7 @@ export function everything(slug: string): OrganizationDocument {
     logo_url: 'https://acme.test/logo.png',
     timezone: 'Europe/Berlin',
     quiet_hours: { from: '22:00', to: '07:00', weekdays: ['mon', 'fri'] },
-    most_per_day: 20,
+    max_per_day: 20,
     channels: [
       {
         slug: 'mail',
@@ -138,8 +138,8 @@ export function everything(slug: string): OrganizationDocument {
                     environs: ['production', 'staging'],
                     extra_context: { colour: 'red', n: 0 },
                     priority: 'bulk',
-                    throttle: { most: 3, per: '1h', key: 'server', overflow: 'drop' },
-                    digest: { every: '0 8 * * *', key: 'server', first: 'wait', most: 20 },
+                    throttle: { max: 3, per: '1h', key: 'server', overflow: 'drop' },
+                    digest: { every: '0 8 * * *', key: 'server', first: 'wait', max: 20 },
                     message: {
                       subject: 'S',
                       body: 'B\nC',
@@ -182,11 +182,11 @@ export async function writeTemporary(name: string, text: string): Promise<string
 export interface Outcome {
   code: number;
   out: string;
-  /** As it stands on standard error. */
+  /** Standard error. */
   err: string;
 }
 
-/** Without deps it works on a server: BELFRY_URL and BELFRY_KEY have to be in the environment. */
+/** Runs a command. Without deps it uses a server: BELFRY_URL and BELFRY_KEY must be in `env`. */
 export async function run(
   deps: Deps | undefined,
   [name, ...args]: [keyof typeof commands, ...string[]],
@@ -204,6 +204,7 @@ export async function run(
       warn: text => {
         outcome.err += `${text}\n`;
       },
+      nameTarget: () => {},
       interactive,
       withDeps: work => {
         if (!deps) throw new Error('there is no database here');
@@ -212,6 +213,7 @@ export async function run(
       withDatabase: async () => {
         throw new Error('not in this test');
       },
+      loadFeedbackReaders: async () => ({}),
       serve: async () => {},
     });
   } catch (error) {

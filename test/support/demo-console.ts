@@ -1,8 +1,8 @@
-/** The console of a service with the demo organization, in a browser in which its owner has signed in. */
+/** The console of a service with the demo organization, in a browser with its owner signed in. */
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/demo.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
 import { type Ask, asker } from './api.ts';
 import { openBrowser, signIn, visit } from './browser.ts';
 import { testService } from './database.ts';
@@ -10,15 +10,17 @@ import { testService } from './database.ts';
 export interface DemoConsole {
   service: Service;
   demo: Demo;
-  /** With the demo's own key. */
+  /** Sends requests with the demo's API key. */
   ask: Ask;
   browser: Browser;
   page: Page;
+  /** Console errors and warnings, and script errors so far. */
+  complaints: string[];
   close(): Promise<void>;
 }
 
-/** On a machine that is busy with other tests. */
-const patienceMs = 45_000;
+/** Timeout that suffices on a machine busy with other tests. */
+const timeoutMs = 45_000;
 
 export async function openDemoConsole(
   env: Record<string, string> = {},
@@ -29,7 +31,7 @@ export async function openDemoConsole(
   const demo = (await createDemo(service.runtime.deps))!;
   const browser = await openBrowser();
   const visitor = await visit(browser, service.address, options);
-  visitor.context.setDefaultTimeout(patienceMs);
+  visitor.context.setDefaultTimeout(timeoutMs);
   await signIn(visitor.page, demo.signIn);
   return {
     service,
@@ -37,6 +39,7 @@ export async function openDemoConsole(
     ask: asker(service.address, demo.key),
     browser,
     page: visitor.page,
+    complaints: visitor.complaints,
     close: async () => {
       await visitor.close();
       await browser.close();

@@ -1,4 +1,4 @@
-/** Opens the embedded database of the folder in argv, prints what it got as one line, and leaves when stdin ends. */
+/** Opens the embedded database in the folder of argv, prints the result as one line, and releases it when stdin ends. */
 import { openEmbedded } from '../../src/embedded/embedded.ts';
 
 const [dataDir = ''] = process.argv.slice(2);

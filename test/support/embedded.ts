@@ -1,4 +1,4 @@
-/** Embedded databases for tests: folders that go away, servers that are left, and processes that share or kill them. */
+/** Embedded databases for tests: temporary folders, servers, and processes that share or kill them. */
 import { type ChildProcessWithoutNullStreams, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -7,7 +7,6 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
@@ -18,21 +17,21 @@ export const opener = fileURLToPath(new URL('embedded-opener.ts', import.meta.ur
 export const run = promisify(execFile);
 export const isRoot = process.getuid?.() === 0;
 
-/** `mkdtemp` alone makes folders that nobody else may enter, which is a case of its own. */
+/** Makes the folder accessible to other users: `mkdtemp` alone does not, which has its own test. */
 async function openParent(): Promise<string> {
   const parent = await mkdtemp(join(tmpdir(), 'belfry-embedded-'));
   await chmod(parent, 0o755);
   return parent;
 }
 
-/** A folder that does not exist yet, below one that goes away after the test. */
+/** Returns a folder that does not exist yet, inside one that is deleted after the test. */
 export async function newFolder(): Promise<string> {
   const parent = await openParent();
   onTestFinished(() => rm(parent, { recursive: true, force: true, maxRetries: 5 }));
   return join(parent, 'data');
 }
 
-/** A cluster that was used before, made before the first test of a file; each gets a copy, which is made faster. */
+/** Prepares a used cluster once per test file; each test gets a copy, which is faster than creating one. */
 export function prepareCluster() {
   let template = '';
   beforeAll(async () => {
@@ -49,7 +48,7 @@ export function prepareCluster() {
   return { usedFolder, template: () => template };
 }
 
-/** Leaves by itself when the test ends; registered after the folder, hence before it goes. */
+/** Releases the database when the test ends, before its folder is deleted. */
 export async function open(dataDir: string, options: Partial<EmbeddedOptions> = {}) {
   const db = await openEmbedded({ dataDir, durable: false, ...options });
   onTestFinished(db.release);
@@ -103,7 +102,7 @@ export async function postmasterPid(dataDir: string): Promise<number> {
   return Number.parseInt(await readFile(pidFile(dataDir), 'utf8'), 10);
 }
 
-/** A dead process that its parent has not yet collected is dead too; on Linux it has no command line. */
+/** A zombie counts as dead; on Linux it has no command line. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -113,13 +112,7 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export async function eventually(check: () => boolean | Promise<boolean>, timeoutMs = 10_000): Promise<void> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await sleep(20)) {
-    if (await check()) return;
-  }
-  throw new Error('It did not come to pass in time');
-}
-
+/** Occupies a port. */
 export async function squat(port: number): Promise<Server> {
   const server = createServer().listen(port, '127.0.0.1');
   onTestFinished(() => void server.close());

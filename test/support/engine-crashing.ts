@@ -1,4 +1,4 @@
-/** A thread in the place of the engine's that marks what it works on, and ends or stands still when it is told to. */
+/** Replaces the engine's thread: marks the work it starts, then crashes or hangs as the test asks. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { ThreadData } from '../../src/engine/supervisor.ts';
 import { WorkMarker } from '../../src/engine/work-marker.ts';

@@ -1,6 +1,6 @@
-/** A reader of server-sent events over plain HTTP: what arrives is kept in its order, and can be waited for. */
+/** A client for server-sent events that stores events in order and can wait for them. */
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
-import { eventually } from './api.ts';
+import { eventually } from './eventually.ts';
 
 export interface StreamEvent {
   event: string;
@@ -13,12 +13,12 @@ export class EventStream {
   readonly events: StreamEvent[] = [];
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  /** What is no event: comments, and how long to wait before coming back. */
+  /** Blocks that are not events: comments and retry intervals. */
   readonly others: string[] = [];
   isOver = false;
   readonly #request: ClientRequest;
   readonly #response: IncomingMessage;
-  /** Of an answer that is no stream. */
+  /** Body of a response that is not a stream. */
   body = '';
 
   private constructor(sent: ClientRequest, response: IncomingMessage) {
@@ -61,11 +61,11 @@ export class EventStream {
   async until(check: (events: StreamEvent[]) => boolean, withinMs = 8_000): Promise<StreamEvent[]> {
     return eventually(() => {
       if (check(this.events)) return this.events;
-      throw new Error(`waited in vain; there came ${JSON.stringify(this.events)}`);
+      throw new Error(`timed out; received ${JSON.stringify(this.events)}`);
     }, withinMs);
   }
 
-  /** So that what is sent piles up on the way. */
+  /** Stops reading, so that sent data accumulates in buffers. */
   pause(): void {
     this.#response.pause();
   }

@@ -1,4 +1,4 @@
-/** Texts that have taken somebody's parser the square of their length, or worse. */
+/** Texts that took some parser quadratic time or worse. */
 
 type Shape = (size: number) => string;
 
@@ -109,7 +109,7 @@ function repeat(before: string, unit: string, after: string): Shape {
 
 const ticks = '`';
 
-/** Expressions that do much with little. `size` is how much they ask for. */
+/** Short expressions that are expensive to evaluate. `size` scales the work. */
 export const expressions: Record<string, (size: number) => string> = {
   'a padded text': size => `length(pad_left('a', ${ticks}${size * 1000}${ticks}, 'b'))`,
   'a text padded to the right': size => `length(pad_right(text, ${ticks}${size * 1000}${ticks}))`,
@@ -149,7 +149,7 @@ export function contextOf(size: number) {
   };
 }
 
-/** Bodies of about this many bytes that no route has a use for. */
+/** Expensive bodies of about this many bytes. */
 export const bodies: Record<string, (size: number, fields: string[]) => string> = {
   'unknown fields': size => `{${Array.from({ length: size / 12 }, (_, i) => `"k${i}":1`).join()}}`,
   'the same wrong for each field': (size, fields) =>

@@ -1,4 +1,4 @@
-/** A real HTTP server on loopback that notes what it is asked and answers, or fails to, as told. */
+/** An HTTP server on loopback that records requests and answers, or fails, as scripted. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
@@ -6,9 +6,9 @@ import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { certificate, certificateKey } from './certificate.ts';
 
-export interface Seen {
+export interface RecordedRequest {
   method: string;
-  /** With its query. */
+  /** Includes the query. */
   path: string;
   headers: IncomingHttpHeaders;
   body: string;
@@ -18,25 +18,25 @@ export type Reply =
   | { status?: number; headers?: Record<string, string>; body?: string }
   /** Reads the request and never answers. */
   | 'hang'
-  /** Sends the headers of a 200 and the beginning of a body, and nothing more. */
+  /** Sends the headers of a 200 and the start of a body, then stalls. */
   | 'stall'
-  /** Sends a body without end. */
+  /** Sends an endless body. */
   | 'flood'
   /** Reads the request and closes the connection. */
   | 'drop'
   /** Closes the connection before it reads anything. */
   | 'reset'
-  /** Reads the request and answers with something that is not HTTP. */
+  /** Reads the request and answers with data that is not HTTP. */
   | 'nonsense';
 
 export interface HttpPeer {
   url: string;
   port: number;
-  seen: Seen[];
-  /** How many were opened so far. */
+  seen: RecordedRequest[];
+  /** Number of connections opened so far. */
   connections: number;
-  /** From now on. A function may look at the request. */
-  reply: Reply | ((seen: Seen) => Reply);
+  /** Sets the reply for the following requests. */
+  reply: Reply | ((seen: RecordedRequest) => Reply);
   close(): Promise<void>;
 }
 
@@ -66,7 +66,7 @@ export async function openHttpPeer(
     try {
       for await (const chunk of request) chunks.push(chunk as Buffer);
     } catch {
-      return; // the client has gone
+      return; // the client disconnected
     }
     const { method = '', url: path = '', headers } = request;
     const seen = { method, path, headers, body: Buffer.concat(chunks).toString('utf8') };
@@ -86,7 +86,7 @@ export async function openHttpPeer(
     response.writeHead(answer.status ?? 200, answer.headers).end(answer.body ?? '');
   });
 
-  // `localhost` may be IPv6 here, and the tests speak to either.
+  // `localhost` may resolve to IPv6 or IPv4.
   server.listen(0, protocol === 'http' ? '127.0.0.1' : 'localhost');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -106,7 +106,7 @@ export async function openHttpPeer(
   return peer;
 }
 
-/** An address at which nobody listens. */
+/** Returns a URL at which no server listens. */
 export async function closedUrl(): Promise<string> {
   const peer = await openHttpPeer();
   await peer.close();

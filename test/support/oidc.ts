@@ -1,4 +1,4 @@
-/** A real OpenID Connect provider on the loopback, and a browser that follows where it is sent. */
+/** A real OpenID Connect provider on the loopback interface, and a browser that follows redirects. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 // @ts-expect-error: comes without types
@@ -12,11 +12,11 @@ export interface Claims {
 
 export interface TestProvider {
   issuer: string;
-  /** By subject; who is not here refuses to sign in. */
+  /** Users by subject. Anyone else cancels the sign-in. */
   people: Map<string, Claims>;
-  /** Who sits in front of the browser. */
+  /** The user of the browser. */
   subject: string;
-  /** Has to be known before people come back. */
+  /** Must be called before the first sign-in. */
   allowRedirect(uri: string): void;
   stop(): Promise<void>;
 }
@@ -29,17 +29,18 @@ export async function startProvider(): Promise<TestProvider> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const people = new Map<string, Claims>();
-  const told: TestProvider = {
+  const testProvider: TestProvider = {
     issuer,
     people,
     subject: '',
     allowRedirect: uri => {
-      const provider = build(issuer, uri, told);
+      const provider = build(issuer, uri, testProvider);
       const answer = provider.callback();
       handle = (request, response) => {
         if (!request.url!.startsWith('/interaction/')) return answer(request, response);
-        const known = people.has(told.subject);
-        const result = known ? { login: { accountId: told.subject } } : { error: 'access_denied' };
+        const result = people.has(testProvider.subject)
+          ? { login: { accountId: testProvider.subject } }
+          : { error: 'access_denied' };
         provider.interactionFinished(request, response, result).catch((error: Error) => response.end(String(error)));
       };
     },
@@ -48,7 +49,7 @@ export async function startProvider(): Promise<TestProvider> {
       await new Promise(resolve => server.close(resolve));
     },
   };
-  return told;
+  return testProvider;
 }
 
 function build(issuer: string, redirectUri: string, { people }: TestProvider) {
@@ -61,7 +62,7 @@ function build(issuer: string, redirectUri: string, { people }: TestProvider) {
     ttl: { Interaction: 600, Grant: 600, Session: 600, AccessToken: 600, IdToken: 600 },
     pkce: { required: () => true },
     findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id, ...people.get(id) }) }),
-    // Nobody is asked whether Belfry may know their email.
+    // Grants all scopes without a consent page.
     loadExistingGrant: async ({ oidc }: { oidc: GrantContext }) => {
       const grant = new provider.Grant({ clientId: oidc.client.clientId, accountId: oidc.session.accountId });
       grant.addOIDCScope('openid email profile');
@@ -77,10 +78,10 @@ interface GrantContext {
   session: { accountId: string };
 }
 
-/** Keeps the cookies of every host, and goes where it is sent until a page comes. */
-export class Wanderer {
+/** Keeps the cookies of every host and follows redirects. */
+export class RedirectingBrowser {
   readonly #cookies = new Map<string, string>();
-  /** Every address that it was sent to. */
+  /** Every URL that was visited. */
   readonly seen: string[] = [];
 
   async get(url: string): Promise<Response> {
@@ -94,7 +95,7 @@ export class Wanderer {
     return response;
   }
 
-  /** Follows redirects; answers with the first address that is none, or that `until` holds for. */
+  /** Follows redirects. Returns the first URL that is not a redirect, or for which `until` returns true. */
   async follow(url: string, until: (url: string) => boolean = () => false): Promise<string> {
     for (let at = url, i = 0; i < 15; i++) {
       this.seen.push(at);
@@ -104,7 +105,7 @@ export class Wanderer {
       if (!location) return at;
       at = new URL(location, at).href;
     }
-    throw new Error(`sent around in circles: ${this.seen.join(' ')}`);
+    throw new Error(`too many redirects: ${this.seen.join(' ')}`);
   }
 
   cookie(address: string, name: string): string | undefined {

@@ -1,17 +1,17 @@
 /**
- * A collector on loopback that takes OTLP over HTTP and is strict about it: the path, the content type, the form of every span.
- * What it could not take is among the mistakes, which a test expects to be none.
+ * A strict OTLP/HTTP collector on loopback: it checks the path, the content type and every span. Tests expect its list of
+ * mistakes to be empty.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect } from 'vitest';
-import { eventually } from './api.ts';
+import { eventually } from './eventually.ts';
 
 export interface CollectedSpan {
   traceId: string;
   spanId: string;
-  /** Empty: it is the root. */
+  /** Empty for a root span. */
   parentSpanId: string;
   name: string;
   kind: string;
@@ -27,11 +27,11 @@ export interface Collector {
   url: string;
   spans: CollectedSpan[];
   mistakes: string[];
-  /** Of the requests so far. */
+  /** Headers of the requests so far. */
   headers: IncomingMessage['headers'][];
-  /** How it answers from now on. */
+  /** Status of the following responses. */
   answer: 'take' | 'hang' | 'refuse';
-  /** Those of a trace, once there are as many of these names, in the order of their beginning. */
+  /** Waits until a trace has as many spans of these names, and returns them by start time. */
   trace(traceId: string, ...names: string[]): Promise<CollectedSpan[]>;
   close(): Promise<void>;
 }
@@ -140,7 +140,7 @@ function pairsOfJson(pairs: Sent[]): CollectedSpan['attributes'] {
   );
 }
 
-/** The fields of a message by their numbers: varints and fixed numbers as bigint, all else as bytes. */
+/** Returns the fields of a message by number: varints and fixed-size numbers as bigint, others as bytes. */
 function fieldsOf(bytes: Buffer): Map<number, (Buffer | bigint)[]> {
   const fields = new Map<number, (Buffer | bigint)[]>();
   let at = 0;
@@ -175,7 +175,7 @@ const text = (fields: Map<number, (Buffer | bigint)[]>, number: number) => all(f
 const hex = (fields: Map<number, (Buffer | bigint)[]>, number: number) => all(fields, number)[0]?.toString('hex') ?? '';
 const int = (fields: Map<number, (Buffer | bigint)[]>, number: number) => (fields.get(number)?.[0] ?? 0n) as bigint;
 
-/** By the numbers of opentelemetry/proto/trace/v1/trace.proto. */
+/** Field numbers are those of opentelemetry/proto/trace/v1/trace.proto. */
 function fromProtobuf(bytes: Buffer): CollectedSpan[] {
   return all(fieldsOf(bytes), 1)
     .map(fieldsOf)

@@ -1,4 +1,4 @@
-/** A PostgreSQL of the system, on loopback and for one test: other versions than the embedded one, with their programs. */
+/** Starts a system-installed PostgreSQL on loopback for one test, to cover versions other than the embedded one. */
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { chown, mkdtemp, rm } from 'node:fs/promises';
@@ -16,14 +16,14 @@ export interface SystemPostgres {
   stop(): Promise<void>;
 }
 
-/** Where the programs of a PostgreSQL are that is installed as Debian's packages do; the newest of several. */
+/** Returns the folder of the newest PostgreSQL installed by Debian packages. */
 export function findPostgres(): string | undefined {
   if (!existsSync(debian)) return undefined;
   const versions = readdirSync(debian).sort((a, b) => Number(b) - Number(a));
   return versions.map(version => path.join(debian, version, 'bin')).find(bin => existsSync(path.join(bin, 'initdb')));
 }
 
-/** Also for whoever is not root: PostgreSQL refuses to run as root, and then the system's own user does. */
+/** Runs as the current user; as root, which PostgreSQL refuses, as the user `postgres`. */
 export async function startPostgres(bin: string, settings: Record<string, string> = {}): Promise<SystemPostgres> {
   const folder = await mkdtemp(path.join(tmpdir(), 'belfry-pg-'));
   const user = process.getuid?.() === 0 ? await systemUser() : undefined;
@@ -58,12 +58,16 @@ async function systemUser(): Promise<{ uid: number; gid: number }> {
   return { uid: await id('-u'), gid: await id('-g') };
 }
 
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject);
-    probe.listen({ host: '127.0.0.1', port: 0 }, () => {
-      const { port } = probe.address() as { port: number };
-      probe.close(() => resolve(port));
+/** Returns a free port below those that the system gives to outgoing connections, so that it stays free for a while. */
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    const probe = createServer();
+    const isFree = await new Promise<boolean>(resolve => {
+      probe.on('error', () => resolve(false)).listen({ host: '127.0.0.1', port }, () => resolve(true));
     });
-  });
+    if (!isFree) continue;
+    await new Promise(resolve => probe.close(resolve));
+    return port;
+  }
 }

@@ -1,18 +1,19 @@
-/** The real program in a process of its own. */
+/** Runs the real program in its own process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { settings } from '../../src/config.ts';
+import { waitFor } from './eventually.ts';
+import { fairNow } from './fair-clock.ts';
 
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Node's flags as `npm start` gives them. */
+/** The Node flags of `npm start`. */
 const { scripts } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')) as { scripts: { start: string } };
 const flags = scripts.start.split(' ').filter(word => word.startsWith('--'));
-/** The command `belfry` itself, which never runs a program older than its sources; another version as it was unpacked. */
+/** The command `belfry`, which rebuilds outdated code; another version runs as it was unpacked. */
 const programOf = (folder: string) => [...flags, path.join(folder, folder === root ? 'bin/belfry.js' : 'src/main.ts')];
 
 const startMs = 60_000;
@@ -20,30 +21,32 @@ const startMs = 60_000;
 export interface Running {
   process: ChildProcess;
   address: string;
-  /** Everything printed so far. */
+  /** Returns everything printed so far. */
   output(): string;
-  /** Sends the signal and waits for the end; tells the exit code and how long it took. */
+  /** Sends the signal, waits for the exit, and returns the exit code and the duration. */
   end(signal: NodeJS.Signals): Promise<{ code: number | null; ms: number }>;
 }
 
-/** Without settings that the shell which runs the tests happens to have. */
+/** Removes settings that the shell of the test run happens to have. */
 export function cleanEnv(env: Record<string, string>): NodeJS.ProcessEnv {
   const own = new Set(Object.keys(settings).flatMap(name => [name, `${name}_FILE`]));
   return { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !own.has(name))), ...env };
 }
 
 /**
- * Prints to a file instead of a pipe where one is given: then nobody has to read along. `folder` is where the program is:
- * another than this one for another version.
+ * Starts the service. With `file`, output goes to a file instead of a pipe, which would have to be read continuously.
+ * `folder` contains the program, and selects another version. `prefix` is a command that executes the program.
  */
 export async function startBelfry(
   env: Record<string, string>,
   args: string[] = [],
   logFile?: string,
   folder = root,
+  prefix: readonly string[] = [],
 ): Promise<Running> {
   const log = logFile === undefined ? 'pipe' : openSync(logFile, 'a');
-  const child = spawn(process.execPath, [...programOf(folder), 'serve', ...args], {
+  const [command, ...rest] = [...prefix, process.execPath, ...programOf(folder), 'serve', ...args];
+  const child = spawn(command!, rest, {
     env: cleanEnv({ PORT: '0', ...env }),
     cwd: env.BELFRY_DATA_DIR ?? root,
     stdio: ['ignore', log, log],
@@ -55,7 +58,7 @@ export async function startBelfry(
     if (child.exitCode !== null) throw new Error(`belfry ended with ${child.exitCode}:\n${text()}`);
     return /listens on (http:\/\/\S+?)["\s]/.exec(text())?.[1];
   };
-  // A busy machine compiles another version for the first time.
+  // A busy machine may have to compile another version first.
   const address = await waitFor('the server to listen', look, startMs).catch(error => {
     child.kill('SIGKILL');
     throw error;
@@ -65,10 +68,10 @@ export async function startBelfry(
     address,
     output: text,
     end: async signal => {
-      const began = Date.now();
+      const began = fairNow();
       child.kill(signal);
       const code = await ended;
-      return { code, ms: Date.now() - began };
+      return { code, ms: fairNow() - began };
     },
   };
 }
@@ -79,7 +82,7 @@ export interface Finished {
   stderr: string;
 }
 
-/** Runs a command of the command line to its end. */
+/** Runs a CLI command until it exits. */
 export async function belfry(
   args: string[],
   env: Record<string, string>,
@@ -96,27 +99,13 @@ export async function belfry(
   return { code, stdout, stderr };
 }
 
-export async function waitFor<T>(
-  what: string,
-  look: () => T | Promise<T>,
-  timeoutMs = 20_000,
-): Promise<NonNullable<T>> {
-  const deadline = Date.now() + timeoutMs;
-  for (;;) {
-    const found = await look();
-    if (found) return found;
-    if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms for ${what} in vain`);
-    await sleep(20);
-  }
-}
-
-/** The postmaster of a data folder; its children end with it. */
+/** Returns the pid of the postmaster of a data folder; its children exit with it. */
 export async function postmasterPid(dataDir: string): Promise<number> {
   const text = await readFile(path.join(dataDir, 'postgres', 'postmaster.pid'), 'utf8');
   return Number(text.split('\n')[0]);
 }
 
-/** Ends the postmaster and all its children as a power cut would. */
+/** Kills the postmaster and all its children, like a power cut. */
 export async function killDatabase(dataDir: string): Promise<void> {
   const postmaster = await postmasterPid(dataDir);
   const pids = [postmaster];
@@ -125,7 +114,7 @@ export async function killDatabase(dataDir: string): Promise<void> {
     const stat = await readFile(`/proc/${entry}/stat`, 'utf8').catch(() => '');
     if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
   }
-  // A backend may have ended by itself since it was listed.
+  // A backend may have exited since it was listed.
   for (const pid of pids) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
   await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
 }

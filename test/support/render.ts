@@ -1,4 +1,4 @@
-/** A message written for one channel, and the error where it cannot be. */
+/** Renders a message for one channel, and returns the error of a failing render. */
 import { AppError } from '../../src/core/errors.ts';
 import {
   compileMessage,
@@ -19,5 +19,5 @@ export function failureOf(work: () => unknown): AppError {
     if (error instanceof AppError) return error;
     throw error;
   }
-  throw new Error('nothing was thrown');
+  throw new Error('expected an error, but nothing was thrown');
 }

@@ -1,11 +1,11 @@
-/** What must be true of the ledger at any moment, also while messages are being sent: a statement sees one moment. */
+/** Invariants of the ledger that hold at any moment, even while messages are being sent: each statement reads one snapshot. */
 import { runSql } from './sql.ts';
 
 const ended = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'];
 
 /**
- * Occurrences whose counts differ from their deliveries or whose end is not marked, and statistics that do not add up. Of
- * organizations that replayed something the statistics hold more, for they count what happened.
+ * Finds occurrences whose counts differ from their deliveries or that are not marked as ended, and statistics that do not
+ * add up. Dry runs do not count. Statistics of organizations that replayed deliveries are larger, because they count every outcome.
  */
 export async function findMistakes(url: string, replayed: ReadonlySet<number> = new Set()): Promise<unknown[]> {
   const kept = ['deliveries', ...ended].map(name => `o.${name}`).join(', ');
@@ -31,7 +31,7 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
      ) s full join (
        select d.organization_id, o.event_id, d.channel_id, d.status, count(*)::int as count
        from deliveries d join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id
-       where d.status = any($1) group by 1, 2, 3, 4
+       where d.status = any($1) and not o.options @> '{"dry_run":true}' group by 1, 2, 3, 4
      ) d using (organization_id, event_id, channel_id, status)
      where s.count is distinct from d.count and organization_id <> all($2::bigint[])`,
     [ended, [...replayed]],
@@ -39,7 +39,7 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
   return [...occurrences, ...statistics, ...(await findDigestMistakes(url))];
 }
 
-/** Digests that count other items than they have, or have not exactly one that carries them; and items of no digest. */
+/** Finds digests with a wrong item count or without exactly one carrier delivery, and items without a digest. */
 async function findDigestMistakes(url: string): Promise<unknown[]> {
   return runSql(
     url,

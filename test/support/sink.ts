@@ -1,16 +1,17 @@
 /**
- * Tenants for tests of the engine: each test declares its own on a service that all tests of a file share, triggers over
- * HTTP, and sees what arrives at a real peer on loopback. `checkLedger` holds whatever has happened.
+ * Tenants for tests of the engine. All tests of a file share a service; each test declares its own tenant, triggers over
+ * HTTP, and checks what arrives at a server on loopback. `checkLedger` must pass at any time.
  */
 import { expect } from 'vitest';
 import type { Service } from '../../src/app.ts';
-import type { DeliveryView } from '../../src/db/delivery-list.ts';
-import type { Occurrence } from '../../src/db/occurrences.ts';
-import { applyConfiguration } from '../../src/services/declarative.ts';
-import { createKey } from '../../src/services/keys.ts';
-import { type Answer, type Ask, asker, eventually } from './api.ts';
+import type { DeliveryView } from '../../src/db/history/delivery-list.ts';
+import type { Occurrence } from '../../src/db/history/occurrences.ts';
+import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { createKey } from '../../src/services/identity/keys.ts';
+import { type Answer, type Ask, asker } from './api.ts';
 import { testService } from './database.ts';
-import { type HttpPeer, openHttpPeer, type Reply, type Seen } from './http-peer.ts';
+import { eventually } from './eventually.ts';
+import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from './http-peer.ts';
 import { findMistakes } from './sink-ledger.ts';
 import { runSql } from './sql.ts';
 
@@ -19,26 +20,26 @@ export const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
 type Fields = Record<string, unknown>;
 
 export interface TenantInput {
-  /** Emails, or users with more than that. */
+  /** Emails, or users with more fields. */
   users?: (string | ({ email: string } & Fields))[];
-  /** Members of the list `All`; absent: all users. */
+  /** Members of the list `All`. Default: all users. */
   members?: string[];
   /** Lists besides `All`, by name. */
   lists?: Record<string, string[]>;
-  /** Of the organization; absent: one webhook channel `hooks` into the sink. */
+  /** Channels of the organization. Default: one webhook channel `hooks` to the sink. */
   channels?: Fields[];
-  /** Of the project. */
+  /** Channels of the project. */
   projectChannels?: Fields[];
   /** More fields of the organization, and of the event `go`. */
   organization?: Fields;
   event?: Fields;
-  /** Notifications of the event `go`, filled up with list, channel and message. */
+  /** Notifications of the event `go`; list, channel and message have defaults. */
   notifications?: Fields[];
 }
 
 export interface Received {
   id: string;
-  /** The email of whom it was for. */
+  /** Email of the recipient. */
   to: string;
   text: string;
   at: number;
@@ -52,22 +53,22 @@ export interface Tenant {
   application: string;
   event: string;
   apply(input: TenantInput, prune?: boolean): Promise<void>;
-  /** Returns the identifier of the occurrence. */
+  /** Returns the id of the occurrence. */
   trigger(options?: Fields, context?: Fields): Promise<string>;
   occurrence(id: string): Promise<Occurrence>;
   deliveries(id: string): Promise<DeliveryView[]>;
-  /** Once the occurrence is completed: recipient → status or `status: reason`, in the order of recipients. */
+  /** Waits until the occurrence is completed; returns `status` or `status: reason` by recipient, sorted. */
   outcomes(id: string, withinMs?: number): Promise<string[]>;
-  /** As soon as every delivery has one of these statuses. */
+  /** Waits until every delivery has one of these statuses. */
   until(id: string, ...statuses: string[]): Promise<DeliveryView[]>;
   post(path: string, body?: unknown): Promise<Answer>;
-  /** What came to the sink for this tenant so far. */
+  /** Messages that the sink has received for this tenant. */
   received(): Received[];
-  /** How the sink answers this tenant from now on. */
-  answer(reply: Reply | ((seen: Seen, nth: number) => Reply)): void;
-  /** Makes what waits for another attempt due at once. */
+  /** Sets how the sink answers this tenant. */
+  answer(reply: Reply | ((seen: RecordedRequest, nth: number) => Reply)): void;
+  /** Makes deliveries that wait for a retry due now. */
   hurry(): Promise<void>;
-  /** What the statistics of the tenant add up to, by status. */
+  /** Returns the tenant's statistics, summed by status. */
   stats(): Promise<Record<string, number>>;
   sql<Row extends Fields = Fields>(text: string, ...values: unknown[]): Promise<Row[]>;
 }
@@ -76,12 +77,12 @@ export interface EngineWorld {
   service: Service;
   peer: HttpPeer;
   tenant(input?: TenantInput): Promise<Tenant>;
-  /** Counts equal statuses, statistics add up, ends are marked: for every occurrence of every tenant. */
+  /** Checks the invariants of the ledger for all tenants: see sink-ledger.ts. */
   checkLedger(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** With settings for the service, such as a role: then whoever opens it starts the others. */
+/** `env` has settings for the service. With a role other than `all`, the test starts the other processes. */
 export async function openWorld(env: Record<string, string> = {}): Promise<EngineWorld> {
   const service = await testService(env);
   const arrivals: { path: string; received: Received }[] = [];

@@ -1,4 +1,4 @@
-/** The sender of the SMTP provider, with a server for it; both are closed with the test. */
+/** Opens a sender of the SMTP provider and a server for it; both are closed after the test. */
 import type { Static } from 'typebox';
 import { expect, onTestFinished } from 'vitest';
 import { shapeErrors } from '../../src/core/configuration/shape.ts';
@@ -28,7 +28,7 @@ export async function openScripted(
 ): Promise<{ server: SmtpScript; sender: Sender }> {
   const server = await openSmtpScript(options);
   const sender = openSender({ host: '127.0.0.1', port: server.port, ...settings }, loopback);
-  // Before the sender: what it still waits for will not come.
+  // Closed before the sender, which may wait for replies that will not come.
   onTestFinished(() => server.close());
   return { server, sender };
 }

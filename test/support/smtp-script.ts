@@ -1,49 +1,49 @@
-/** A mail server on loopback that speaks SMTP by the book, but for what a test decides. Keeps all that it gets. */
+/** A mail server on loopback that follows SMTP except where a test decides otherwise. Records everything it receives. */
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-export interface Asked {
+export interface SmtpCommand {
   /** Counted from 1. */
   connection: number;
-  /** First word of the command: `MAIL`. Also `CONNECT`, `BODY` at the first piece of a mail, and `.` at its end. */
+  /** First word of the command, such as `MAIL`. Also `CONNECT`, `BODY` at the start of a mail, and `.` at its end. */
   verb: string;
   line: string;
-  /** Recipient of the mail that it is about, if known. */
+  /** Recipient of the current mail, if it is set. */
   to: string;
 }
 
-/** A reply without the end of its line, or something else that is done. What comes later waits until it is done. */
-export type Answer = string | ((socket: Socket, usual: string) => unknown);
+/** A reply without its line ending, or an action. Later commands wait until it is finished. */
+export type Answer = string | ((socket: Socket, defaultReply: string) => unknown);
 
-/** Undefined: by the book. */
-export type Decide = (asked: Asked) => Answer | undefined | Promise<Answer | undefined>;
+/** Returns undefined for the default reply. */
+export type Decide = (command: SmtpCommand) => Answer | undefined | Promise<Answer | undefined>;
 
 export interface ScriptedMail {
   connection: number;
   to: string;
-  /** Without the dots that were added for the way. */
+  /** Without dot-stuffing. */
   body: string;
 }
 
 export interface SmtpScript {
   port: number;
   decide: Decide;
-  /** All that came, by connection. */
+  /** Received commands by connection. */
   commands: string[][];
-  /** What came before the answer to what was before it. */
+  /** Commands received before the previous one was answered. */
   early: string[];
-  /** All that came to their end, however that was answered. */
+  /** Completely received mails, whatever the reply. */
   mails: ScriptedMail[];
-  /** How many were opened so far. */
+  /** Number of connections opened so far. */
   readonly connections: number;
   open(): number;
-  /** Looks again whenever something comes. */
+  /** Waits until the condition holds; checks it whenever data arrives. */
   until(holds: () => boolean): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface SmtpScriptOptions {
-  /** What it announces: `PIPELINING`. */
+  /** Announced extensions, such as `PIPELINING`. */
   offers?: string[];
   decide?: Decide;
 }
@@ -51,9 +51,9 @@ export interface SmtpScriptOptions {
 const forEver = () => new Promise<never>(() => {});
 export const silence: Answer = forEver;
 
-/** Something comes all the time, but no end. */
-export const trickle: Answer = (socket, usual) => {
-  const timer = setInterval(() => socket.write(`${usual.slice(0, 3)}-wait\r\n`), 20);
+/** Sends data continuously, but never the end of the reply. */
+export const trickle: Answer = (socket, defaultReply) => {
+  const timer = setInterval(() => socket.write(`${defaultReply.slice(0, 3)}-wait\r\n`), 20);
   socket.once('close', () => clearInterval(timer));
   return forEver();
 };
@@ -69,7 +69,7 @@ export async function openSmtpScript({ offers = [], decide = () => undefined }: 
   const tell = () => {
     for (const look of watching) look();
   };
-  // So that a test may go on talking to a client that has hung up.
+  // Lets a test keep sending to a client that has closed its side.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
     sockets.add(socket);
     const connection = script.commands.push([]);
@@ -79,7 +79,7 @@ export async function openSmtpScript({ offers = [], decide = () => undefined }: 
       if (isEarly) script.early.push(line);
     };
     session.onMail = (to, body) => script.mails.push({ connection, to, body });
-    // Clients that go away in the middle are part of the tests.
+    // Some tests disconnect in the middle.
     socket.on('error', () => {}).on('end', () => socket.end());
     socket.on('close', () => sockets.delete(socket));
     socket.on('data', chunk => {
@@ -126,10 +126,10 @@ class Session {
   readonly #socket: Socket;
   readonly #offers: string[];
   readonly #decide: (verb: string, line: string, to: string) => ReturnType<Decide>;
-  /** Of the mail as far as it was agreed on. */
+  /** Envelope of the current mail. */
   #agreed: 'nothing' | 'sender' | 'recipient' = 'nothing';
   #to = '';
-  /** Lines of the mail that is coming in. */
+  /** Lines of the mail being received. */
   #body: string[] | undefined;
   #rest = '';
   #unanswered = 0;
@@ -169,16 +169,16 @@ class Session {
     this.answer(text.split(/[ :]/)[0]!.toUpperCase(), text);
   }
 
-  /** When it is its turn. */
+  /** Answers when all previous commands are answered. */
   answer(verb: string, line: string, given?: string): void {
     if (verb !== 'BODY') this.#unanswered++;
     this.#before = this.#before.then(async () => {
       if (verb === 'RCPT') this.#to = /<(.*)>/.exec(line)?.[1] ?? '';
-      const usual = given ?? this.#byTheBook(verb);
-      const answer = (await this.#decide(verb, line, this.#to)) ?? usual;
-      // First: the client may be quick.
-      this.#note(verb, typeof answer === 'function' ? usual : answer);
-      if (typeof answer === 'function') await answer(this.#socket, usual);
+      const defaultReply = given ?? this.#byTheBook(verb);
+      const answer = (await this.#decide(verb, line, this.#to)) ?? defaultReply;
+      // Recorded first, because the client may react immediately.
+      this.#note(verb, typeof answer === 'function' ? defaultReply : answer);
+      if (typeof answer === 'function') await answer(this.#socket, defaultReply);
       else if (answer) this.#socket.write(`${answer}\r\n`);
       if (verb !== 'BODY') this.#unanswered--;
       if (verb === 'QUIT') this.#socket.end();

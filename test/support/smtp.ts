@@ -1,6 +1,7 @@
-/** A real SMTP server on loopback that keeps what it gets, or fails as told. */
+/** An SMTP server on loopback that records mails, or fails as scripted. */
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SMTPServer, type SMTPServerSession } from 'smtp-server';
 import { certificate, certificateKey } from './certificate.ts';
 
@@ -8,7 +9,7 @@ export interface Mail {
   from: string;
   to: string[];
   raw: string;
-  /** Names in lower case, lines joined. */
+  /** Unfolded headers by lower-case name. */
   headers: Record<string, string>;
   secure: boolean;
   user: string | undefined;
@@ -17,13 +18,13 @@ export interface Mail {
 export type SmtpFault =
   /** Closes the connection before the greeting. */
   | 'reset'
-  /** Never says a word. */
+  /** Never sends the greeting. */
   | 'hang'
   /** Reads the whole mail and never answers. */
   | 'hang after data'
   /** Reads the whole mail, keeps it, and closes the connection. */
   | 'drop after data'
-  /** Closes the connection at the first piece of the mail. */
+  /** Closes the connection at the first data of the mail. */
   | 'drop in data'
   /** A reply to one command: `{ rcpt: '550 5.1.1 no such user' }`. */
   | { connect?: string; auth?: string; mail?: string; rcpt?: string; data?: string };
@@ -31,12 +32,14 @@ export type SmtpFault =
 export interface SmtpPeer {
   port: number;
   mails: Mail[];
-  /** How many were opened so far. */
+  /** Number of connections opened so far. */
   connections: number;
-  /** How many are open. */
+  /** Number of open connections. */
   open(): number;
   fault: SmtpFault | undefined;
-  /** Ends all connections, as a server does that is restarted. */
+  /** How long the server takes to accept each mail. */
+  delayMs: number;
+  /** Closes all connections, like a server restart. */
   disconnect(): void;
   close(): Promise<void>;
 }
@@ -46,7 +49,7 @@ export interface SmtpPeerOptions {
   secure?: boolean;
   /** Whether STARTTLS is offered. */
   starttls?: boolean;
-  /** Who may sign in; without it nobody can. */
+  /** Accepted credentials; without them, authentication is not offered. */
   auth?: { user: string; password: string };
 }
 
@@ -57,7 +60,7 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
     return Object.assign(new Error(reply.slice(4)), { responseCode: Number(reply.slice(0, 3)) });
   };
   const destroy = (session: SMTPServerSession) => {
-    // The library has no other way to end a connection without a word.
+    // The library has no other way to close a connection silently.
     const connection = [...server.connections].find(({ id }) => id === session.id);
     (connection as unknown as { _socket: { destroy(): void } } | undefined)?._socket.destroy();
   };
@@ -94,8 +97,9 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
           if (peer.fault === 'drop in data') return destroy(session);
         }
       } catch {
-        return; // the connection ended in the middle
+        return; // the connection was closed in the middle
       }
+      await sleep(peer.delayMs);
       const error = told('data');
       if (error) return callback(error);
       const raw = Buffer.concat(chunks).toString('utf8');
@@ -111,9 +115,9 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
       else if (peer.fault !== 'hang after data') callback(null, '2.0.0 Ok: queued as 4F1A2B');
     },
   });
-  // A client that goes away in the middle is part of the tests.
+  // Some tests disconnect in the middle.
   server.on('error', () => {});
-  // By name, so that a client that looks `localhost` up finds it in whatever family comes first.
+  // Listens on the name, so that `localhost` works with IPv4 and IPv6.
   const listening = server.listen(0, 'localhost');
   await once(listening, 'listening');
   const peer: SmtpPeer = {
@@ -122,6 +126,7 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
     connections: 0,
     open: () => server.connections.size,
     fault: undefined,
+    delayMs: 0,
     disconnect() {
       for (const { id } of server.connections) destroy({ id } as SMTPServerSession);
     },

@@ -1,11 +1,11 @@
-/** The server's own files, for tests that read the code. */
+/** Source files of the server, for tests that read the code. */
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const src = fileURLToPath(new URL('../../src/', import.meta.url));
 
-/** Below src/. */
+/** Paths relative to src/. */
 export const sources = readdirSync(src, { recursive: true, encoding: 'utf8' })
   .filter(name => name.endsWith('.ts'))
   .sort();
@@ -14,7 +14,7 @@ export function textOf(file: string): string {
   return readFileSync(path.join(src, file), 'utf8');
 }
 
-/** The folder; of a file that is in none, the file. */
+/** Returns the top-level folder, or the file itself if it is in none. */
 export function layerOf(file: string): string {
   return file.includes('/') ? file.split('/')[0]! : file;
 }

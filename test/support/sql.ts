@@ -8,14 +8,14 @@ export function withDatabase(url: string, name: string): string {
   return address.href;
 }
 
-/** Kept for a moment: a connection for each statement took a tenth of PostgreSQL's time in the tests. */
+/** Kept open briefly: a connection per statement took a tenth of PostgreSQL's time in the tests. */
 const pools = new Map<string, pg.Pool>();
 
 function poolOf(url: string): pg.Pool {
   const known = pools.get(url);
   if (known) return known;
   const pool = new pg.Pool({ connectionString: url, idleTimeoutMillis: 1_000, allowExitOnIdle: true });
-  // Dropped databases and stopped servers end what is idle.
+  // Dropped databases and stopped servers close idle connections.
   pool.on('error', () => {});
   pools.set(url, pool);
   return pool;
@@ -30,7 +30,7 @@ export async function runSql<Row extends pg.QueryResultRow>(
   return rows;
 }
 
-/** For what asks that nobody be connected. */
+/** Closes our connections, for operations that require that no client is connected. */
 export async function disconnect(url: string): Promise<void> {
   await pools.get(url)?.end();
   pools.delete(url);

@@ -1,17 +1,17 @@
 /**
- * Two complete tenants whose slugs are the same below the organization: what leaks from one to the other is then found,
- * because the path is right and only the tenant is wrong.
+ * Two complete tenants with the same slugs below the organization. This reveals leaks between them: a path is correct for
+ * both, and only the tenant is wrong.
  */
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
+import { generateKey } from '../../src/core/identity/keys.ts';
+import { type KeyPermission, permissions } from '../../src/core/identity/permissions.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
-import { generateKey } from '../../src/core/keys.ts';
-import { type KeyPermission, permissions } from '../../src/core/permissions.ts';
 import { generateWebhookSecret } from '../../src/core/webhooks.ts';
-import type { Db } from '../../src/db/pool.ts';
+import type { Db } from '../../src/db/connection/pool.ts';
+import { sealWebhookSecrets } from '../../src/services/configuration/webhook-secrets.ts';
 import type { Deps } from '../../src/services/deps.ts';
-import { createKey, type KeyInput } from '../../src/services/keys.ts';
-import { sealWebhookSecrets } from '../../src/services/webhook-secrets.ts';
+import { createKey, type KeyInput } from '../../src/services/identity/keys.ts';
 
 export interface Tenant {
   id: number;
@@ -20,41 +20,43 @@ export interface Tenant {
   otherProjectId: number;
   applicationId: number;
   eventId: number;
-  /** `Customers` of the project `shop`, with two members. */
+  /** List `Customers` of the project `shop`, with two members. */
   listId: number;
-  /** `Staff` of the project `depot`. */
+  /** List `Staff` of the project `depot`. */
   otherListId: number;
-  /** `receipt` of the event `order-paid`, switched off, with one version of its message. */
+  /** Notification `receipt` of the event `order-paid`, disabled, with one version of its message. */
   notificationId: number;
-  /** Of the event `order-shipped`. */
+  /** Notification of the event `order-shipped`. */
   otherNotificationId: number;
-  /** `Frame` of the organization, of the project `shop`, and of `depot`. */
+  /** Layouts `Frame` of the organization, of the project `shop`, and of `depot`. */
   layoutIds: { organization: number; project: number; otherProject: number };
-  /** Each of one webhook: `ops`, and `spare`. */
+  /** One message each of the webhooks `ops` and `spare`. */
   webhookMessageIds: number[];
-  /** A user's name: jane@<slug>.test. */
+  /** Username of Jane: jane@<slug>.test. */
   username: string;
-  /** Two occurrences that are over, each with a delivery to jane. */
+  /** Two completed occurrences, each with a delivery to Jane. */
   occurrences: { id: string; deliveryId: number }[];
-  /** In the inbox of jane, and of joe. */
+  /** Inbox messages of Jane and of Joe. */
   messageIds: number[];
   /** A viewer, and the only owner. */
   accountIds: [number, number];
   inviteIds: number[];
-  /** The email of jane, and of joe. */
+  /** Email addresses of Jane and of Joe. */
   addressIds: number[];
-  /** Of jane, by which she is a member of nothing. */
+  /** An address of Jane that is in no list. */
   spareAddressId: number;
-  /** Of `Customers`: jane and joe; of `Staff`: jane. */
+  /** Jane and Joe in `Customers`, Jane in `Staff`. */
   memberIds: number[];
+  /** The address fax@<slug>.test, which no user has. */
+  suppressionId: number;
   keys: TenantKeys;
 }
 
 export interface TenantKeys {
   all: string;
-  /** Each with this permission alone. */
+  /** Keys with only this permission. */
   only: Record<KeyPermission, string>;
-  /** Each with every permission but this one. */
+  /** Keys with every permission except this one. */
   without: Record<KeyPermission, string>;
   onProject: string;
   onOtherProject: string;
@@ -70,7 +72,7 @@ export interface BadKey {
   code: string;
 }
 
-/** The part of a key that names it. */
+/** Returns the id part of a key. */
 export function keyIdOf(key: string): string {
   return key.split('_')[1]!;
 }
@@ -79,7 +81,7 @@ export interface Tenants {
   acme: Tenant;
   rival: Tenant;
   badKeys: BadKey[];
-  /** Of acme. */
+  /** Invalid keys of acme. */
   revokedKeyId: string;
 }
 
@@ -134,6 +136,9 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
   for (const { address } of people) await join(list.id, address);
   await join(otherList.id, people[0]!.address);
   const spare = await insert(db, 'addresses', { ...own, user_id: people[0]!.id, name: 'fax', value: '12' });
+
+  const suppressed = { channel_type: 'email', target: `fax@${slug}.test`, reason: 'manual', source: 'manual' };
+  const suppression = await insert(db, 'suppressions', { ...own, ...suppressed });
 
   const notifications: number[] = [];
   for (const event_id of [event.id, otherEvent.id]) {
@@ -221,6 +226,7 @@ async function buildTenant(deps: Deps, slug: string): Promise<Tenant> {
     addressIds: people.map(({ address }) => address),
     spareAddressId: spare.id,
     memberIds,
+    suppressionId: suppression.id,
     keys: await buildKeys(deps, slug),
   };
 }
@@ -276,7 +282,7 @@ async function buildBadKeys(deps: Deps, { slug, keys }: Tenant) {
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** The six characters at the end of a key: CRC-32 of what stands before them, in base 62. */
+/** Returns the last six characters of a key: the CRC-32 of the characters before them, in base 62. */
 export function keyChecksum(id: string, random: string): string {
   let rest = crc32(`${id}_${random}`);
   let text = '';
@@ -287,7 +293,7 @@ export function keyChecksum(id: string, random: string): string {
   return text;
 }
 
-/** A key with a right checksum for an id that is somebody else's. */
+/** Returns a key with a correct checksum but another secret, for an existing id. */
 export function forgeKey(id: string): string {
   const random = 'f'.repeat(32);
   return `bf_${id}_${random}${keyChecksum(id, random)}`;
@@ -295,7 +301,7 @@ export function forgeKey(id: string): string {
 
 type Table = Parameters<Db['insertInto']>[0];
 
-/** Rows for tests; the names of tables and columns are checked by the database. */
+/** Inserts a row; the database checks the names of tables and columns. */
 async function insert(
   db: Db,
   table: string,

@@ -1,13 +1,13 @@
-/** What the authenticator app on somebody's phone does. */
+/** Simulates an authenticator app. */
 import { Secret, TOTP } from 'otpauth';
 import type { Browser } from './accounts.ts';
 
-/** `steps` of 30 seconds from now: a code works once, so a second one within the same half minute is the next one's. */
+/** Returns the code `steps` × 30 s from now. A code works once, so a second sign-in within 30 s needs the next one. */
 export function codeOf(secret: string, steps = 0): string {
   return new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
 }
 
-/** Adds an authenticator app to the account that is signed in. The code that it takes is that of the step before now. */
+/** Adds an authenticator app to the signed-in account. Uses the code of the previous step, so that the current one is left. */
 export async function enroll(browser: Browser): Promise<{ secret: string; recoveryCodes: string[] }> {
   const { body: begun } = await browser.ask({ method: 'POST', path: '/api/session/totp/' });
   const body = { token: begun.token, code: codeOf(begun.secret, -1) };

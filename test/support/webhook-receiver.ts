@@ -1,15 +1,15 @@
-/** An endpoint of an organization: a real HTTP server that verifies what it gets with the library that receivers use. */
+/** A webhook endpoint: an HTTP server that verifies messages with the library that receivers use. */
 import { Webhook } from 'standardwebhooks';
 import { expect } from 'vitest';
-import { eventually } from './api.ts';
+import { eventually } from './eventually.ts';
 import { type HttpPeer, openHttpPeer } from './http-peer.ts';
 import type { Tenant } from './sink.ts';
 
-export interface Told {
+export interface ReceivedMessage {
   id: string;
   type: string;
   timestamp: string;
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was told, for tests to look into
+  // biome-ignore lint/suspicious/noExplicitAny: the payload, for tests to inspect
   data: any;
 }
 
@@ -18,18 +18,18 @@ export interface Receiver {
   slug: string;
   path: string;
   secret: string;
-  /** What has come so far; each is verified. */
-  told(secret?: string): Told[];
-  /** Waits until so many of a type have come. */
-  until(type: string, count: number, withinMs?: number): Promise<Told[]>;
-  /** What waits for another attempt is due now. */
+  /** Verified messages received so far. */
+  messages(secret?: string): ReceivedMessage[];
+  /** Waits for this many messages of a type. */
+  until(type: string, count: number, withinMs?: number): Promise<ReceivedMessage[]>;
+  /** Makes messages that wait for a retry due now. */
   hurry(): Promise<void>;
   close(): Promise<void>;
 }
 
 let count = 0;
 
-/** Subscribes over the API. */
+/** Creates the webhook through the API. */
 export async function openReceiver(tenant: Tenant, types: string[], reply: HttpPeer['reply'] = {}): Promise<Receiver> {
   const peer = await openHttpPeer(reply);
   const slug = `ops-${++count}`;
@@ -41,14 +41,17 @@ export async function openReceiver(tenant: Tenant, types: string[], reply: HttpP
     slug,
     path: `/api/o/${tenant.slug}/webhooks/${slug}/`,
     secret: made.body.secret,
-    told: (secret = self.secret) =>
+    messages: (secret = self.secret) =>
       peer.seen.map(({ body, headers }) => {
-        const content = new Webhook(secret).verify(body, headers as Record<string, string>) as Omit<Told, 'id'>;
+        const content = new Webhook(secret).verify(body, headers as Record<string, string>) as Omit<
+          ReceivedMessage,
+          'id'
+        >;
         return { id: String(headers['webhook-id']), ...content };
       }),
     until: (type, wanted, withinMs = 10_000) =>
       eventually(async () => {
-        const found = self.told().filter(one => one.type === type);
+        const found = self.messages().filter(one => one.type === type);
         expect(found).toHaveLength(wanted);
         return found;
       }, withinMs),

@@ -1,4 +1,4 @@
-/** Sends one message through one provider to a real server, and tells what arrived there and what came of it. */
+/** Sends a message through a provider to a real server, and returns the received requests and the outcome. */
 import type { Static, TObject } from 'typebox';
 import { afterAll, beforeAll } from 'vitest';
 import type { Content } from '../../src/core/render/render.ts';
@@ -6,12 +6,12 @@ import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
 import { type ComplianceCase, exampleOutgoing } from './compliance.ts';
-import { type HttpPeer, openHttpPeer, type Seen } from './http-peer.ts';
+import { type HttpPeer, openHttpPeer, type RecordedRequest } from './http-peer.ts';
 
 type Case<S extends TObject> = { provider: Provider<S> } & Pick<ComplianceCase<S>, 'settings' | 'answers' | 'address'>;
 
-export interface Wish<S extends TObject> {
-  /** Besides or instead of the case's own. */
+export interface WireOptions<S extends TObject> {
+  /** Added to the settings of the case, or replacing them. */
   settings?: Partial<Static<S>>;
   outgoing?: Partial<Outgoing>;
   content?: Partial<Content>;
@@ -33,7 +33,10 @@ export function openWire() {
   const open = <S extends TObject>({ provider, settings }: Case<S>, changes: Partial<Static<S>> = {}): Sender =>
     provider.open({ ...(settings(peer.url) as object), ...changes } as Static<S>, { outbound });
 
-  const toOutgoing = <S extends TObject>({ address }: Case<S>, { outgoing, content }: Wish<S> = {}): Outgoing => {
+  const toOutgoing = <S extends TObject>(
+    { address }: Case<S>,
+    { outgoing, content }: WireOptions<S> = {},
+  ): Outgoing => {
     const at = typeof address === 'function' ? address(peer.url) : address;
     const plain = { title: 'Order 7 is paid', text: 'Hello Jane', missing: [] };
     return exampleOutgoing({ ...(at && { address: at }), content: { ...plain, ...content }, ...outgoing });
@@ -41,8 +44,8 @@ export function openWire() {
 
   const send = async <S extends TObject>(
     suite: Case<S>,
-    wish: Wish<S> = {},
-  ): Promise<{ outcome: Outcome; seen: Seen; all: Seen[] }> => {
+    wish: WireOptions<S> = {},
+  ): Promise<{ outcome: Outcome; seen: RecordedRequest; all: RecordedRequest[] }> => {
     peer.seen.length = 0;
     peer.reply = wish.reply ?? suite.answers.accepted;
     const sender = open(suite, wish.settings);

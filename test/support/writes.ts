@@ -1,27 +1,27 @@
 /**
- * For every route that changes something, by its id, a request that does: the audit log is checked against this table,
- * and a route that is missing from it fails the suite.
+ * A valid request for every route that changes something, by operation id. The audit log is checked against this table,
+ * and a missing route fails the suite.
  */
 import { newEmail } from './api-table.ts';
 import type { Tenants } from './tenants.ts';
 
 export interface Write {
-  /** A body that is taken. */
+  /** Returns a valid body. */
   body?: () => unknown;
-  /** Values of path parameters that differ from the usual ones. */
+  /** Path parameters that differ from the defaults. */
   params?: (tenants: Tenants) => Record<string, string>;
-  /** With its question mark. */
+  /** Including the question mark. */
   query?: string;
   headers?: Record<string, string>;
-  /** What the entry must say. */
+  /** Expected action of the audit entry. */
   action: string;
   noun: string;
 }
 
-/** Writes that leave no entry, each with its reason. */
+/** Writes without an audit entry, with the reason. */
 export const unaudited: Record<string, string> = {
   triggerEvent: 'the occurrence itself is the record, with the key and the context',
-  patchLimits: 'no key can: organization-limits.test.ts',
+  updateLimits: 'not possible with a key: organization-limits.test.ts',
   simulateEvent: 'changes nothing',
   createRecipientToken: 'changes nothing: the token is signed, not kept',
   previewMessage: 'changes nothing',
@@ -35,28 +35,28 @@ export const unaudited: Record<string, string> = {
   readInbox: 'a user reading: the message keeps its own times',
   readMessage: 'a user reading: the message keeps its own times',
   unreadMessage: 'a user reading: the message keeps its own times',
-  signIn: 'no key can: accounts-audit.test.ts',
-  updateSession: 'no key can: accounts-audit.test.ts',
-  signOut: 'no key can: accounts-audit.test.ts',
-  changePassword: 'no key can: accounts-audit.test.ts',
-  finishSignIn: 'no key can: accounts-two-factor.test.ts',
+  signIn: 'not possible with a key: accounts-audit.test.ts',
+  updateSession: 'not possible with a key: accounts-audit.test.ts',
+  signOut: 'not possible with a key: accounts-audit.test.ts',
+  changePassword: 'not possible with a key: accounts-audit.test.ts',
+  finishSignIn: 'not possible with a key: accounts-two-factor.test.ts',
   beginPasskeySignIn: 'changes nothing',
-  signInWithPasskey: 'no key can: accounts-passkeys.test.ts',
+  signInWithPasskey: 'not possible with a key: accounts-passkeys.test.ts',
   confirmSession: 'changes nothing but for how long the session is trusted',
-  endOtherSessions: 'no key can: accounts-sessions.test.ts',
-  endSession: 'no key can: accounts-sessions.test.ts',
+  endOtherSessions: 'not possible with a key: accounts-sessions.test.ts',
+  endSession: 'not possible with a key: accounts-sessions.test.ts',
   beginTotp: 'changes nothing',
-  confirmTotp: 'no key can: accounts-two-factor.test.ts',
-  removeTotp: 'no key can: accounts-two-factor.test.ts',
+  confirmTotp: 'not possible with a key: accounts-two-factor.test.ts',
+  removeTotp: 'not possible with a key: accounts-two-factor.test.ts',
   beginPasskey: 'changes nothing',
-  addPasskey: 'no key can: accounts-passkeys.test.ts',
-  renamePasskey: 'no key can: accounts-passkeys.test.ts',
-  removePasskey: 'no key can: accounts-passkeys.test.ts',
-  renewRecoveryCodes: 'no key can: accounts-two-factor.test.ts',
-  requestPasswordReset: 'no key can: accounts-mail.test.ts',
-  resetPassword: 'no key can: accounts-mail.test.ts',
-  acceptInvite: 'no key can: accounts-audit.test.ts',
-  createOrganization: 'no key can: accounts-audit.test.ts',
+  addPasskey: 'not possible with a key: accounts-passkeys.test.ts',
+  updatePasskey: 'not possible with a key: accounts-passkeys.test.ts',
+  removePasskey: 'not possible with a key: accounts-passkeys.test.ts',
+  renewRecoveryCodes: 'not possible with a key: accounts-two-factor.test.ts',
+  requestPasswordReset: 'not possible with a key: accounts-mail.test.ts',
+  resetPassword: 'not possible with a key: accounts-mail.test.ts',
+  acceptInvite: 'not possible with a key: accounts-audit.test.ts',
+  createOrganization: 'not possible with a key: accounts-audit.test.ts',
   enableWebhook: 'of one that is not disabled, changes nothing: webhooks-sending.test.ts',
   archiveMessage: 'a user reading: the message keeps its own times',
   unarchiveMessage: 'a user reading: the message keeps its own times',
@@ -64,7 +64,7 @@ export const unaudited: Record<string, string> = {
 
 let count = 0;
 
-/** Of an occurrence that there is not. */
+/** A delivery of an occurrence that does not exist. */
 const nothingSelected = { deliveries: [{ occurrence: '00000000-0000-7000-8000-000000000000', id: 1 }] };
 
 const newNotification = () => ({
@@ -85,8 +85,8 @@ const newChannel = () => ({ slug: `new-${++count}`, name: 'New', type: 'email', 
 export const writes: Record<string, Write> = {
   createUser: { body: () => ({ email: newEmail() }), action: 'create', noun: 'user' },
   requireTwoFactor: { body: () => ({ required: true }), action: 'update', noun: 'organization' },
+  putUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   updateUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
-  patchUser: { body: () => ({ first_name: `Jane ${++count}` }), action: 'update', noun: 'user' },
   addUserAddress: { body: () => ({ name: 'pager', value: `number ${++count}` }), action: 'create', noun: 'address' },
   registerPush: {
     body: () => ({
@@ -104,26 +104,26 @@ export const writes: Record<string, Write> = {
   deleteAddress: { action: 'delete', noun: 'address' },
   deleteUser: { params: () => ({ username: 'joe@acme.test' }), action: 'delete', noun: 'user' },
   createProject: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'project' },
-  patchProject: { body: () => ({ name: `Shop ${++count}` }), action: 'update', noun: 'project' },
+  updateProject: { body: () => ({ name: `Shop ${++count}` }), action: 'update', noun: 'project' },
   createApplication: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'application' },
-  patchApplication: { body: () => ({ name: `Web ${++count}` }), action: 'update', noun: 'application' },
+  updateApplication: { body: () => ({ name: `Web ${++count}` }), action: 'update', noun: 'application' },
   createEvent: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'event' },
-  patchEvent: { body: () => ({ name: `Paid ${++count}` }), action: 'update', noun: 'event' },
+  updateEvent: { body: () => ({ name: `Paid ${++count}` }), action: 'update', noun: 'event' },
   createOrganizationChannel: { body: () => newChannel(), action: 'create', noun: 'channel' },
   createProjectChannel: { body: () => newChannel(), action: 'create', noun: 'channel' },
-  patchOrganizationChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
-  patchProjectChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
+  updateOrganizationChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
+  updateProjectChannel: { body: () => ({ name: `Relay ${++count}` }), action: 'update', noun: 'channel' },
   createNotification: { body: () => newNotification(), action: 'create', noun: 'notification' },
-  patchNotification: { body: () => ({ name: `receipt ${++count}` }), action: 'update', noun: 'notification' },
+  updateNotification: { body: () => ({ name: `receipt ${++count}` }), action: 'update', noun: 'notification' },
   writeMessage: { body: () => ({ message: { body: `Text ${++count}` } }), action: 'update', noun: 'notification' },
   testOrganizationChannel: { body: () => ({}), action: 'test', noun: 'channel' },
   testProjectChannel: { body: () => ({}), action: 'test', noun: 'channel' },
   testNotification: { body: () => ({ channel: 'mail', to: 'a@acme.test' }), action: 'test', noun: 'notification' },
   createOrganizationLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
   createProjectLayout: { body: () => newLayout(), action: 'create', noun: 'layout' },
-  patchOrganizationLayout: { body: () => ({ name: `Frame ${++count}` }), action: 'update', noun: 'layout' },
-  patchProjectLayout: { body: () => ({ body: `${++count} {{ content }}` }), action: 'update', noun: 'layout' },
-  patchOrganization: { body: () => ({ name: `Acme ${++count}` }), action: 'update', noun: 'organization' },
+  updateOrganizationLayout: { body: () => ({ name: `Frame ${++count}` }), action: 'update', noun: 'layout' },
+  updateProjectLayout: { body: () => ({ body: `${++count} {{ content }}` }), action: 'update', noun: 'layout' },
+  updateOrganization: { body: () => ({ name: `Acme ${++count}` }), action: 'update', noun: 'organization' },
   deleteNotification: { action: 'delete', noun: 'notification' },
   deleteOrganizationLayout: { action: 'delete', noun: 'layout' },
   deleteProjectLayout: { action: 'delete', noun: 'layout' },
@@ -156,15 +156,15 @@ export const writes: Record<string, Write> = {
   retryDeliveries: { body: () => nothingSelected, action: 'retry', noun: 'delivery' },
   cancelDeliveries: { body: () => nothingSelected, action: 'cancel', noun: 'delivery' },
   createCategory: { body: () => ({ slug: `new-${++count}`, name: 'New' }), action: 'create', noun: 'category' },
-  patchCategory: { body: () => ({ name: `News ${++count}` }), action: 'update', noun: 'category' },
+  updateCategory: { body: () => ({ name: `News ${++count}` }), action: 'update', noun: 'category' },
   deleteCategory: { action: 'delete', noun: 'category' },
-  patchPreferences: {
+  updatePreferences: {
     body: () => ({ preferences: [{ category: 'general', enabled: false }] }),
     action: 'update',
     noun: 'preference',
   },
   createWebhook: { body: () => newWebhook(), action: 'create', noun: 'webhook' },
-  patchWebhook: { body: () => ({ name: `Operations ${++count}` }), action: 'update', noun: 'webhook' },
+  updateWebhook: { body: () => ({ name: `Operations ${++count}` }), action: 'update', noun: 'webhook' },
   deleteWebhook: { params: () => ({ webhook: 'spare' }), action: 'delete', noun: 'webhook' },
   rotateWebhookSecret: { body: () => ({}), action: 'rotate', noun: 'webhook' },
   testWebhook: { action: 'test', noun: 'webhook' },
@@ -184,6 +184,18 @@ export const writes: Record<string, Write> = {
   updateMember: { body: () => ({ active: false }), action: 'update', noun: 'member' },
   deleteMember: { action: 'delete', noun: 'member' },
   deleteDistributionList: { query: '?cascade=true', action: 'delete', noun: 'list' },
+  createSuppression: {
+    body: () => ({ channel_type: 'email', target: newEmail() }),
+    action: 'create',
+    noun: 'suppression',
+  },
+  importSuppressions: {
+    body: () => `target\n${newEmail()}\n`,
+    headers: { 'content-type': 'text/csv' },
+    action: 'import',
+    noun: 'suppression',
+  },
+  deleteSuppression: { action: 'delete', noun: 'suppression' },
   createKey: {
     body: () => ({ name: `key ${++count}`, permissions: ['user:read'] }),
     action: 'create',

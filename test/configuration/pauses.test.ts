@@ -1,0 +1,67 @@
+/** Paused objects show how many messages wait for them, in total and for one occurrence. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { type EngineWorld, openWorld, sandbox, type Tenant } from '../support/sink.ts';
+
+let world: EngineWorld;
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterAll(() => world.close());
+
+const waiting = (messages: number, occurrences: number) => ({ messages, occurrences, capped: false });
+
+async function pauses(tenant: Tenant, of = ''): Promise<Record<string, unknown>> {
+  const { status, body, text } = await tenant.ask({ path: `/api/o/${tenant.slug}/${of}pauses/` });
+  expect(status, text).toBe(200);
+  return Object.fromEntries(
+    body.map((one: { kind: string; path: string; since: string; waiting: unknown }) => {
+      expect(Date.parse(one.since)).toBeGreaterThan(Date.now() - 600_000);
+      return [`${one.kind} ${one.path}`, one.waiting];
+    }),
+  );
+}
+
+test('a paused channel counts its held messages, and only occurrences that use it show the pause', async () => {
+  const tenant = await world.tenant({
+    users: ['a@x.test', 'b@x.test'],
+    channels: [{ slug: 'hooks' }, sandbox],
+    notifications: [{ channels: ['hooks', 'sandbox'] }],
+  });
+  expect(await pauses(tenant)).toEqual({});
+  await tenant.post(`/api/o/${tenant.slug}/c/hooks/pause/`);
+  const held = await tenant.trigger();
+  const free = await tenant.trigger({ channels: ['sandbox'] });
+  await tenant.outcomes(free);
+  await eventually(async () => expect(await pauses(tenant)).toEqual({ 'channel hooks': waiting(2, 0) }));
+  expect(await pauses(tenant, `occurrence/${held}/`)).toEqual({ 'channel hooks': waiting(2, 0) });
+  expect(await pauses(tenant, `occurrence/${free}/`)).toEqual({});
+  await tenant.post(`/api/o/${tenant.slug}/c/hooks/resume/`);
+  await tenant.outcomes(held);
+  expect(await pauses(tenant)).toEqual({});
+});
+
+test('a paused event and its paused application both count the triggers that wait for them', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  await tenant.post(`${tenant.event}pause/`);
+  await tenant.post(`${tenant.application}pause/`);
+  const id = await tenant.trigger();
+  const both = { 'event shop/web/go': waiting(0, 1), 'application shop/web': waiting(0, 1) };
+  await eventually(async () => expect(await pauses(tenant)).toEqual(both));
+  expect(await pauses(tenant, `occurrence/${id}/`)).toEqual(both);
+  await tenant.post(`${tenant.event}resume/`);
+  expect(await pauses(tenant)).toEqual({ 'application shop/web': waiting(0, 1) });
+});
+
+test('messages that were decided before the event was paused wait for the event, not for their channel', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  tenant.answer({ status: 503 });
+  const id = await tenant.trigger();
+  await tenant.until(id, 'retrying');
+  await tenant.post(`${tenant.event}pause/`);
+  await tenant.sql(
+    `update deliveries set due_at = 'infinity', status = 'pending', owner = null where organization_id = $1`,
+    tenant.id,
+  );
+  expect(await pauses(tenant)).toEqual({ 'event shop/web/go': waiting(1, 0) });
+});

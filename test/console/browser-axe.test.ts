@@ -1,0 +1,123 @@
+/**
+ * Accessibility: axe finds no violations on any page, in light and dark mode, on a desktop and on a phone.
+ *
+ * @module-tag browser
+ * @module-tag sweep
+ */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { buildConsole } from '../../scripts/console.ts';
+import type { Service } from '../../src/app.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { asker } from '../support/api.ts';
+import { axeViolations, openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
+import { testService } from '../support/database.ts';
+import { waitFor } from '../support/eventually.ts';
+
+let service: Service;
+let demo: Demo;
+let browser: Browser;
+let occurrence: string;
+let listId: number;
+let notificationId: number;
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  demo = (await createDemo(service.runtime.deps))!;
+  browser = await openBrowser();
+  const ask = asker(service.address, demo.key);
+  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body: JSON.parse(demo.body) })).body.occurrence;
+  await waitFor('the occurrence to be completed', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
+    return body.status === 'completed' || undefined;
+  });
+  listId = (await ask({ path: '/api/o/demo/p/shop/d/' })).body[0].id;
+  notificationId = (await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' })).body[0].id;
+});
+afterAll(async () => {
+  await browser.close();
+  await service.stop();
+});
+
+const web = '/o/demo/p/shop/a/web/e/order-paid';
+
+/** Paths by name of the page. */
+const pages: Record<string, () => string> = {
+  overview: () => '/o/demo',
+  occurrences: () => '/o/demo/occurrences',
+  'one occurrence': () => `/o/demo/occurrences/${occurrence}`,
+  events: () => '/o/demo/p/shop/events',
+  event: () => web,
+  'notification designer': () => `${web}/n/${notificationId}`,
+  channels: () => '/o/demo/channels',
+  channel: () => '/o/demo/channels/mail',
+  'new channel': () => '/o/demo/new-channel',
+  categories: () => '/o/demo/categories',
+  'general category': () => '/o/demo/categories/general',
+  'new category': () => '/o/demo/new-category',
+  suppressions: () => '/o/demo/suppressions',
+  webhooks: () => '/o/demo/webhooks',
+  people: () => '/o/demo/people',
+  person: () => '/o/demo/people/ada@demo.test',
+  lists: () => '/o/demo/p/shop/lists',
+  list: () => `/o/demo/p/shop/lists/${listId}`,
+  import: () => `/o/demo/p/shop/lists/${listId}/import`,
+  layouts: () => '/o/demo/layouts',
+  sandbox: () => '/o/demo/sandbox',
+  keys: () => '/o/demo/keys',
+  audit: () => '/o/demo/audit',
+  team: () => '/o/demo/team',
+  settings: () => '/o/demo/settings',
+  account: () => '/o/demo/account',
+  'page not found': () => '/o/demo/nowhere',
+};
+
+async function waitUntilSettled(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.locator('[aria-busy="true"], .mantine-Skeleton-root').first().waitFor({ state: 'detached' });
+}
+
+let visitor: Visit;
+beforeAll(async () => {
+  visitor = await visit(browser, service.address);
+});
+afterAll(() => visitor.close());
+
+/** Switches the color scheme and waits until color transitions are over. */
+async function switchTo(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+  const transitionsEnded = 'document.getAnimations().every(({ transitionProperty }) => !transitionProperty)';
+  await waitFor(
+    'the color transitions to end',
+    async () => (await page.evaluate<boolean>(transitionsEnded)) || undefined,
+  );
+}
+
+async function expectNoViolations(page: Page): Promise<void> {
+  await waitUntilSettled(page);
+  expect(await axeViolations(page), 'light').toEqual([]);
+  // Only the colors differ.
+  await switchTo(page, 'dark');
+  expect(await axeViolations(page, ['color-contrast']), 'dark').toEqual([]);
+  await switchTo(page, 'light');
+  await page.setViewportSize({ width: 390, height: 900 });
+  expect(await axeViolations(page), 'on a phone').toEqual([]);
+  expect(
+    await page.evaluate('document.documentElement.scrollWidth - innerWidth'),
+    'horizontal overflow',
+  ).toBeLessThanOrEqual(0);
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+test('the sign-in page has no violations', async () => {
+  await visitor.page.goto('/sign-in');
+  await expectNoViolations(visitor.page);
+  await signIn(visitor.page, demo.signIn);
+});
+
+test.each(Object.keys(pages))('the page %s has no violations', async name => {
+  await visitor.page.goto(pages[name]!());
+  await expectNoViolations(visitor.page);
+});

@@ -1,0 +1,201 @@
+/**
+ * Editing in the console: typed text is never lost to slow requests, other users or navigation.
+ *
+ * @module-tag browser
+ * @module-tag sweep
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import type { Ask } from '../support/api.ts';
+import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
+import { eventually } from '../support/eventually.ts';
+
+// Typing takes long on a busy machine.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+let site: DemoConsole;
+let page: Page;
+let ask: Ask;
+
+beforeAll(async () => {
+  site = await openDemoConsole();
+  ({ ask, page } = site);
+});
+afterAll(() => site.close());
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const nameField = () => page.getByRole('textbox', { name: 'Name', exact: true });
+
+/** Holds matching requests until they are released. */
+async function holdRequests(method: string, path: RegExp) {
+  const held = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  await page.route(path, async route => {
+    if (route.request().method() !== method) return route.continue();
+    begun.resolve();
+    await held.promise;
+    return route.continue();
+  });
+  return { begun: begun.promise, release: () => held.resolve(), done: () => page.unroute(path) };
+}
+
+async function createLayout(name: string): Promise<number> {
+  const { body } = await ask({
+    method: 'POST',
+    path: '/api/o/demo/l/',
+    body: { name, body: '<p>{{ content }}</p>' },
+  });
+  return body.id;
+}
+
+test('text typed into a layout during a save is kept and saved next', async () => {
+  const id = await createLayout('plain');
+  await page.goto(`/o/demo/layouts/${id}`);
+  await nameField().fill('plain one');
+  const request = await holdRequests('PATCH', /\/api\/o\/demo\/l\//);
+  await button('Save').click();
+  await request.begun;
+  await nameField().fill('plain one, and more');
+  request.release();
+  await page.getByText('Saved.').waitFor();
+  expect(await nameField().inputValue()).toBe('plain one, and more');
+  await request.done();
+  await button('Save').click();
+  const stored = async () => (await ask({ path: `/api/o/demo/l/${id}/` })).body.name;
+  await eventually(async () => expect(await stored()).toBe('plain one, and more'), 30_000);
+});
+
+test.each(['cookie is gone', 'session was revoked'])(
+  'after the %s, a dialog signs in again and keeps the edit',
+  async how => {
+    const id = await createLayout(how);
+    await page.goto(`/o/demo/layouts/${id}`);
+    await nameField().fill(`${how}, edited`);
+    if (how === 'cookie is gone') await page.context().clearCookies();
+    else await site.service.runtime.deps.pool.query('delete from sessions');
+    // A preview may have shown the dialog before, which covers the button.
+    await button('Save').dispatchEvent('click');
+    const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+    await dialog.getByLabel('Password', { exact: true }).fill(site.demo.signIn.password);
+    expect(await page.getByText('API key is required').count()).toBe(0);
+    await dialog.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(await nameField().inputValue()).toBe(`${how}, edited`);
+    await button('Save').click();
+    const stored = async () => (await ask({ path: `/api/o/demo/l/${id}/` })).body.name;
+    await eventually(async () => expect(await stored()).toBe(`${how}, edited`), 30_000);
+  },
+);
+
+test('a change that is saved while offline fails at once, and is not made later', async () => {
+  const id = await createLayout('offline');
+  await page.goto(`/o/demo/layouts/${id}`);
+  await nameField().fill('offline, edited');
+  // The browser logs each refused request; that is expected here.
+  const complaints = site.complaints.length;
+  await page.context().setOffline(true);
+  await button('Save').click();
+  await page.getByText('Can’t reach the service.').first().waitFor();
+  expect(await button('Save').isEnabled()).toBe(true);
+  await page.context().setOffline(false);
+  site.complaints.splice(complaints);
+  await page.waitForResponse(/\/api\//);
+  expect((await ask({ path: `/api/o/demo/l/${id}/` })).body.name).toBe('offline');
+  expect(await nameField().inputValue()).toBe('offline, edited');
+});
+
+test('a search box keeps every letter at any typing speed', async () => {
+  for (const delay of [30, 240, 350]) {
+    await page.goto('/o/demo/people');
+    const box = page.getByRole('searchbox');
+    await box.pressSequentially('ada love', { delay });
+    expect(await box.inputValue()).toBe('ada love');
+    await page.waitForURL(/search=ada\+love$/);
+    expect(await box.inputValue()).toBe('ada love');
+  }
+  // A value from the URL is shown as well.
+  await page.goto('/o/demo/people?search=grace');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('grace');
+  await page.getByText('Grace Hopper').waitFor();
+  await page.getByRole('button', { name: 'Clear' }).click();
+  expect(await page.getByRole('searchbox').inputValue()).toBe('');
+  await page.getByText('Ada Lovelace').waitFor();
+});
+
+test('an unsaved notification survives navigation and shows missing values beside its fields', async () => {
+  const event = '/o/demo/p/shop/a/web/e/order-paid';
+  await page.goto(`${event}/n/new`);
+  await nameField().fill('half done');
+  await page.getByRole('link', { name: 'Channels' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Channels' }).waitFor();
+  await page.goBack();
+  expect(await nameField().inputValue()).toBe('half done');
+  await button('Create').click();
+  await page.getByText('Choose at least one kind of recipient.').waitFor();
+  await button('Discard').click();
+  expect(await nameField().inputValue()).toBe('');
+});
+
+test('the preview shows the language being edited', async () => {
+  const { body: created } = await ask({
+    method: 'POST',
+    path: '/api/o/demo/p/shop/a/web/e/order-paid/n/',
+    body: {
+      name: 'greeting',
+      recipients: { list: 'Customers' },
+      channels: ['mail'],
+      message: { subject: 'Hello', body: 'Good morning', locales: { de: { subject: 'Hallo', body: 'Guten Morgen' } } },
+    },
+  });
+  await page.goto(`/o/demo/p/shop/a/web/e/order-paid/n/${created.id}`);
+  const preview = page.getByRole('article', { name: 'Preview mail' });
+  await preview.getByText('Hello', { exact: true }).waitFor();
+  await page.getByRole('group', { name: 'Languages' }).getByRole('button', { name: 'de', exact: true }).click();
+  await preview.getByText('Hallo', { exact: true }).waitFor();
+});
+
+test('a layout opens by its name, and an unknown name starts a new layout', async () => {
+  const id = await createLayout('default');
+  await page.goto('/o/demo/layouts/default');
+  await eventually(async () => expect(await nameField().inputValue()).toBe('default'), 30_000);
+  await page.getByRole('button', { name: 'History' }).waitFor();
+  await ask({ method: 'DELETE', path: `/api/o/demo/l/${id}/` });
+  await page.goto('/o/demo/layouts/invoice');
+  await eventually(async () => expect(await nameField().inputValue()).toBe('invoice'), 30_000);
+  await button('Create').waitFor();
+});
+
+test('a context schema reports the position of an error and provides completions once saved', async () => {
+  const event = '/o/demo/p/shop/a/web/e/order-paid';
+  await page.goto(event);
+  await button('Add a schema').click();
+  const dialog = page.getByRole('dialog', { name: 'Context schema' });
+  const editor = dialog.getByRole('textbox', { name: 'JSON Schema' });
+  const save = dialog.getByRole('button', { name: 'Save' });
+  const write = async (text: string) => {
+    await editor.click();
+    await page.keyboard.press('ControlOrMeta+A');
+    // Chromium inserts styled markup when it replaces a selection, and the CSP blocks that.
+    await page.keyboard.press('Delete');
+    await page.keyboard.insertText(text);
+  };
+  await write('{ "type": "object", "properties": { "parcel": { "typ": "string" } } }');
+  await save.click();
+  await dialog.getByText('properties/parcel/typ: is not a supported keyword').waitFor();
+  const schema = { type: 'object', properties: { parcel: { type: 'string', examples: ['P-77'] } } };
+  await write(JSON.stringify(schema));
+  await save.click();
+  await dialog.waitFor({ state: 'detached' });
+  await button('Edit schema').waitFor();
+  const { body } = await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/' });
+  expect(body.context_schema).toEqual(schema);
+
+  await page.evaluate(() => sessionStorage.clear());
+  await page.goto(`${event}/n/new`);
+  const message = page.getByRole('textbox', { name: 'Body', exact: true });
+  await message.click();
+  await message.press('ControlOrMeta+End');
+  await message.pressSequentially('{{ par');
+  await page.getByRole('option').filter({ hasText: 'parcel' }).waitFor();
+  await page.keyboard.press('Escape');
+});

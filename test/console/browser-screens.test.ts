@@ -1,0 +1,166 @@
+/**
+ * Screens of the console, each with its main purpose.
+ *
+ * @module-tag browser
+ * @module-tag sweep
+ */
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Demo } from '../../src/services/operations/demo.ts';
+import type { Ask } from '../support/api.ts';
+import { axeViolations } from '../support/browser.ts';
+import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
+import { eventually, waitFor } from '../support/eventually.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
+
+let site: DemoConsole;
+let demo: Demo;
+let page: Page;
+let ask: Ask;
+let occurrence: string;
+
+beforeAll(async () => {
+  site = await openDemoConsole({}, { timezoneId: 'Asia/Tokyo' });
+  ({ demo, ask, page } = site);
+  await ask({ method: 'POST', path: '/api/o/demo/p/', body: { slug: 'blog', name: 'Blog' } });
+  const body = { context: { order: 'B-7', amount: '70 EUR' } };
+  occurrence = (await ask({ method: 'POST', path: demo.triggerPath, body })).body.occurrence;
+  await waitFor('the occurrence to be completed', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
+    return body.status === 'completed' || undefined;
+  });
+});
+afterAll(() => site.close());
+
+const button = (name: string) => page.getByRole('button', { name, exact: true });
+const dialog = () => page.getByRole('dialog');
+
+describe('an occurrence', () => {
+  test('shows the time of each step in the viewer’s time zone', async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
+    const inTokyo = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23', timeZone: 'Asia/Tokyo' });
+    await page.goto(`/o/demo/occurrences/${occurrence}`);
+    const steps = page.getByRole('list', { name: 'Timeline' }).getByRole('listitem');
+    await steps
+      .filter({ hasText: 'Accepted' })
+      .getByText(inTokyo.format(new Date(body.created_at)))
+      .waitFor();
+    for (const name of ['Recipients resolved', 'Messages sent', 'Completed']) {
+      await steps
+        .filter({ hasText: name })
+        .getByText(/\d\d:\d\d:\d\d/)
+        .waitFor();
+    }
+    expect(await axeViolations(page)).toEqual([]);
+  });
+
+  test('is triggered again with its context after confirming the number of messages', async () => {
+    await page.goto(`/o/demo/occurrences/${occurrence}`);
+    await button('Trigger again with this context').click();
+    await page.waitForURL(/\/e\/order-paid$/);
+    await page.getByRole('textbox', { name: 'Trigger context' }).getByText('B-7').waitFor();
+    await button('Trigger').click();
+    await dialog().getByText('6 messages will be sent to real recipients.').waitFor();
+    await button('Trigger now').click();
+    await page.getByRole('link', { name: 'View occurrence' }).waitFor();
+    const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=1' });
+    expect((await ask({ path: `/api/o/demo/occurrence/${body[0].identifier}/` })).body.context).toEqual({
+      order: 'B-7',
+      amount: '70 EUR',
+    });
+  });
+});
+
+test('a new channel reports all missing settings at once and generates secrets', async () => {
+  await page.goto('/o/demo/new-channel?type=webhook&use=standard-webhooks');
+  const guide = page.getByRole('link', { name: 'How to set up Standard Webhooks' });
+  expect((await page.request.get((await guide.getAttribute('href'))!)).status()).toBe(200);
+  await page.getByLabel('Name').first().fill('');
+  await button('Create channel').click();
+  await page.getByText('Enter a name').waitFor();
+  await page.getByText('Required', { exact: true }).first().waitFor();
+  await button('Generate secrets').click();
+  const secret = page.getByLabel('secret', { exact: false }).first();
+  await eventually(async () => expect(await secret.inputValue()).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/), 30_000);
+  await page.getByLabel('Name').first().fill('Hooks');
+  await button('Create channel').click();
+  await page.waitForURL(/\/channels\/hooks/);
+});
+
+describe('people', () => {
+  test('are counted, sorted by name, and filtered by state', async () => {
+    for (const n of [10, 2]) {
+      const email = `unit${n}@demo.test`;
+      await ask({ method: 'POST', path: '/api/o/demo/u/', body: { email, first_name: 'Unit', last_name: String(n) } });
+    }
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/unit10@demo.test/', body: { locked: true } });
+    await page.goto('/o/demo/people');
+    await page.getByText('5 people').waitFor();
+    const names = page.getByRole('table', { name: 'People' }).getByRole('link');
+    await eventually(
+      async () =>
+        expect(await names.allInnerTexts()).toEqual([
+          'Ada Lovelace',
+          'Alan Turing',
+          'Grace Hopper',
+          'Unit 2',
+          'Unit 10',
+        ]),
+      30_000,
+    );
+    await page.getByLabel('State').first().click();
+    await page.getByRole('option', { name: 'Locked' }).click();
+    await eventually(async () => expect(await names.allInnerTexts()).toEqual(['Unit 10']), 30_000);
+  });
+
+  test('are added to a list on their own page, which also shows their inbox', async () => {
+    await page.goto('/o/demo/people/unit2@demo.test');
+    await page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    await button('Add to list').click();
+    await dialog().getByLabel('List').first().click();
+    await page.getByRole('option', { name: 'Customers' }).click();
+    await dialog().getByRole('button', { name: 'Add to list' }).click();
+    await page.getByRole('table', { name: 'Lists' }).getByText('Customers').waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+  });
+});
+
+test('the sandbox lists messages by their subjects', async () => {
+  await page.goto('/o/demo/sandbox');
+  await page.getByRole('navigation', { name: 'Messages' }).getByText('Order B-7 is paid').first().waitFor();
+});
+
+test('the palette finds a list, a layout, a key and an action', async () => {
+  await ask({ method: 'POST', path: '/api/o/demo/l/', body: { name: 'Gala', body: '<p>{{ content }}</p>' } });
+  await page.goto('/o/demo');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  const search = async (text: string, found: string) => {
+    await page.keyboard.press('Control+K');
+    await page.getByRole('textbox', { name: 'Search' }).fill(text);
+    await page.locator('.mantine-Spotlight-action', { hasText: found }).first().click();
+  };
+  await search('custom', 'Customers');
+  await page.waitForURL(/\/lists\/\d+$/);
+  await search('gala', 'Gala');
+  await page.waitForURL(/\/layouts\/\d+$/);
+  await search('new person', 'New person');
+  await dialog().getByLabel('Email').waitFor();
+  await dialog().getByRole('button', { name: 'Cancel' }).click();
+  await search('demo', 'bf_');
+  await page.waitForURL(/\/keys$/);
+});
+
+test('the selected project applies to every page', async () => {
+  await page.goto('/o/demo/people');
+  await page.getByRole('button', { name: /^Project:/ }).click();
+  await page.getByRole('menuitem', { name: 'Blog' }).click();
+  for (const name of ['Events', 'Layouts', 'Channels', 'API keys', 'Occurrences']) {
+    await page.getByRole('link', { name, exact: true }).first().click();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+    await page.getByRole('button', { name: 'Project: Blog' }).waitFor();
+  }
+  await page.goto('/o/demo/events');
+  await page.getByRole('region', { name: 'Project Blog' }).waitFor();
+  expect(await page.getByRole('region', { name: 'Project Shop' }).count()).toBe(0);
+});

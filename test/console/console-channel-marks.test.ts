@@ -1,0 +1,22 @@
+/** The marks of a channel in the console. */
+import { expect, test } from 'vitest';
+import { channelMarks } from '../../console/src/pages/channels/channel-marks.ts';
+
+const channel = {
+  enabled: true,
+  paused: false,
+  problem: null,
+  health: { hours: 24, sent: 0, failed: 0, unknown: 0 },
+};
+const read = (change: Partial<typeof channel> | { problem: string }) =>
+  channelMarks({ ...channel, ...change }).map(({ name, color }) => `${name} (${color})`);
+
+test('a channel is green only if it is enabled and nothing speaks against it', () => {
+  expect(read({})).toEqual(['Enabled (teal)']);
+  expect(read({ health: { ...channel.health, sent: 5, failed: 5 } })).toEqual(['Enabled (teal)']);
+  expect(read({ health: { ...channel.health, failed: 5 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
+  expect(read({ health: { ...channel.health, unknown: 1 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
+  expect(read({ paused: true })).toEqual(['Enabled (gray)', 'Paused (yellow)']);
+  expect(read({ problem: 'no provider' })).toEqual(['Enabled (gray)', 'Can’t send (red)']);
+  expect(read({ enabled: false, health: { ...channel.health, failed: 5 } })).toEqual(['Disabled (gray)']);
+});

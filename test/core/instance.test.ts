@@ -1,0 +1,70 @@
+/** Detection of databases that were restored or cloned. */
+import { describe, expect, test } from 'vitest';
+import { addressOf, type DatabaseFacts, findDifference, maxSilenceMs } from '../../src/core/instance.ts';
+
+const facts: DatabaseFacts = { relation: 16_500, database: 16_384, system: '73', server_major: 16, timeline: 1 };
+const address = 'db.internal:5432/belfry';
+const recorded = { ...facts, isOwnRow: true, addresses: [address], name: 'production', filesMadeAt: null };
+const here = { name: 'production', address };
+const recently = { silentMs: 1_000, isInUse: false };
+const longAgo = { silentMs: maxSilenceMs + 1, isInUse: false };
+
+describe('sending continues', () => {
+  test.each([
+    ['after a night without processes', facts, here, longAgo],
+    [
+      'after pg_upgrade, which creates a new server identity',
+      { ...facts, system: '99', server_major: 17 },
+      here,
+      longAgo,
+    ],
+    ['after a failover', { ...facts, timeline: 2 }, here, recently],
+    ['at another address, shortly after', facts, { ...here, address: 'pooler:6432/belfry' }, recently],
+    [
+      'at another address, while other workers use the database',
+      facts,
+      { ...here, address: 'x:1/belfry' },
+      { ...longAgo, isInUse: true },
+    ],
+    ['when the server does not reveal its identity', { ...facts, system: null, timeline: null }, here, longAgo],
+    ['when BELFRY_INSTANCE is not set', facts, { address }, longAgo],
+  ])('%s', (_, present, connection, activity) => {
+    expect(findDifference(recorded, present, connection, activity)).toBe(undefined);
+  });
+
+  test('when the files of the embedded database have the same or an unknown creation time', () => {
+    const embedded = { ...recorded, addresses: [], name: null, filesMadeAt: 5 };
+    expect(findDifference(embedded, facts, { filesMadeAt: 5 }, longAgo)).toBe(undefined);
+    expect(findDifference(embedded, facts, {}, longAgo)).toBe(undefined);
+  });
+});
+
+describe('sending pauses', () => {
+  test.each([
+    ['after a dump was restored', { ...recorded, isOwnRow: false }, facts, here, recently, 'restored'],
+    ['after the tables were recreated', recorded, { ...facts, relation: 1 }, here, recently, 'restored'],
+    ['after createdb --template', recorded, { ...facts, database: 1 }, here, recently, 'cloned'],
+    ['on another server', recorded, { ...facts, system: '99' }, here, recently, 'server'],
+    ['on an older server', recorded, { ...facts, system: '99', server_major: 15 }, here, recently, 'server'],
+    ['under another name', recorded, facts, { ...here, name: 'staging' }, recently, 'name'],
+    ['after point-in-time recovery', recorded, { ...facts, timeline: 2 }, here, longAgo, 'timeline'],
+    [
+      'on a promoted clone',
+      recorded,
+      { ...facts, timeline: 2 },
+      { address: 'staging:5432/belfry' },
+      recently,
+      'timeline',
+    ],
+    ['on a clone of the disk', recorded, facts, { address: 'staging:5432/belfry' }, longAgo, 'address'],
+    ['on copied files', { ...recorded, filesMadeAt: 5 }, facts, { filesMadeAt: 6 }, recently, 'files'],
+  ])('%s', (_, before, present, connection, activity, reason) => {
+    expect(findDifference(before, present, connection, activity)).toBe(reason);
+  });
+});
+
+test('addressOf omits user and password', () => {
+  expect(addressOf('postgres://belfry:secret@db.internal/belfry')).toBe('db.internal:5432/belfry');
+  expect(addressOf('postgres://belfry:secret@db.internal:6432/a%20b?sslmode=require')).toBe('db.internal:6432/a b');
+  expect(addressOf('postgres://belfry:secret@%2Frun%2Fpg:5433/belfry')).toBe('/run/pg:5433/belfry');
+});

@@ -1,0 +1,613 @@
+/**
+ * The rows that a statement of the engine reads must not grow with the size of the tables, even if a connection planned
+ * it while they were empty. Each prepared statement is planned on empty tables here and then run on tables with a long
+ * history, and the rows and index entries that it reads are counted.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import type pg from 'pg';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { digestLimits } from '../../src/core/decision/digest.ts';
+import { uuidv7 } from '../../src/core/ids.ts';
+import { storeInboxMessagesAcrossTenants } from '../../src/db/audience/inbox.ts';
+import { listInboxChangesAcrossTenants } from '../../src/db/audience/inbox-changes.ts';
+import {
+  findMemberAsRecipient,
+  findRecipientsAcrossTenants,
+  findRecipientsByNameAcrossTenants,
+  listMembersAsRecipients,
+  listUsersAsRecipients,
+} from '../../src/db/audience/recipients.ts';
+import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
+import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
+import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
+import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
+import { encodeOccurrence, type NewOccurrence, storeOccurrencesAcrossTenants } from '../../src/db/ledger/accept.ts';
+import { reserveSendTimes } from '../../src/db/ledger/channel-limits.ts';
+import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/dedup.ts';
+import {
+  claimDeliveriesAcrossTenants,
+  claimTheseAcrossTenants,
+  listClaimedAcrossTenants,
+  type NewDelivery,
+  releaseExpiredAcrossTenants,
+  releasePausedAcrossTenants,
+  type Settlement,
+  settleDeliveriesAcrossTenants,
+} from '../../src/db/ledger/deliveries.ts';
+import { cancelDigestItems, carriedDueAt } from '../../src/db/ledger/digest-items.ts';
+import { settleDigestsAcrossTenants } from '../../src/db/ledger/digest-outcomes.ts';
+import {
+  closeDigestsAcrossTenants,
+  fillDigestsAcrossTenants,
+  openDigestsAcrossTenants,
+} from '../../src/db/ledger/digests.ts';
+import {
+  type ClaimedOccurrence,
+  claimExpandingAcrossTenants,
+  type ExpansionPage,
+  lockAcceptedAcrossTenants,
+  type StoredPages,
+  storeFirstPagesAcrossTenants,
+  storePageAcrossTenants,
+} from '../../src/db/ledger/expand.ts';
+import { markStored } from '../../src/db/ledger/new-deliveries.ts';
+import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/notified.ts';
+import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
+import {
+  claimStepsAcrossTenants,
+  lockRunsAcrossTenants,
+  releaseRunsAcrossTenants,
+  releaseStepsAcrossTenants,
+  type StepPage,
+  storeStepPagesAcrossTenants,
+} from '../../src/db/ledger/steps.ts';
+import { lockThrottleUsesAcrossTenants, storeThrottleUsesAcrossTenants } from '../../src/db/ledger/throttle.ts';
+import {
+  claimWebhookMessages,
+  findWebhookBacklogAcrossTenants,
+  hasActiveWebhooksAcrossTenants,
+  listDueWebhooksAcrossTenants,
+  settleWebhookMessagesAcrossTenants,
+} from '../../src/db/ledger/webhook-queue.ts';
+import { listDeadWorkersAcrossTenants, releaseOccurrencesAcrossTenants } from '../../src/db/ledger/workers.ts';
+import { beginOutage, endOutage, listOutagesAcrossTenants } from '../../src/db/operations/channel-outages.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const size = 20_000;
+const organization = 7;
+const channel = 1;
+/** An occurrence with a delivery for each user. */
+const fanOut = uuidv7(Date.now());
+const claimRequest = {
+  priority: 2,
+  after: 0,
+  max: 10,
+  owner: 1,
+  shares: { defaultShare: 1_000, byOrganization: new Map<number, number>() },
+};
+let database: TestDatabase;
+let open: Database;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  open = openDatabase({ url: database.url, name: 'plans', connections: 1, settings: indexScansOnly });
+  // As at the start of a month or after an upgrade: analyzed as empty, not just without statistics. Autovacuum is off,
+  // so that nothing changes that and no one else reads.
+  await open.pool.query(`do $$ declare name regclass; begin
+    for name in select oid from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+      execute format('alter table %s set (autovacuum_enabled = off)', name);
+    end loop; end $$`);
+  await open.pool.query('vacuum analyze');
+  await open.pool.query(
+    "insert into organizations (id, slug, name) overriding system value values ($1, 'acme', 'Acme')",
+    [organization],
+  );
+  await open.pool.query(
+    "insert into projects (organization_id, id, slug, name) overriding system value values ($1, 1, 'p', 'P')",
+    [organization],
+  );
+  await open.pool.query(
+    `insert into channels (organization_id, id, slug, name, type)
+     overriding system value values ($1, ${channel}, 'c', 'C', 'email')`,
+    [organization],
+  );
+  await open.pool.query(
+    `insert into distribution_lists (organization_id, id, project_id, name, name_key)
+     overriding system value select $1, i, 1, 'l' || i, 'l' || i from generate_series(1, 2) i`,
+    [organization],
+  );
+  await open.pool.query(
+    `insert into webhooks (organization_id, id, slug, name, url, types, secrets, enabled)
+     overriding system value select $1, i, 'w' || i, 'W', 'http://x.test/', '{delivery.sent,channel.unhealthy}', '', false
+     from generate_series(1, 2) i`,
+    [organization],
+  );
+  await open.pool.query(
+    'insert into webhook_states (organization_id, webhook_id) select $1, i from generate_series(1, 2) i',
+    [organization],
+  );
+  await runAll();
+  await fill();
+});
+afterEach(() => vi.useRealTimers());
+afterAll(async () => {
+  await open.close();
+  await database.drop();
+});
+
+/** Every statement, run on a few rows, with the maximum number of rows and index entries that it may read. */
+const statements: Record<string, { max: number; run: () => Promise<unknown> }> = {
+  'a claim of deliveries': { max: 200, run: () => claimDeliveriesAcrossTenants(open.pool, claimRequest) },
+  'a claim of requeued deliveries': {
+    max: 200,
+    run: () =>
+      claimTheseAcrossTenants(
+        open.pool,
+        1,
+        waitingIds.map(id => ({ organization_id: organization, occurrence_id: fanOut, id, due_at: dueAt })),
+      ),
+  },
+  'outcomes of one fan-out': {
+    max: 800,
+    run: () => settleDeliveriesAcrossTenants(open.pool, outcomes(sendingIds.slice(500, 600))),
+  },
+  'outcomes of any kind': {
+    max: 300,
+    run: () =>
+      settleDeliveriesAcrossTenants(open.pool, outcomes(sendingIds.filter((_, i) => i % 200 === 0).slice(0, 10))),
+  },
+  'the first pages of occurrences': {
+    max: 500,
+    run: async () => {
+      await storeOccurrencesAcrossTenants(open.pool, Array.from({ length: 10 }, trigger));
+      const { stored } = await expandFirstPages(open.pool, async claimed =>
+        claimed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1), suppressed(i + 2)] })),
+      );
+      return stored;
+    },
+  },
+  'a further page of a fan-out': {
+    max: 500,
+    run: async () => {
+      const [claimed] = await claimExpandingAcrossTenants(open.pool, claimRequest);
+      if (!claimed) return claimed;
+      const page = { ...pageOf(claimed), deliveries: [toUser(1)] };
+      await inLedgerTransaction(open.pool, client => storePageAcrossTenants(client, 1, page));
+      return claimed;
+    },
+  },
+  'runs of steps, of which one is owned by another': {
+    max: 900,
+    run: async () => {
+      await storeOccurrencesAcrossTenants(open.pool, [trigger(), trigger()]);
+      await expandFirstPages(open.pool, async claimed => claimed.map(one => ({ ...pageOf(one), steps: [runOf(1)] })));
+      const claimed = await claimStepsAcrossTenants(open.pool, { ...claimRequest, priority: 1 });
+      const pages = claimed.map(
+        (step, i): StepPage => ({
+          ...pageOf({ ...step.occurrence!, priority: 1 }),
+          step,
+          status: 'done',
+          due_at: null,
+          next: runOf(2),
+          deliveries: [{ ...toUser(i + 1), step: 1 }],
+        }),
+      );
+      const lost = await inLedgerTransaction(open.pool, client => lockRunsAcrossTenants(client, 2, pages));
+      await releaseRunsAcrossTenants(open.pool, 2, pages);
+      const stored = await inLedgerTransaction(open.pool, client => storeStepPagesAcrossTenants(client, 1, pages));
+      return lost.size === pages.length ? stored : [];
+    },
+  },
+  'releasing the steps of a worker': { max: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
+  'deliveries of steps to a few users': {
+    max: 50,
+    run: () => listStepDeliveries(open.pool, organization, fanOut, 1, [5, 6, 7]),
+  },
+  'progress of steps': { max: 5_000, run: () => findStepProgress(open.pool, organization, fanOut, 1) },
+  'recipients notified by steps': {
+    max: 12_000,
+    run: () => listNotifiedRecipients(open.pool, organization, fanOut, 1, { after: 0, limit: 10 }),
+  },
+  'triggers with a dedup key': {
+    max: 200,
+    run: () => {
+      const keyed = (more: Partial<NewOccurrence> = {}) =>
+        encodeKeyedOccurrence({ ...newOccurrence(), ...more }, 'k', new Date(Date.now() + 3_600_000));
+      const idempotency = { key: `d${++inboxId}`, body_hash: '00' };
+      return storeKeyedAcrossTenants(open.pool, [keyed({ idempotency }), keyed()]);
+    },
+  },
+  'a scan for due work': { max: 100, run: () => findDueAcrossTenants(open.pool, [0, 1, 2]) },
+  'a scan for dead workers': { max: 100, run: () => listDeadWorkersAcrossTenants(open.pool) },
+  'releasing the occurrences of a worker': { max: 20, run: () => releaseOccurrencesAcrossTenants(open.pool, 7) },
+  'a scan for claims whose response was lost': { max: 20, run: () => listClaimedAcrossTenants(open.pool, 7, []) },
+  'releasing held work': { max: 50, run: () => releasePausedAcrossTenants(open.pool) },
+  'ending held work that has expired': { max: 50, run: () => releaseExpiredAcrossTenants(open.pool) },
+  'triggers with an idempotency key': {
+    max: 100,
+    run: () => {
+      const idempotency = { key: 'k', body_hash: '00' };
+      return storeOccurrencesAcrossTenants(open.pool, [encodeOccurrence({ ...newOccurrence(), idempotency })]);
+    },
+  },
+  'occurrences of claimed deliveries': {
+    max: 30,
+    run: () => findOccurrencesAcrossTenants(open.pool, [{ organizationId: organization, id: fanOut }]),
+  },
+  'users by id': {
+    max: 50,
+    run: () =>
+      findRecipientsAcrossTenants(
+        open.pool,
+        [5, 6, 7].map(userId => ({ organizationId: organization, userId })),
+      ),
+  },
+  'users by name': {
+    max: 50,
+    run: () =>
+      findRecipientsByNameAcrossTenants(
+        open.pool,
+        [5, 6, 7].map(i => ({ organizationId: organization, username: `u${i}@x.test` })),
+      ),
+  },
+  'a page of a list': {
+    max: 150,
+    run: () => listMembersAsRecipients(open.pool, organization, 1, 'l2', { after: 0, limit: 10 }),
+  },
+  'a member of a list': { max: 100, run: () => findMemberAsRecipient(open.pool, organization, 1, 'l2', 42) },
+  'a page of all users': {
+    max: 100,
+    run: () => listUsersAsRecipients(open.pool, organization, { after: 100, limit: 10 }),
+  },
+  'suppressed addresses': {
+    max: 20,
+    run: () =>
+      findSuppressionsAcrossTenants(
+        open.pool,
+        ['u1@x.test', 'u2@x.test', '@x.test', 'none@x.test'].map(target => ({
+          organizationId: organization,
+          channelType: 'email',
+          target,
+        })),
+      ),
+  },
+  'an in-app message': {
+    max: 50,
+    run: () =>
+      storeInboxMessagesAcrossTenants(open.pool, [
+        { organization_id: organization, user_id: 1, id: ++inboxId, occurrence_id: fanOut, title: 't', body: 'b' },
+      ]),
+  },
+  'changes in a few inboxes': {
+    max: 120,
+    run: () =>
+      listInboxChangesAcrossTenants(
+        open.pool,
+        [1, 2, 3].map(user_id => ({ organization_id: organization, user_id, after: size - 10 })),
+        10,
+      ),
+  },
+  'throttle uses of a few users': {
+    max: 50,
+    run: async () => {
+      const claims = [5, 6, 7].map(userId => ({
+        organizationId: organization,
+        notificationId: 1,
+        userId,
+        key: '',
+        max: 3,
+        perMs: 3_600_000,
+      }));
+      const uses = await lockThrottleUsesAcrossTenants(open.pool, claims);
+      await storeThrottleUsesAcrossTenants(open.pool, claims, uses, Date.now());
+      return [...uses];
+    },
+  },
+  'a few digests, from their first item to their end': { max: 1_500, run: runDigests },
+  'outcomes with webhook messages, until those are sent': { max: 2_000, run: runWebhooks },
+  'polling for webhook messages': {
+    max: 60,
+    run: async () => [
+      await hasActiveWebhooksAcrossTenants(open.pool),
+      await listDueWebhooksAcrossTenants(open.pool),
+      await findWebhookBacklogAcrossTenants(open.pool),
+    ],
+  },
+  'a send time of a channel with a rate': {
+    max: 50,
+    run: () =>
+      reserveSendTimes(open.pool, organization, { channelId: channel, perSecond: 10, requested: 1, aheadMs: 500 }),
+  },
+};
+
+for (const [name, { max, run }] of Object.entries(statements)) {
+  test(`${name}: reads only the rows it needs`, async () => {
+    // The maximum time that plans are cached.
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_000 });
+    const before = await countRead(open.pool);
+    const result = await run();
+    const read = (await countRead(open.pool)) - before;
+    expect(read).toBeLessThan(max);
+    // The statement must have found rows: reading nothing proves nothing.
+    if (Array.isArray(result)) expect(result).not.toEqual([]);
+  });
+}
+
+test('all prepared statements were run', async () => {
+  const { rows } = await open.pool.query<{ name: string }>('select name from pg_prepared_statements');
+  const folder = new URL('../../src/db/', import.meta.url);
+  const named = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.ts'))
+    .flatMap(file =>
+      [...readFileSync(new URL(file, folder), 'utf8').matchAll(/(?:\bname: |recipientStatement\(\s*)'([a-z_]+)'/g)].map(
+        match => match[1],
+      ),
+    );
+  expect(named.length).toBeGreaterThan(15);
+  expect(rows.map(row => row.name).sort()).toEqual([...new Set(named)].sort());
+});
+
+/** The due time of all rows. */
+const dueAt = new Date(Date.now() - 3_600_000);
+let sendingIds: number[] = [];
+let waitingIds: number[] = [];
+let inboxId = 0;
+
+async function runAll(): Promise<void> {
+  sendingIds = Array.from({ length: 2_000 }, (_, i) => i);
+  for (const { run } of Object.values(statements)) await run().catch(tolerateMissingUser);
+}
+
+/** Expected on empty tables. */
+function tolerateMissingUser(error: Error): void {
+  if (!/inboxes_organization_id_user_id_fkey/.test(error.message)) throw error;
+}
+
+async function fill(): Promise<void> {
+  // On a connection without plans for empty tables.
+  const other = openDatabase({ url: database.url, name: 'fill', connections: 1 });
+  const { pool } = other;
+  await pool.query('truncate deliveries, occurrences');
+  await pool.query(
+    `with made as (
+       insert into users (organization_id, id, username, email) overriding system value
+       select $1, i, 'u' || i || '@x.test', 'u' || i || '@x.test' from generate_series(1, ${size}) i returning id, email
+     ), reached as (
+       insert into addresses (organization_id, id, user_id, name, value) overriding system value
+       select $1, id, id, 'email', email from made returning id
+     )
+     select from reached`,
+    [organization],
+  );
+  await pool.query(
+    `insert into suppressions (organization_id, channel_type, target, reason, source)
+     select $1, 'email', 'u' || i || '@x.test', 'bounced', 'import' from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  await pool.query(
+    `insert into members (organization_id, list_id, address_id)
+     select $1, l, i from generate_series(1, 2) l, generate_series(1, ${size}) i where l = 1 or i % 100 = 42`,
+    [organization],
+  );
+  await pool.query(
+    `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, sequence)
+     select $1, 1 + i % 2, -i, $2, 't', 'b', i from generate_series(1, ${size}) i`,
+    [organization, fanOut],
+  );
+  // A completed history, the fan-out being sent, one with further pages, and one of a dead worker.
+  await pool.query(
+    `insert into occurrences (organization_id, id, project_id, application_id, event_id, status, context, options,
+       due_at, created_at, deliveries, priority, cursor, owner)
+     select $1, case when i = 1 then $2::uuid else gen_random_uuid() end, 1, 1, 1,
+       case when i = 1 then 'sending' when i <= 3 then 'expanding' else 'completed' end, '{}', '{}', now(), now(), 1, 2,
+       case when i in (2, 3) then '{"notification": 1, "source": "", "after": 0}'::jsonb end, case when i = 3 then 7 end
+     from generate_series(1, ${size}) i`,
+    [organization, fanOut],
+  );
+  await pool.query(
+    `insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, status,
+       attempts, priority, due_at, owner, step)
+     select $1, $2, 1, 1, 1, i, case when i % 1000 = 0 then 'pending' else 'sending' end, 1, 2,
+       case when i % 5000 = 0 then 'infinity' else $3::timestamptz end, case when i % 2000 = 1 then 7 end, 1
+     from generate_series(1, ${size}) i`,
+    [organization, fanOut, dueAt],
+  );
+  const idsOf = async (status: string) => {
+    const text = 'select id from deliveries where status = $1 order by id limit 2000';
+    return (await pool.query<{ id: number }>(text, [status])).rows.map(({ id }) => id);
+  };
+  sendingIds = await idsOf('sending');
+  waitingIds = (await idsOf('pending')).slice(-5);
+  // Webhooks of many other organizations.
+  await pool.query(
+    `with others as (
+       insert into organizations (id, slug, name) overriding system value
+       select 1000 + i, 'other-' || i, 'O' from generate_series(1, 2000) i returning id
+     )
+     insert into webhooks (organization_id, slug, name, url, types, secrets)
+     select id, 'w', 'W', 'http://x.test/', '{delivery.sent}', '' from others`,
+  );
+  // Sent webhook messages, and messages that wait for an inactive webhook.
+  await pool.query(
+    `insert into webhook_messages (organization_id, webhook_id, type, data, status)
+     select $1, 1 + i % 2, 'delivery.sent', '{}', case when i % 2 = 1 then 'waiting' else 'sent' end
+     from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  // As many digests of others, with one item each.
+  await pool.query(
+    `with opened as (
+       insert into digests (organization_id, id, event_id, notification_id, channel_id, recipient_id, user_id, address, key,
+         items, closes_at)
+       select $1, gen_random_uuid(), 1, 1, 1, i, i, 'other ' || i, '', 1, now() from generate_series(1, ${size}) i
+       returning id, user_id
+     )
+     insert into deliveries (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address, status,
+       priority, due_at, digest_id)
+     select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
+    [organization, fanOut, carriedDueAt],
+  );
+  await other.close();
+}
+
+/**
+ * Begins and ends an outage and settles a few deliveries, with messages for one of two endpoints that have a long
+ * history.
+ */
+async function runWebhooks(): Promise<unknown> {
+  const { pool } = open;
+  await pool.query('update webhooks set enabled = true where id = 1');
+  await beginOutage(pool, organization, channel, 'smtp');
+  const outages = await listOutagesAcrossTenants(pool);
+  await endOutage(pool, organization, channel);
+  await settleDeliveriesAcrossTenants(pool, outcomes(sendingIds.filter((_, i) => i % 200 === 7).slice(0, 10)));
+  const due = await listDueWebhooksAcrossTenants(pool);
+  const claimed = await claimWebhookMessages(pool, organization, 1, 5);
+  const about = { status: 'sent' as const, due_at: null, began_at: dueAt, ms: 1, answer: '200' };
+  await settleWebhookMessagesAcrossTenants(pool, claimed?.messages.map(one => ({ ...one, ...about })) ?? []);
+  await pool.query('update webhooks set enabled = false where id = 1');
+  return outages.length * due.length === 1 ? (claimed?.messages ?? []) : [];
+}
+
+/** Locks, decides and stores due occurrences, as the engine does. */
+async function expandFirstPages(
+  pool: pg.Pool,
+  decide: (claimed: ClaimedOccurrence[], client: pg.PoolClient) => Promise<ExpansionPage[]>,
+) {
+  let claimed: ClaimedOccurrence[] = [];
+  const pages = await inLedgerTransaction<StoredPages<NewDelivery>>(pool, async (client, { commit }) => {
+    claimed = await lockAcceptedAcrossTenants(client, { ...claimRequest, priority: 1 });
+    return storeFirstPagesAcrossTenants(client, 1, await decide(claimed, client), commit);
+  });
+  return { claimed, ...pages };
+}
+
+/** Adds and removes items, and ends digests, in every way there is. */
+async function runDigests(): Promise<unknown> {
+  const { pool } = open;
+  const claims = [5, 6, 7].map(userId => ({
+    ...{ organizationId: organization, eventId: 1, notificationId: 1, channelId: channel, recipientId: userId, userId },
+    ...{ address: `a${userId}`, key: '', closesAt: new Date(), id: uuidv7(Date.now()) },
+  }));
+  await storeOccurrencesAcrossTenants(pool, Array.from({ length: 3 }, trigger));
+  let digests: string[] = [];
+  const { claimed } = await expandFirstPages(pool, async (found, client) => {
+    digests = [...(await openDigestsAcrossTenants(client, claims)).values()].map(({ id }) => id);
+    const change = { organizationId: organization, items: 0, added: found.length, isDiscardedEmpty: true };
+    const full = { ...change, id: uuidv7(0), items: digestLimits.fullAt - 1 };
+    const empty = { ...change, id: uuidv7(1), added: 0 };
+    await fillDigestsAcrossTenants(client, [...digests.map(id => ({ ...change, id })), full, empty]);
+    return found.map((one, i) => ({
+      ...pageOf(one),
+      deliveries: digests.map((digest_id, user) => ({
+        ...{ ...toUser(5 + user), address: `a${5 + user}`, status: 'pending' as const, reason: 'digest' },
+        ...{ due_at: i === 0 ? dueAt : carriedDueAt, digest_id },
+      })),
+    }));
+  });
+  const items = await pool.query<{ occurrence_id: string; id: number; digest_id: string }>(
+    `select occurrence_id, id, digest_id from deliveries
+     where organization_id = $1 and occurrence_id = $2 order by id`,
+    [organization, claimed[0]!.id],
+  );
+  const [first, second, third] = items.rows;
+  const client = await pool.connect();
+  await markStored(client, organization, claimed[0]!.id, [toUser(5)]);
+  client.release();
+  await cancelDigestItems(pool, organization, claimed.at(-1)!.id);
+  await pool.query('update occurrences set expires_at = now() where organization_id = $1 and id = $2', [
+    organization,
+    claimed[1]!.id,
+  ]);
+  const { digests: gathered } = await closeDigestsAcrossTenants(pool, [
+    { organizationId: organization, id: digests[0]!, max: 5 },
+  ]);
+  await pool.query(
+    `update deliveries set status = 'sending', attempts = 1 where organization_id = $1 and occurrence_id = $2`,
+    [organization, claimed[0]!.id],
+  );
+  const [outcome] = outcomes([0]);
+  await settleDigestsAcrossTenants(pool, [
+    { ...outcome!, ...first! },
+    { ...outcome!, ...second!, status: 'pending', reason: 'quiet_hours', due_at: new Date() },
+    { ...outcome!, ...third!, status: 'expired', reason: 'expired' },
+  ]);
+  return gathered;
+}
+
+function trigger() {
+  return encodeOccurrence(newOccurrence());
+}
+
+function newOccurrence(): NewOccurrence {
+  const ids = { organization_id: organization, project_id: 1, application_id: 1, event_id: 1 };
+  return { ...ids, id: uuidv7(Date.now()), priority: 1, context: {}, options: {}, created_at: dueAt };
+}
+
+function pageOf({ organization_id, id, event_id, priority }: ClaimedOccurrence): ExpansionPage {
+  return { organization_id, id, event_id, priority, cursor: null, reason: null, deliveries: [] };
+}
+
+function runOf(number: number) {
+  return {
+    notification_id: 1,
+    number,
+    step: number,
+    priority: 1,
+    due_at: number === 1 ? dueAt : new Date(9e12),
+    began_at: dueAt,
+  };
+}
+
+function toUser(user_id: number): NewDelivery {
+  const ids = { notification_id: 1, version: 1, channel_id: channel, user_id };
+  return {
+    ...ids,
+    address: null,
+    status: 'sending',
+    reason: null,
+    detail: null,
+    due_at: null,
+    priority: 1,
+    user_version: 1,
+    digest_id: null,
+  };
+}
+
+function suppressed(user_id: number): NewDelivery {
+  return { ...toUser(user_id), status: 'suppressed', reason: 'user.locked' };
+}
+
+function outcomes(ids: number[]): Settlement[] {
+  return ids.map(id => ({
+    organization_id: organization,
+    occurrence_id: fanOut,
+    id,
+    attempts: 1,
+    tried: true,
+    status: 'sent',
+    reason: null,
+    detail: null,
+    provider: 'sandbox',
+    provider_message_id: `name of ${id}`,
+    provider_index: 0,
+    provider_attempts: 1,
+    due_at: null,
+    snapshot_id: null,
+    user_version: null,
+    digest_id: null,
+    attempt: { began_at: new Date(), ms: 5 },
+    event_id: 1,
+    since: new Date(),
+  }));
+}
+
+/** Returns the number of rows and index entries of all tables read so far, on the only connection. */
+async function countRead(pool: pg.Pool): Promise<number> {
+  await pool.query('select pg_stat_force_next_flush()');
+  const { rows } = await pool.query<{ count: number }>(
+    `select (select sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) from pg_stat_user_tables)
+       + (select sum(idx_tup_read) from pg_stat_user_indexes) as count`,
+  );
+  return Number(rows[0]!.count);
+}

@@ -1,0 +1,36 @@
+/** What a worker does when outcomes cannot be stored. */
+import { expect, test } from 'vitest';
+import type { Delivery } from '../../src/db/ledger/deliveries.ts';
+import { type ClaimedDelivery, deliverAll } from '../../src/engine/deliver.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { Meters } from '../../src/engine/meters.ts';
+import { Announcements } from '../../src/lib/announcements.ts';
+
+const failure = new Error('the ledger is broken');
+/** Only what is needed for a message that was cancelled meanwhile. */
+const engine = {
+  stops: new Announcements(),
+  log: { info() {}, warn() {}, error() {} },
+  meters: new Meters({ inFlight: () => [], circuits: () => [], pools: {} }),
+  plans: { listChannels: async () => [], findEvent: async () => undefined },
+  outcomes: {
+    settle: async () => {
+      throw failure;
+    },
+  },
+} as unknown as Engine;
+
+test('a failed settlement rejects after all deliveries were processed, without unhandled rejections', async () => {
+  const occurrence = { cancelled_at: new Date(), due_at: new Date() };
+  const ready = Array.from({ length: 300 }, (_, id) => ({
+    delivery: { id, occurrence_id: 'o', provider_attempts: 1, attempts: 1 } as Delivery,
+    state: { occurrence, person: {}, readAt: 0 },
+  }));
+  const unhandled: unknown[] = [];
+  const onRejection = (error: unknown) => unhandled.push(error);
+  process.on('unhandledRejection', onRejection);
+  await expect(deliverAll(engine, ready as unknown as ClaimedDelivery[], () => {})).rejects.toBe(failure);
+  await new Promise(setImmediate);
+  process.off('unhandledRejection', onRejection);
+  expect(unhandled).toEqual([]);
+});

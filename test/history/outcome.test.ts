@@ -1,0 +1,185 @@
+/** Outcomes of occurrences in the API. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { outcomeOf, outcomes } from '../../src/core/decision/outcome.ts';
+import { uuidv7 } from '../../src/core/ids.ts';
+import { eventually } from '../support/eventually.ts';
+import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+
+let world: EngineWorld;
+
+beforeAll(async () => {
+  world = await openWorld();
+});
+afterEach(() => world.checkLedger());
+afterAll(() => world.close());
+
+interface OccurrenceResponse {
+  status: string;
+  outcome: string;
+  scheduled_for: string | null;
+}
+
+/** Waits for the outcome, and checks that the detail, the list and the filtered lists agree. */
+async function expectOutcome(tenant: Tenant, id: string, expected: string): Promise<OccurrenceResponse> {
+  return eventually(async () => {
+    const one = (await tenant.occurrence(id)) as unknown as OccurrenceResponse;
+    expect(one.outcome).toBe(expected);
+    const listed = (await tenant.ask({ path: `/api/o/${tenant.slug}/occurrence/?limit=50` })).body;
+    expect(listed.find((row: { identifier: string }) => row.identifier === id)).toMatchObject({ outcome: expected });
+    for (const other of outcomes) {
+      const { body, status } = await tenant.ask({
+        path: `/api/o/${tenant.slug}/occurrence/?limit=50&outcome=${other}`,
+      });
+      expect(status).toBe(200);
+      expect(body.some((row: { identifier: string }) => row.identifier === id)).toBe(other === expected);
+    }
+    return one;
+  });
+}
+
+const users = ['ann@x.test', 'ben@x.test'];
+
+test('sent, partly failed and failed occurrences have different outcomes', async () => {
+  const tenant = await world.tenant({ users });
+  await expectOutcome(tenant, await tenant.trigger(), 'sent');
+  tenant.answer(seen => ({ status: seen.body.includes('ann') ? 400 : 200 }));
+  await expectOutcome(tenant, await tenant.trigger(), 'partly_failed');
+  tenant.answer({ status: 400 });
+  await expectOutcome(tenant, await tenant.trigger(), 'failed');
+});
+
+test('a scheduled occurrence shows its time, and can be cancelled', async () => {
+  const tenant = await world.tenant({ users });
+  const send_at = new Date(Date.now() + 3_600_000).toISOString();
+  const id = await tenant.trigger({ send_at });
+  expect(await expectOutcome(tenant, id, 'scheduled')).toMatchObject({ status: 'accepted', scheduled_for: send_at });
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${id}/cancel/`);
+  expect(await expectOutcome(tenant, id, 'cancelled')).toMatchObject({ status: 'completed', scheduled_for: null });
+});
+
+test('an occurrence is held by a paused event, application or channel, and sent when it is resumed', async () => {
+  const tenant = await world.tenant({ users });
+  for (const path of [tenant.event, tenant.application, `/api/o/${tenant.slug}/c/hooks/`]) {
+    expect((await tenant.post(`${path}pause/`)).status).toBe(200);
+    const id = await tenant.trigger();
+    await expectOutcome(tenant, id, 'held');
+    expect((await tenant.post(`${path}resume/`)).status).toBe(200);
+    await expectOutcome(tenant, id, 'sent');
+  }
+});
+
+test('occurrences without recipients or with only suppressed deliveries do not count as sent', async () => {
+  const nobody = await world.tenant({ users: [] });
+  await expectOutcome(nobody, await nobody.trigger(), 'nobody');
+  const suppressed = await world.tenant({ users });
+  await expectOutcome(suppressed, await suppressed.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
+});
+
+test('every state of an occurrence has an outcome', async () => {
+  const tenant = await world.tenant({ users });
+  /** Returns the outcome that the database computes for such a row. */
+  const of = async (change: Record<string, unknown>) => {
+    const row = {
+      organization_id: tenant.id,
+      id: uuidv7(0),
+      project_id: 0,
+      application_id: 0,
+      event_id: 0,
+      context: '{}',
+      options: '{}',
+      status: 'completed',
+      due_at: '2020-01-01T00:00Z',
+      created_at: '2020-01-01T00:00Z',
+      ...change,
+    };
+    const [found] = await tenant.sql<{ outcome: string | null }>(
+      `insert into occurrences (${Object.keys(row).join()}) values (${Object.keys(row).map((_, i) => `$${i + 1}`)})
+       returning outcome`,
+      ...Object.values(row),
+    );
+    await tenant.sql('delete from occurrences where organization_id = $1', tenant.id);
+    return found!.outcome;
+  };
+  expect(await of({ status: 'accepted' })).toBe(null);
+  expect(await of({ status: 'accepted', due_at: '2020-01-02T00:00Z' })).toBe('scheduled');
+  expect(await of({ status: 'accepted', due_at: 'infinity' })).toBe('held');
+  expect(await of({ status: 'expanding', due_at: '2020-01-02T00:00Z' })).toBe('expanding');
+  expect(await of({ status: 'sending' })).toBe('sending');
+  expect(await of({ sent: 1, suppressed: 5 })).toBe('sent');
+  expect(await of({ unknown: 1, suppressed: 5 })).toBe('unknown');
+  expect(await of({ failed: 1, suppressed: 5 })).toBe('failed');
+  // Whether nothing arrived is not known.
+  expect(await of({ failed: 1, unknown: 1 })).toBe('partly_failed');
+  expect(await of({ reason: 'crashed', unknown: 1 })).toBe('partly_failed');
+  expect(await of({ sent: 1, unknown: 1 })).toBe('partly_failed');
+  expect(await of({ expired: 1, suppressed: 5 })).toBe('expired');
+  expect(await of({ cancelled: 1, expired: 1 })).toBe('cancelled');
+  expect(await of({ reason: 'expired' })).toBe('expired');
+  expect(await of({ reason: 'cancelled' })).toBe('cancelled');
+  expect(await of({ reason: 'no_recipients' })).toBe('nobody');
+  expect(await of({ reason: 'limit.users' })).toBe('nobody');
+  expect(await of({ reason: 'occurrence.not_open' })).toBe('nobody');
+  expect(await of({ reason: 'crashed' })).toBe('failed');
+  expect(await of({ status: 'sending', escalating: 1 })).toBe('escalating');
+  expect(await of({ sent: 1, awaits_acknowledgement: true })).toBe('unacknowledged');
+  expect(await of({ status: 'sending', acknowledged_at: '2020-01-01T00:00Z' })).toBe('acknowledged');
+  expect(await of({ acknowledged_at: '2020-01-01T00:00Z', resolved_at: '2020-01-01T00:00Z' })).toBe('resolved');
+
+  const open = { due_at: new Date(2_000), is_held: false };
+  expect(outcomeOf({ ...open, outcome: null }, 1_000)).toBe('expanding');
+  expect(outcomeOf({ ...open, outcome: 'scheduled' }, 1_000)).toBe('scheduled');
+  expect(outcomeOf({ ...open, outcome: 'scheduled' }, 3_000)).toBe('expanding');
+  expect(outcomeOf({ ...open, outcome: 'sending', is_held: true }, 1_000)).toBe('held');
+});
+
+test('ended occurrences are counted by outcome', async () => {
+  const tenant = await world.tenant({ users });
+  const read = async () => {
+    const { text } = await tenant.ask({ path: '/metrics' });
+    const found = text.matchAll(/^belfry_occurrences_total\{outcome="(\w+)"\} (\d+)$/gm);
+    return Object.fromEntries([...found].map(([, outcome, count]) => [outcome, Number(count)]));
+  };
+  const before = await read();
+  await expectOutcome(tenant, await tenant.trigger(), 'sent');
+  await expectOutcome(tenant, await tenant.trigger({ limit_to: ['nobody@x.test'] }), 'suppressed');
+  const later = await tenant.trigger({ delay: '1h' });
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${later}/cancel/`);
+  // An item that a digest leaves out because it has expired.
+  const digesting = await world.tenant({ users: users.slice(1), notifications: [{ digest: { every: '1h' } }] });
+  const first = await digesting.trigger();
+  await digesting.until(first, 'pending');
+  const stale = await digesting.trigger();
+  await digesting.until(stale, 'pending');
+  await digesting.sql('update occurrences set expires_at = now() where id = $1', stale);
+  await digesting.sql('update digests set closes_at = now() where organization_id = $1', digesting.id);
+  await digesting.sql('update deliveries set due_at = now() where occurrence_id = $1', first);
+  await digesting.sql('notify belfry_work');
+  await expectOutcome(digesting, first, 'sent');
+  await expectOutcome(digesting, stale, 'expired');
+  await eventually(async () => {
+    const now = await read();
+    const grown = ['sent', 'suppressed', 'cancelled', 'expired'].map(name => now[name]! - (before[name] ?? 0));
+    expect(grown).toEqual([2, 1, 1, 1]);
+  });
+});
+
+test('failed and waiting deliveries come first, and suppressed ones are counted by reason', async () => {
+  const locked = ['cat', 'dan', 'eve'].map(name => ({ email: `${name}@x.test`, locked: true }));
+  const tenant = await world.tenant({ users: [...users, ...locked, 'zoe@x.test'] });
+  tenant.answer(seen => ({ status: seen.body.includes('zoe') ? 400 : 200 }));
+  const id = await tenant.trigger();
+  await expectOutcome(tenant, id, 'partly_failed');
+  const at = `/api/o/${tenant.slug}/occurrence/${id}`;
+  const names = async (path: string) => (await tenant.ask({ path })).body.map((one: { user: string }) => one.user);
+  expect(await names(`${at}/deliveries/?order=attention`)).toEqual(['zoe@x.test', ...users]);
+  const first = await tenant.ask({ path: `${at}/deliveries/?order=attention&limit=1` });
+  expect(first.body).toMatchObject([{ user: 'zoe@x.test', status: 'failed' }]);
+  const next = new URL(/<([^>]+)>/.exec(first.headers.link!)![1]!);
+  expect(await names(`${next.pathname}${next.search.replace('limit=1', 'limit=5')}`)).toEqual(users);
+  expect((await tenant.ask({ path: `${at}/suppressed/` })).body).toEqual([
+    { reason: 'user.locked', explanation: 'the user is locked', count: 3, capped: false },
+  ]);
+  expect(await names(`${at}/deliveries/?status=suppressed&reason=user.locked`)).toHaveLength(3);
+  const both = await tenant.ask({ path: `${at}/deliveries/?order=attention&status=sent` });
+  expect(both.body).toMatchObject({ status: 400, errors: { order: [expect.stringContaining('status')] } });
+});

@@ -1,0 +1,119 @@
+/** The list of components is part of every release, and is checked for known vulnerabilities. */
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { type AddressInfo, createServer as createSocketServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { root } from '../support/process.ts';
+
+/** npm takes seconds, and a busy machine makes them minutes. */
+const timeoutMs = 300_000;
+
+async function run(script: string, args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [path.join(root, 'scripts', script), ...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (output += text));
+  const code = await new Promise<number | null>(resolve => child.on('close', resolve));
+  return { code, output };
+}
+
+/** Where npm asks for vulnerabilities, for the length of a test; `asked` are the packages that it named. */
+async function registry(answer: (path: string) => [status: number, body: unknown]) {
+  const asked: Record<string, string[]> = {};
+  const server: Server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const bytes = Buffer.concat(chunks);
+    if (bytes.length > 0 && request.url?.endsWith('/advisories/bulk')) {
+      Object.assign(asked, JSON.parse(String(bytes[0] === 0x1f ? gunzipSync(bytes) : bytes)));
+    }
+    const [status, body] = answer(request.url ?? '');
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close().closeAllConnections());
+  return { asked, env: { npm_config_registry: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` } };
+}
+
+describe('the audit', () => {
+  test('fails when a package that Belfry runs on has a known vulnerability, and names it', {
+    timeout: timeoutMs,
+  }, async () => {
+    const advisory = {
+      id: 1,
+      url: 'https://advisories.example/1',
+      title: 'Everything is lost',
+      severity: 'high',
+      vulnerable_versions: '>=0',
+      cwe: [],
+      cvss: { score: 9, vectorString: null },
+    };
+    const { dependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+    const version = dependencies.fastify;
+    const known = {
+      name: 'fastify',
+      'dist-tags': { latest: version },
+      versions: { [version]: { name: 'fastify', version } },
+    };
+    const { asked, env } = await registry(at => [200, at === '/fastify' ? known : { fastify: [advisory] }]);
+    const { code, output } = await run('audit.ts', [], env);
+    expect(output).toMatch(/fastify.*high: Everything is lost/);
+    expect(code).toBe(1);
+    expect(Object.keys(asked)).toEqual(expect.arrayContaining(['fastify', 'pg']));
+    expect(Object.keys(asked)).not.toContain('vitest');
+  });
+
+  test('passes when there is none', { timeout: timeoutMs }, async () => {
+    const { env } = await registry(() => [200, {}]);
+    expect(await run('audit.ts', [], env)).toEqual({
+      code: 0,
+      output: 'No runtime package has a known vulnerability.\n',
+    });
+  });
+
+  test('passes if the registry cannot be reached, and says so in one line without any address', {
+    timeout: timeoutMs,
+  }, async () => {
+    const { env } = await registry(() => [405, {}]);
+    const refused = await run('audit.ts', [], env);
+    expect(refused).toEqual({ code: 0, output: expect.stringMatching(/^Skipped the package audit: .+\n$/) });
+    expect(refused.output).not.toContain('127.0.0.1');
+    const closed = createSocketServer().listen(0, '127.0.0.1');
+    await new Promise(resolve => closed.once('listening', resolve));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise(resolve => closed.close(resolve));
+    const nobody = await run('audit.ts', [], { npm_config_registry: `http://127.0.0.1:${port}/` });
+    expect(nobody).toEqual({ code: 0, output: expect.stringMatching(/^Skipped the package audit: .+\n$/) });
+  });
+});
+
+test('the bill of materials names every package, and marks those that only build and test', {
+  tags: ['sweep'],
+  timeout: timeoutMs,
+}, async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'belfry-sbom-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const file = path.join(folder, 'bill.json');
+  const { code, output } = await run('sbom.ts', [file]);
+  expect([code, output]).toEqual([0, `Wrote ${file}.\n`]);
+  const bill = JSON.parse(readFileSync(file, 'utf8'));
+  const { version, dependencies, devDependencies } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
+  expect(bill).toMatchObject({
+    bomFormat: 'CycloneDX',
+    metadata: { component: { name: 'belfry', version, type: 'application' } },
+  });
+  const marked = new Map<string, boolean>();
+  for (const { 'bom-ref': ref, properties = [] } of bill.components) {
+    const names = properties.map((one: { name: string }) => one.name);
+    marked.set(ref, names.includes('cdx:npm:package:development'));
+  }
+  const isMarked = ([name, at]: [string, string]) => marked.get(`${name}@${at}`);
+  for (const one of Object.entries<string>(dependencies)) expect(isMarked(one), one[0]).toBe(false);
+  expect(isMarked(['vitest', devDependencies.vitest])).toBe(true);
+});

@@ -1,0 +1,104 @@
+/** The wire formats of the SMS providers, and their error codes. */
+import { describe, expect, it } from 'vitest';
+import { account, chatCases } from '../support/compliance-chat.ts';
+import { json, openWire } from '../support/wire.ts';
+
+const { twilio, vonage } = chatCases;
+const wire = openWire();
+const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+
+describe('twilio', () => {
+  it('receives a form with the number, the sender and the text', async () => {
+    const { seen } = await wire.send(twilio, { content: { title: 'not sent', text: 'Paid: 100 % & more + ü' } });
+    expect([seen.method, seen.path]).toEqual(['POST', `/2010-04-01/Accounts/${account}/Messages.json`]);
+    expect(seen.headers.authorization).toBe(basic(`${account}:hush-token`));
+    expect(seen.headers['content-type']).toBe('application/x-www-form-urlencoded');
+    expect(Object.fromEntries(new URLSearchParams(seen.body))).toEqual({
+      To: '+15555550123',
+      From: '+15555550100',
+      Body: 'Paid: 100 % & more + ü',
+    });
+  });
+
+  it('accepts an API key, and sends from a messaging service', async () => {
+    const key = `SK${'f'.repeat(32)}`;
+    const service = `MG${'e'.repeat(32)}`;
+    const { seen } = await wire.send(twilio, { settings: { api_key_sid: key, from: service } });
+    expect(seen.path).toContain(account);
+    expect(seen.headers.authorization).toBe(basic(`${key}:hush-token`));
+    const form = new URLSearchParams(seen.body);
+    expect([form.get('MessagingServiceSid'), form.has('From')]).toEqual([service, false]);
+  });
+
+  it('treats a sender name that begins like a messaging service as a name', async () => {
+    const { seen } = await wire.send(twilio, { settings: { from: 'MGM' } });
+    expect(new URLSearchParams(seen.body).get('From')).toBe('MGM');
+  });
+
+  const problem = (status: number, code: number) => json(status, { code, message: 'No luck', status });
+
+  it.each([
+    [21211, 'is no number'],
+    [21610, 'has unsubscribed'],
+    [21614, 'gets no text messages'],
+    [21635, 'is a landline'],
+  ])('gives up the address after %d: it %s', async code => {
+    const { outcome } = await wire.send(twilio, { reply: problem(400, code) });
+    expect(outcome).toEqual({ ok: false, retry: false, gone: true, reason: `400: ${code} No luck` });
+  });
+
+  it.each([
+    [400, 21408, 'the region is not switched on'],
+    [400, 21612, 'no route from this sender'],
+    [401, 20003, 'the token is wrong'],
+  ])('keeps the address after %d %d: %s', async (status, code) => {
+    const { outcome } = await wire.send(twilio, { reply: problem(status, code) });
+    expect(outcome).toEqual({ ok: false, retry: false, reason: `${status}: ${code} No luck` });
+  });
+
+  it('is retried after a rate limit', async () => {
+    expect((await wire.send(twilio, { reply: problem(429, 20429) })).outcome).toMatchObject({ ok: false, retry: true });
+  });
+});
+
+describe('vonage', () => {
+  it('receives a request of its Messages API, with numbers without plus', async () => {
+    const { seen } = await wire.send(vonage, { settings: { from: '+447700900001' } });
+    expect([seen.method, seen.path]).toEqual(['POST', '/v1/messages']);
+    expect(seen.headers.authorization).toBe(basic('abcd1234:hush-secret'));
+    expect(seen.headers['content-type']).toBe('application/json');
+    expect(JSON.parse(seen.body)).toEqual({
+      message_type: 'text',
+      channel: 'sms',
+      to: '447700900000',
+      from: '447700900001',
+      text: 'Hello Jane',
+      client_ref: '01890a5d-ac96-774b-bcce-b302099a8057',
+    });
+  });
+
+  const problem = (status: number, code: string) =>
+    json(status, {
+      type: `https://developer.vonage.com/api-errors/messages#${code}`,
+      title: 'No luck',
+      detail: 'Sorry.',
+    });
+
+  it.each([
+    ['1050', 'is barred'],
+    ['1430', 'is not a mobile number'],
+  ])('gives up the address after %s: it %s', async code => {
+    const { outcome } = await wire.send(vonage, { reply: problem(422, code) });
+    expect(outcome).toEqual({ ok: false, retry: false, gone: true, reason: '422: No luck: Sorry.' });
+  });
+
+  it.each(['1000', '1030', '1100'])('is retried after %s, whatever the status', async code => {
+    expect((await wire.send(vonage, { reply: problem(422, code) })).outcome).toMatchObject({ ok: false, retry: true });
+  });
+
+  it('treats an empty balance as permanent, so that another provider is used', async () => {
+    const reply = json(402, { type: 'https://developer.vonage.com/api-errors#low-balance', title: 'Low balance' });
+    const { outcome } = await wire.send(vonage, { reply });
+    expect(outcome).toEqual({ ok: false, retry: false, reason: '402: Low balance' });
+  });
+});

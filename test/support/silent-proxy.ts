@@ -1,0 +1,47 @@
+/** A TCP proxy whose open connections can go silent, as behind a firewall that has forgotten them; new ones work. */
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { parse } from 'pg-connection-string';
+
+export interface SilentProxy {
+  /** The URL of the database through the proxy. */
+  url: string;
+  /** Forwards nothing more on connections that are open now. They stay open. */
+  silence(): void;
+  close(): Promise<void>;
+}
+
+export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy> {
+  const { host, port, user, password, database: name } = parse(databaseUrl);
+  const target = host?.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host!, port: Number(port) };
+  const pairs = new Set<[Socket, Socket]>();
+  const server = createServer(client => {
+    const upstream = connect(target);
+    const pair: [Socket, Socket] = [client, upstream];
+    pairs.add(pair);
+    client.pipe(upstream).pipe(client);
+    for (const socket of pair) {
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        pairs.delete(pair);
+        for (const each of pair) each.destroy();
+      });
+    }
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port: own } = server.address() as AddressInfo;
+  return {
+    url: `postgres://${user}:${encodeURIComponent(password ?? '')}@127.0.0.1:${own}/${name}`,
+    silence: () => {
+      for (const [client, upstream] of pairs) {
+        client.unpipe(upstream);
+        upstream.unpipe(client);
+        client.resume();
+        upstream.resume();
+      }
+    },
+    close: async () => {
+      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      await new Promise(resolve => server.close(resolve));
+    },
+  };
+}
