@@ -1,31 +1,33 @@
-/** What a scenario ends with: everything accepted against everything that arrived. */
+/** The result of a scenario: everything that was accepted compared with everything that arrived. */
 export interface Receipt {
   occurrence: string;
   recipient: string;
   id: string;
   at: number;
   answered: boolean;
-  /** What it said. */
+  /** Content of the message. */
   text?: string;
+  /** The path of the sink that it was posted to. */
+  path?: string;
 }
 
 export interface Ledger {
   scenario: string;
-  /** Triggers answered with 201. */
+  /** Triggers that got a 201. */
   accepted: number;
-  /** Messages that they must become. */
+  /** Messages that these triggers must result in. */
   expected: number;
-  /** Of these, how many arrived, each counted once. */
+  /** How many of these arrived, each counted once. */
   delivered: number;
   lost: number;
-  /** Messages that arrived once more. */
-  twins: number;
-  /** How many the fault may account for at the most, message by message. */
-  twins_allowed: number;
-  /** From the fault to the first message after it, and to the last of all. */
+  /** Additional arrivals of the same message. */
+  duplicates: number;
+  /** The maximum number that the fault can explain, message by message. */
+  duplicates_explained: number;
+  /** Seconds from the fault to the first message after it, and to the last message. */
   resumed_s: number;
   recovered_s: number;
-  /** Other promises that were broken, in words. */
+  /** Other guarantees that were broken. */
   broken: string[];
   pass: boolean;
 }
@@ -34,11 +36,13 @@ export interface Facts {
   scenario: string;
   accepted: readonly string[];
   recipients: readonly string[];
+  /** Further messages that must arrive, as returned by `keyOf`. */
+  expectedToo?: readonly string[];
   received: readonly Receipt[];
-  /** When the fault began and, where it lasted, when it was over. */
+  /** When the fault started and, if it lasted for a while, when it ended. */
   faultAt: number;
   faultOverAt?: number;
-  /** For each message that the fault may repeat, by `keyOf`, how often. No other may arrive twice. */
+  /** How often the fault may repeat each message, keyed by `keyOf`. No other message may arrive twice. */
   mayRepeat: ReadonlyMap<string, number>;
   broken: string[];
 }
@@ -48,29 +52,46 @@ export function keyOf({ occurrence, recipient }: Pick<Receipt, 'occurrence' | 'r
 }
 
 export function settleLedger(facts: Facts): Ledger {
-  const { scenario, accepted, recipients, received, faultAt, faultOverAt = faultAt, mayRepeat } = facts;
+  const {
+    scenario,
+    accepted,
+    recipients,
+    expectedToo = [],
+    received,
+    faultAt,
+    faultOverAt = faultAt,
+    mayRepeat,
+  } = facts;
   const arrived = Map.groupBy(received, keyOf);
-  const wanted = accepted.flatMap(occurrence => recipients.map(recipient => keyOf({ occurrence, recipient })));
-  const lost = wanted.filter(key => !arrived.has(key)).length;
-  const twins = received.length - arrived.size;
+  const expected = accepted
+    .flatMap(occurrence => recipients.map(recipient => keyOf({ occurrence, recipient })))
+    .concat(expectedToo);
+  const lost = expected.filter(key => !arrived.has(key)).length;
+  const duplicates = received.length - arrived.size;
   const broken = [...facts.broken];
   const renamed = [...arrived.values()].filter(each => new Set(each.map(({ id }) => id)).size > 1).length;
-  if (renamed > 0) broken.push(`${renamed} messages arrived again under another id`);
-  const unexplained = [...arrived].filter(([key, each]) => each.length - 1 > (mayRepeat.get(key) ?? 0)).length;
-  if (unexplained > 0) broken.push(`${unexplained} messages arrived more often than the fault explains`);
+  if (renamed > 0) broken.push(`${renamed} messages arrived again with a different id`);
+  const unexplained = [...arrived].filter(([key, each]) => each.length - 1 > (mayRepeat.get(key) ?? 0));
+  if (unexplained.length > 0) {
+    const [key, each] = unexplained[0]!;
+    const times = each.map(({ at }) => `${(at - faultAt) / 1_000} s`).join(', ');
+    broken.push(
+      `${unexplained.length} messages arrived more often than the fault explains, such as ${key} at ${times}`,
+    );
+  }
   const after = received.map(({ at }) => at).filter(at => at > faultOverAt);
   const seconds = (at: number) => Math.max(0, Math.round((at - faultAt) / 100) / 10);
   return {
     scenario,
     accepted: accepted.length,
-    expected: wanted.length,
-    delivered: wanted.length - lost,
+    expected: expected.length,
+    delivered: expected.length - lost,
     lost,
-    twins,
-    twins_allowed: [...mayRepeat.values()].reduce((sum, times) => sum + times, 0),
-    resumed_s: seconds(after.reduce((least, at) => Math.min(least, at), Number.POSITIVE_INFINITY)),
-    recovered_s: seconds(received.reduce((most, { at }) => Math.max(most, at), faultAt)),
+    duplicates,
+    duplicates_explained: [...mayRepeat.values()].reduce((sum, times) => sum + times, 0),
+    resumed_s: seconds(after.reduce((first, at) => Math.min(first, at), Number.POSITIVE_INFINITY)),
+    recovered_s: seconds(received.reduce((last, { at }) => Math.max(last, at), faultAt)),
     broken,
-    pass: lost === 0 && broken.length === 0 && wanted.length > 0,
+    pass: lost === 0 && broken.length === 0 && expected.length > 0,
   };
 }

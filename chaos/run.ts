@@ -1,29 +1,68 @@
 /**
- * The fault suite: breaks the real service on purpose, and holds what it accepted against what arrived.
+ * The fault tests: break the real service on purpose, and compare what it accepted with what arrived.
  *   npm run chaos -- [--quick] [scenario…]
- * Ends with a table, writes chaos/results.json, and exits with 1 if a promise was broken.
+ * Prints a table, writes chaos/results.json, and exits with 1 if a guarantee was broken.
  */
 import { writeFile } from 'node:fs/promises';
 import type { Ledger } from './ledger.ts';
 import { type Scenario, Skipped } from './scenario.ts';
 import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
+import { busyMachine } from './scenarios/busy-machine.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
+import { databaseReadOnly, databaseSilent, statementsCancelled } from './scenarios/database-unwell.ts';
 import { digestKilled } from './scenarios/digest-killed.ts';
+import { diskFull } from './scenarios/disk-full.ts';
+import { hangingTenants } from './scenarios/hanging-tenants.ts';
 import { inboxStream } from './scenarios/inbox-stream.ts';
+import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from './scenarios/large-fan-outs.ts';
+import { rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
+import { failover, provider5xx, providerLimits } from './scenarios/provider-refuses.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
+import { slowReceiver } from './scenarios/slow-receiver.ts';
+import { slowStop } from './scenarios/slow-stop.ts';
+import { fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
+import { cancelMeansStop, deletedMeansStop, optOutMeansStop, pauseMeansStop } from './scenarios/stops.ts';
+import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
 import { workerKilled } from './scenarios/worker-killed.ts';
+import { wrongKey } from './scenarios/wrong-key.ts';
 
 const scenarios: Record<string, Scenario> = {
   'worker-killed': workerKilled,
   'power-cut': powerCut,
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,
+  'database-silent': databaseSilent,
+  'database-read-only': databaseReadOnly,
+  'statements-cancelled': statementsCancelled,
+  'slow-stop': slowStop,
+  'wrong-key': wrongKey,
+  'busy-machine': busyMachine,
+  'hanging-tenants': hangingTenants,
+  'cancel-means-stop': cancelMeansStop,
+  'pause-means-stop': pauseMeansStop,
+  'deleted-means-stop': deletedMeansStop,
+  'opt-out-means-stop': optOutMeansStop,
   'provider-drops': providerDrops,
   'provider-hangs': providerHangs,
+  'provider-limits': providerLimits,
+  'provider-5xx': provider5xx,
+  failover,
+  'rcpt-refused': rcptRefused,
+  'tls-errors': tlsErrors,
+  'slow-receiver': slowReceiver,
+  'fan-out-named': fanOutNamed,
+  'fan-out-list': fanOutList,
+  'fan-out-organizations': fanOutOrganizations,
+  'fan-out-scheduled': fanOutScheduled,
+  'steps-killed': stepsKilled,
+  'webhooks-killed': webhooksKilled,
+  'disk-full': diskFull,
+  'small-memory': smallMemory,
+  'few-descriptors': fewDescriptors,
   'digest-killed': digestKilled,
   'inbox-stream': inboxStream,
   outbox,
@@ -31,12 +70,16 @@ const scenarios: Record<string, Scenario> = {
   'rolling-upgrade': rollingUpgrade,
 };
 
-const given = process.argv.slice(2);
-const scale = given.includes('--quick') ? 0.2 : 1;
-const names = given.filter(name => name !== '--quick');
+const args = process.argv.slice(2);
+if (args.includes('--help')) {
+  console.log(helpText());
+  process.exit(0);
+}
+const scale = args.includes('--quick') ? 0.2 : 1;
+const names = args.filter(name => name !== '--quick');
 const unknown = names.filter(name => !scenarios[name]);
 if (unknown.length > 0) {
-  console.error(`chaos: there is no scenario ${unknown.join(', ')} (there are ${Object.keys(scenarios).join(', ')})`);
+  console.error(`chaos: unknown scenario ${unknown.join(', ')}: see npm run chaos -- --help`);
   process.exit(2);
 }
 
@@ -53,15 +96,38 @@ for (const name of names.length > 0 ? names : Object.keys(scenarios)) {
   if (!ledger) continue;
   ledgers.push(ledger);
   console.log(`  ${ledger.pass ? 'passed' : 'FAILED'} in ${Math.round((Date.now() - began) / 1_000)} s`);
+  for (const problem of ledger.broken) console.log(`  ${problem}`);
+}
+
+function helpText(): string {
+  const longest = Math.max(...Object.keys(scenarios).map(name => name.length));
+  const list = Object.entries(scenarios).map(([name, { title }]) => `  ${name.padEnd(longest)}  ${title}`);
+  return `Breaks the real service on purpose, and checks that no accepted trigger is lost.
+
+Usage: npm run chaos -- [--quick] [SCENARIO…]
+
+  --quick  runs smaller versions of the scenarios
+
+Scenarios (default: all):
+${list.join('\n')}
+
+Example: npm run chaos -- --quick worker-killed`;
 }
 
 function failed(scenario: string, error: Error): Ledger {
-  const none = { accepted: 0, expected: 0, delivered: 0, lost: 0, twins: 0, twins_allowed: 0, resumed_s: 0 };
+  const none = {
+    accepted: 0,
+    expected: 0,
+    delivered: 0,
+    lost: 0,
+    duplicates: 0,
+    duplicates_explained: 0,
+    resumed_s: 0,
+  };
   return { scenario, ...none, recovered_s: 0, broken: [error.stack ?? error.message], pass: false };
 }
 
 console.table(ledgers.map(({ broken, pass, ...numbers }) => ({ ...numbers, verdict: pass ? 'pass' : 'FAIL' })));
-for (const { scenario, broken } of ledgers) for (const words of broken) console.log(`${scenario}: ${words}`);
 const file = new URL('./results.json', import.meta.url);
 await writeFile(file, `${JSON.stringify({ at: new Date().toISOString(), scale, ledgers }, null, 2)}\n`);
 process.exit(ledgers.every(({ pass }) => pass) ? 0 : 1);

@@ -1,11 +1,11 @@
 import type { Ledger } from './ledger.ts';
 
 export interface Scenario {
-  /** What happens, in words. */
+  /** What happens, in one sentence. */
   title: string;
   /** `scale` is 1, or less for a quick run. */
   run(name: string, scale: number): Promise<Ledger>;
 }
 
-/** Not done for want of something, which the message names. */
+/** Thrown if a scenario cannot run here; the message says what is missing. */
 export class Skipped extends Error {}

@@ -1,19 +1,21 @@
 /**
- * What every scenario plays on: a throw-away PostgreSQL that keeps its word about durability, the real service in
- * processes of its own, a sink in another, and one tenant. Whatever was started here is ended here.
+ * The environment of a scenario: a temporary, durable PostgreSQL, the real service in its own processes, a sink in another process,
+ * and one tenant. Everything that is started here is also stopped here.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { openRuntime } from '../src/app.ts';
 import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
-import { applyConfiguration } from '../src/services/declarative.ts';
-import { createKey } from '../src/services/keys.ts';
+import { applyConfiguration } from '../src/services/configuration/declarative.ts';
+import { createKey } from '../src/services/identity/keys.ts';
+import { waitFor } from '../test/support/eventually.ts';
 import {
   belfry,
   cleanEnv,
@@ -22,26 +24,26 @@ import {
   type Running,
   root,
   startBelfry,
-  waitFor,
 } from '../test/support/process.ts';
 import { findMistakes } from '../test/support/sink-ledger.ts';
 import { runSql } from '../test/support/sql.ts';
 import { type Facts, keyOf, type Ledger, type Receipt, settleLedger } from './ledger.ts';
+import { Skipped } from './scenario.ts';
+import type { SinkMode } from './sink.ts';
+import { describeTenants, type TenantOptions } from './tenant.ts';
 
-export interface StageOptions {
+export interface StageOptions extends TenantOptions {
   recipients: number;
-  /** How long the sink takes to answer. */
+  /** How long the sink takes to respond. */
   sinkMs?: number;
-  /** How long the service waits for the sink. */
-  timeoutMs?: number;
-  /** What messages go out by: webhooks into the sink, unless said otherwise. */
-  channel?: 'hooks' | 'app';
   /** Processes to start with. */
   roles: Role[];
-  /** The folder of another version that sets up the database and starts these. */
+  /** Folder of another version, which sets up the database and starts these processes. */
   program?: string;
-  /** What differs about the only notification, such as its steps. */
-  notification?: Record<string, unknown>;
+  /** A command that executes the service, such as one that sets limits. */
+  prefix?: readonly string[];
+  /** Size of the disk of PostgreSQL, in memory. Default: the disk of this machine. */
+  diskMb?: number;
 }
 
 type Role = 'all' | 'api' | 'worker';
@@ -51,57 +53,76 @@ export interface LeftBehind {
   at: number;
 }
 
-export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'faultAt' | 'faultOverAt'> {
-  /** Where somebody died. Where nobody did, nothing may arrive twice, unless its answer was withheld. */
+export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'expectedToo' | 'faultAt' | 'faultOverAt'> {
+  /** Set if a process died. Otherwise no message may arrive twice, unless its response was withheld. */
   leftBehind?: LeftBehind;
+  /** What arrived, if it was not at the sink, and which recipients must get each message, if not all. */
+  received?: readonly Receipt[];
+  recipients?: readonly string[];
+  /** Guarantees that the scenario has found broken. */
+  broken?: readonly string[];
+  /** How long to wait until no work is left. */
+  waitMs?: number;
 }
 
-/** Workers whose lock is held: see src/db/workers.ts. */
+/** Workers whose lease is held: see src/db/ledger/workers.ts. */
 const living = `select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${0x62656c66} and granted
   and database = (select oid from pg_database where datname = current_database())`;
 const secretKey = 'a secret of at least 32 characters';
-const waitMs = 90_000;
+const defaultWaitMs = 90_000;
+const run = promisify(execFile);
 
 export class Stage {
   readonly url: string;
-  readonly key: string;
+  /** API keys by organization. */
+  readonly keys: ReadonlyMap<string, string>;
   readonly processes: { role: Role; running: Running }[] = [];
   readonly recipients: string[];
-  /** What processes that are started from now on have in their environment besides. */
+  /** Additional environment variables of processes that are started from now on. */
   readonly environment: Record<string, string> = {};
   readonly #dataDir: string;
+  readonly #prefix: readonly string[];
   readonly #release: () => Promise<void>;
   readonly #sink: ChildProcess;
   readonly #sinkUrl: string;
 
   private constructor(parts: {
     url: string;
-    key: string;
+    keys: ReadonlyMap<string, string>;
     recipients: string[];
     dataDir: string;
+    prefix: readonly string[];
     release: () => Promise<void>;
     sink: ChildProcess;
     sinkUrl: string;
   }) {
     this.url = parts.url;
-    this.key = parts.key;
+    this.keys = parts.keys;
     this.recipients = parts.recipients;
     this.#dataDir = parts.dataDir;
+    this.#prefix = parts.prefix;
     this.#release = parts.release;
     this.#sink = parts.sink;
     this.#sinkUrl = parts.sinkUrl;
   }
 
   static async open(options: StageOptions): Promise<Stage> {
-    const { recipients: size, sinkMs = 10, timeoutMs = 10_000, channel = 'hooks', roles, notification = {} } = options;
-    const { program = root } = options;
+    const { recipients: size, sinkMs = 10, roles, program = root, prefix = [], diskMb, ...tenantOptions } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
-    const { url, release } = await openEmbedded({ dataDir, durable: true });
-    const { sink, sinkUrl } = await openSink(sinkMs);
+    if (diskMb) await mountDisk(dataDir, diskMb);
+    const { url, release: releaseDatabase } = await openEmbedded({ dataDir, durable: true });
+    const release = async () => {
+      await releaseDatabase();
+      if (diskMb) await run('umount', [dataDir]);
+    };
+    const { sink, sinkUrls } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const document = describeTenant(recipients, { channel, sinkUrl, timeoutMs, notification });
-    const key = await (program === root ? configure(url, document) : configureBy(program, url, document));
-    const stage = new Stage({ url, key, recipients, dataDir, release, sink, sinkUrl });
+    const document = describeTenants(recipients, sinkUrls, tenantOptions);
+    const organizations = ['chaos', ...(options.organizations ?? [])];
+    const keys = await (program === root
+      ? configure(url, document, organizations)
+      : configureBy(program, url, document));
+    const stage = new Stage({ url, keys, recipients, dataDir, prefix, release, sink, sinkUrl: sinkUrls[0] });
     const started = await Promise.allSettled(roles.map(role => stage.start(role, program)));
     const failed = started.find(each => each.status === 'rejected');
     if (!failed) return stage;
@@ -111,17 +132,18 @@ export class Stage {
 
   async start(role: Role, program = root): Promise<Running> {
     const env = { DATABASE_URL: this.url, BELFRY_SECRET_KEY: secretKey, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' };
-    const running = await startBelfry({ ...env, ...this.environment }, ['--role', role], undefined, program);
+    const allEnv = { ...env, ...this.environment };
+    const running = await startBelfry(allEnv, ['--role', role], undefined, program, this.#prefix);
     this.processes.push({ role, running });
     return running;
   }
 
-  /** A command of the command line, which has to succeed. */
+  /** Runs a command of the CLI, which must succeed. */
   async belfry(args: string[], program = root): Promise<void> {
     await runCommand(program, args, this.url);
   }
 
-  /** Those that run now. */
+  /** Returns the running processes with these roles. */
   alive(...roles: Role[]): Running[] {
     return this.processes
       .filter(({ role, running: { process } }) => {
@@ -130,29 +152,89 @@ export class Stage {
       .map(({ running }) => running);
   }
 
-  async mode(mode: 'ok' | 'drop' | 'hang'): Promise<void> {
-    await fetch(`${this.#sinkUrl}/mode`, { method: 'PUT', body: JSON.stringify({ mode }) });
+  get key(): string {
+    return this.keys.get('chaos')!;
+  }
+
+  /** Sets how the sink responds to messages that are posted to `path`. */
+  async mode(mode: SinkMode, path = '/hook'): Promise<void> {
+    await fetch(`${this.#sinkUrl}/mode`, { method: 'PUT', body: JSON.stringify({ path, mode }) });
   }
 
   async count(): Promise<number> {
     return Number(await (await fetch(`${this.#sinkUrl}/count`)).text());
   }
 
-  async received(): Promise<Receipt[]> {
-    const { received } = (await (await fetch(`${this.#sinkUrl}/received`)).json()) as {
-      received: [string, string, string, number, boolean, string][];
-    };
-    return received.map(([occurrence, recipient, id, at, answered, text]) => ({
-      ...{ occurrence, recipient, id, at, answered, text },
+  received(): Promise<Receipt[]> {
+    return this.#readSink('received');
+  }
+
+  /** Returns the messages that the sink refused to accept. */
+  refused(): Promise<Receipt[]> {
+    return this.#readSink('refused');
+  }
+
+  async #readSink(list: 'received' | 'refused'): Promise<Receipt[]> {
+    const lists = (await (await fetch(`${this.#sinkUrl}/${list}`)).json()) as Record<
+      string,
+      [string, string, string, number, boolean, string, string][]
+    >;
+    return lists[list]!.map(([occurrence, recipient, id, at, answered, text, path]) => ({
+      ...{ occurrence, recipient, id, at, answered, text, path },
     }));
   }
 
-  /** The postmaster and its children, as a power cut would end them. */
+  /** Adds recipients to the list: far more than a configuration file would contain. */
+  async addRecipients(count: number): Promise<void> {
+    const added = Array.from({ length: count }, (_, i) => `more${i}@chaos.test`);
+    await runSql(
+      this.url,
+      `with list as (
+         select l.organization_id, l.id from distribution_lists l join organizations o on o.id = l.organization_id
+         where o.slug = 'chaos' and l.name = 'All'
+       ), made as (
+         insert into users (organization_id, username, email)
+         select organization_id, email, email from list, unnest($1::text[]) as email returning organization_id, id, email
+       ), reached as (
+         insert into addresses (organization_id, user_id, name, value)
+         select organization_id, id, 'email', email from made returning organization_id, id
+       )
+       insert into members (organization_id, list_id, address_id)
+       select list.organization_id, list.id, reached.id from list join reached using (organization_id)`,
+      [added],
+    );
+    await runSql(this.url, 'vacuum analyze users, addresses, members');
+    // One by one: as arguments of a single call, they would exceed the stack.
+    for (const email of added) this.recipients.push(email);
+  }
+
+  /** Writes a file until nothing more fits on the disk of PostgreSQL. */
+  async fillDisk(): Promise<void> {
+    const file = await open(this.#filler, 'w');
+    try {
+      for (const size of [1024 * 1024, 4096]) {
+        const chunk = Buffer.alloc(size);
+        while (await writeIfRoom(file, chunk));
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  async freeDisk(): Promise<void> {
+    await rm(this.#filler);
+  }
+
+  get #filler(): string {
+    return path.join(this.#dataDir, 'filler');
+  }
+
+  /** Kills the postmaster and its children, as a power cut would. */
   async killDatabase(): Promise<void> {
     await killDatabase(this.#dataDir);
   }
 
-  /** A fast shutdown; whoever is present on the data folder starts it again. */
+  /** Shuts the database down; a process that uses the data directory starts it again. */
   async restartDatabase(): Promise<void> {
     const before = await postmasterPid(this.#dataDir);
     process.kill(before, 'SIGINT');
@@ -161,42 +243,75 @@ export class Stage {
     });
   }
 
-  /** How many messages are being sent. */
+  /** Returns how many messages are being sent. */
   async inFlight(): Promise<number> {
     const text = `select count(*)::int as count from deliveries where status = 'sending'`;
     return (await runSql<{ count: number }>(this.url, text))[0]!.count;
   }
 
-  /** How many workers the database believes to be alive. */
+  /** Returns how many workers hold a lease. */
   async livingWorkers(): Promise<number> {
     return (await runSql<{ count: number }>(this.url, `select count(*)::int as count from (${living}) as living`))[0]!
       .count;
   }
 
   /**
-   * Right after some died, and before anybody takes up their work; as soon as the database answers. These messages have
-   * no outcome on record, and no living worker that has them in hand: those of them that had arrived come once more.
+   * Returns the messages without a recorded outcome that no living worker has claimed; those of them that had arrived may arrive
+   * again. Call it right after a process died, before another worker recovers its work.
    */
   async leftBehind(): Promise<LeftBehind> {
     const text = `select d.occurrence_id as occurrence, u.email as recipient
       from deliveries d join users u on u.organization_id = d.organization_id and u.id = d.user_id
       where d.status <> 'sent' and coalesce(d.owner not in (${living}), true)`;
-    const rows = await waitFor('the database to answer', () =>
+    const rows = await waitFor('the database to respond', () =>
       runSql<{ occurrence: string; recipient: string }>(this.url, text).catch(() => undefined),
     );
     return { keys: new Set(rows.map(keyOf)), at: Date.now() };
   }
 
-  /** Waits until nothing is left to do, and settles the account. */
-  async settle({ leftBehind, ...facts }: Settled): Promise<Ledger> {
-    const broken = await this.finish();
-    const received = await this.received();
+  /** Waits until no work is left, and compares what was accepted with what arrived. */
+  async settle({ leftBehind, broken: found = [], waitMs, ...facts }: Settled): Promise<Ledger> {
+    const broken = [...found, ...(await this.finish(waitMs))];
+    const received = facts.received ?? (await this.received());
     const mayRepeat = mayArriveAgain(received, leftBehind);
-    return settleLedger({ ...facts, recipients: this.recipients, received, mayRepeat, broken });
+    await this.#addTimeouts(mayRepeat, received);
+    const ledger = settleLedger({ recipients: this.recipients, ...facts, received, mayRepeat, broken });
+    if (ledger.duplicates > 0 && !ledger.pass) ledger.broken.push(...(await this.#listFailedAttempts(received)));
+    return ledger;
   }
 
-  /** Waits until nothing is left to do; tells what is wrong then. */
-  async finish(): Promise<string[]> {
+  /**
+   * Adds the attempts on record that waited in vain for at least five seconds: on a starved machine, the receiver itself may
+   * answer too late. A shorter wait would be a fault of the service.
+   */
+  async #addTimeouts(mayRepeat: Map<string, number>, received: readonly Receipt[]): Promise<void> {
+    const keys = new Map(received.map(receipt => [receipt.id, keyOf(receipt)]));
+    const rows = await runSql<{ id: string; count: number }>(
+      this.url,
+      `select d.occurrence_id || '.' || d.id as id, count(*)::int as count
+       from deliveries d, jsonb_array_elements(d.failed_attempts) a
+       where substring(a ->> 'detail' from 'did not answer within (\\d+) ms')::int >= 5000 group by 1`,
+    );
+    for (const { id, count } of rows) {
+      const key = keys.get(id);
+      if (key) mayRepeat.set(key, Math.max(mayRepeat.get(key) ?? 0, count));
+    }
+  }
+
+  /** Returns the failed attempts on record for messages that arrived more than once, to investigate a failure. */
+  async #listFailedAttempts(received: readonly Receipt[]): Promise<string[]> {
+    const repeated = [...Map.groupBy(received, ({ id }) => id)].filter(([, each]) => each.length > 1);
+    const rows = await runSql<{ detail: string; count: number }>(
+      this.url,
+      `select a ->> 'detail' as detail, count(*)::int as count from deliveries d, jsonb_array_elements(d.failed_attempts) a
+       where d.occurrence_id || '.' || d.id = any($1) group by 1 order by 2 desc limit 5`,
+      [repeated.map(([id]) => id)],
+    );
+    return rows.map(({ detail, count }) => `attempts of messages that arrived again: ${count} × ${detail}`);
+  }
+
+  /** Waits until no work is left, and returns the problems found. */
+  async finish(waitMs = defaultWaitMs): Promise<string[]> {
     const broken: string[] = [];
     const open = `select (select count(*) from occurrences where status <> 'completed')
       + (select count(*) from deliveries where status = any('{pending,sending,retrying}')) as open`;
@@ -207,14 +322,14 @@ export class Stage {
         return rows[0] && Number(rows[0].open) === 0;
       },
       waitMs,
-    ).catch(error => broken.push((error as Error).message, ...this.#lastWords()));
+    ).catch(error => broken.push((error as Error).message, ...this.lastErrors()));
     const mistakes = await findMistakes(this.url);
     if (mistakes.length > 0) broken.push(`${mistakes.length} counts differ from their deliveries`);
     return broken;
   }
 
-  /** What the processes complained about, for whoever looks into a failure. */
-  #lastWords(): string[] {
+  /** Returns the last warnings and errors of each process, to investigate a failure. */
+  lastErrors(): string[] {
     return this.processes.map(({ role, running }) => {
       const lines = running
         .output()
@@ -232,10 +347,28 @@ export class Stage {
   }
 }
 
-/** What a process had sent reaches the sink within this; its work is taken up seconds later. */
-const lastArrivalMs = 1_000;
+/** Returns false if the disk is full. */
+async function writeIfRoom(file: FileHandle, chunk: Buffer): Promise<boolean> {
+  return file.write(chunk).then(
+    () => true,
+    error => {
+      if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false;
+      throw error;
+    },
+  );
+}
 
-function mayArriveAgain(received: Receipt[], leftBehind: LeftBehind | undefined): Map<string, number> {
+async function mountDisk(folder: string, mb: number): Promise<void> {
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${mb}m`, 'tmpfs', folder]).catch(async () => {
+    await rm(folder, { recursive: true });
+    throw new Skipped('only root may mount a small disk');
+  });
+}
+
+/** Messages of a dead process reach the sink within this time; its work is recovered seconds later. */
+export const lastArrivalMs = 1_000;
+
+function mayArriveAgain(received: readonly Receipt[], leftBehind: LeftBehind | undefined): Map<string, number> {
   const times = new Map<string, number>();
   for (const receipt of received) {
     const key = keyOf(receipt);
@@ -251,72 +384,46 @@ function shorten(line: string): string {
   return `  ${time} ${msg}${err ? `: ${err.message}` : ''}`;
 }
 
-async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrl: string }> {
+async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrls: [string, string] }> {
   const sink = fork(fileURLToPath(new URL('./sink.ts', import.meta.url)), {
     env: cleanEnv({ DELAY_MS: String(delayMs) }),
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const [line] = await once(sink.stdout!.setEncoding('utf8'), 'data');
-  return { sink, sinkUrl: `http://127.0.0.1:${/\d+/.exec(String(line))![0]}` };
+  const [first, second] = String(line).match(/\d+/g)!;
+  return { sink, sinkUrls: [`http://127.0.0.1:${first}`, `http://127.0.0.1:${second}`] };
 }
 
-interface Outlet {
-  channel: 'hooks' | 'app';
-  sinkUrl: string;
-  timeoutMs: number;
-  notification: Record<string, unknown>;
-}
-
-/** One tenant with so many recipients. */
-function describeTenant(
-  recipients: string[],
-  { channel, sinkUrl, timeoutMs: timeout_ms, notification: differing }: Outlet,
-): object {
-  const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
-  const notification = {
-    name: 'all',
-    recipients: { list: 'All' },
-    ...(!differing.steps && { channels: [channel] }),
-    message: { subject: '{{ user.email }}', body: 'Hello {{ n }}' },
-    ...differing,
-  };
-  const hooks = {
-    slug: 'hooks',
-    name: 'Hooks',
-    type: 'webhook',
-    providers: [{ use: 'standard-webhooks', url: `${sinkUrl}/hook`, secret, timeout_ms }],
-  };
-  const app = { slug: 'app', name: 'In the app', type: 'inbox', providers: [{ use: 'inbox' }] };
-  const events = [{ slug: 'go', name: 'Go', notifications: [notification] }];
-  const applications = [{ slug: 'web', name: 'Web', events }];
-  const distribution_lists = [{ name: 'All', members: recipients }];
-  const projects = [{ slug: 'shop', name: 'Shop', distribution_lists, applications }];
-  const users = recipients.map(email => ({ email }));
-  return { organizations: [{ slug: 'chaos', name: 'Chaos', channels: [hooks, app], users, projects }] };
-}
-
-/** Returns the tenant's key. */
-async function configure(url: string, document: object): Promise<string> {
+/** Configures the organizations and returns their API keys. */
+async function configure(
+  url: string,
+  document: object,
+  organizations: readonly string[],
+): Promise<Map<string, string>> {
   const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
   const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
   await applyConfiguration(runtime.deps, document, { prune: false });
-  const { key } = await createKey(runtime.deps, 'chaos', { name: 'chaos', permissions: ['*'] });
+  const keys = new Map<string, string>();
+  for (const organization of organizations) {
+    const { key } = await createKey(runtime.deps, organization, { name: 'chaos', permissions: ['*'] });
+    keys.set(organization, key);
+  }
   await runtime.close();
-  return key;
+  return keys;
 }
 
-/** The same by the command line of another version, whose schema it has then. */
-async function configureBy(program: string, url: string, document: object): Promise<string> {
+/** Does the same for one organization with the CLI of another version, which creates its own schema. */
+async function configureBy(program: string, url: string, document: object): Promise<Map<string, string>> {
   const file = path.join(program, 'chaos.json');
   await writeFile(file, JSON.stringify(document));
   await runCommand(program, ['apply', file], url);
   const args = ['key', 'create', '--org', 'chaos', '--name', 'chaos', '--permission', '*'];
-  return (await runCommand(program, args, url)).trim();
+  return new Map([['chaos', (await runCommand(program, args, url)).trim()]]);
 }
 
 async function runCommand(program: string, args: string[], url: string): Promise<string> {
   const env = { DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey };
   const { code, stdout, stderr } = await belfry(args, env, '', program);
-  if (code !== 0) throw new Error(`belfry ${args.join(' ')} ended with ${code}: ${stderr}`);
+  if (code !== 0) throw new Error(`belfry ${args.join(' ')} exited with ${code}: ${stderr}`);
   return stdout;
 }

@@ -1,23 +1,36 @@
 /**
- * Triggers as a careful client sends them: each with an idempotency key of its own, and again with the same key until it
- * is answered with 201. What was answered is the promise that the ledger is held against.
+ * Triggers like a careful client: each has its own idempotency key and is repeated with the same key until it gets a 201. The ledger
+ * expects a message for every trigger that got one.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './stage.ts';
 
 export interface Stream {
-  /** Occurrences answered with 201. */
+  /** Occurrences of triggers that got a 201. */
   accepted: string[];
-  /** Sends no new ones, and waits for those under way. */
+  /** When each of them got it. */
+  acceptedAt: Map<string, number>;
+  /** How often each status was returned. */
+  statuses: Map<number, number>;
+  /** Stops sending new triggers, and waits for those in flight. */
   stop(): Promise<void>;
+}
+
+export interface Target {
+  organization?: string;
+  event?: string;
+  /** The idempotency key. Default: the event and the number of the trigger. */
+  key?: string;
 }
 
 const retryMs = 200;
 const timeoutMs = 30_000;
 
-export function startStream(stage: Stage, perSecond: number): Stream {
+export function startStream(stage: Stage, perSecond: number, target: Target = {}): Stream {
   const accepted: string[] = [];
-  const underWay = new Set<Promise<void>>();
+  const acceptedAt = new Map<string, number>();
+  const statuses = new Map<number, number>();
+  const inFlight = new Set<Promise<void>>();
   let streaming = true;
   let next = 0;
   const began = Date.now();
@@ -25,44 +38,61 @@ export function startStream(stage: Stage, perSecond: number): Stream {
     while (streaming) {
       const due = ((Date.now() - began) / 1_000) * perSecond;
       while (next < due) {
-        const sending = triggerOnce(stage, next++).then(occurrence => {
-          if (occurrence) accepted.push(occurrence);
-          underWay.delete(sending);
+        const sending = triggerOnce(stage, next++, {}, { ...target, statuses }).then(occurrence => {
+          if (occurrence) {
+            accepted.push(occurrence);
+            acceptedAt.set(occurrence, Date.now());
+          }
+          inFlight.delete(sending);
         });
-        underWay.add(sending);
+        inFlight.add(sending);
       }
       await sleep(10);
     }
   })();
   return {
     accepted,
+    acceptedAt,
+    statuses,
     stop: async () => {
       streaming = false;
       await pacing;
-      await Promise.all(underWay);
+      await Promise.all(inFlight);
     },
   };
 }
 
-/** The occurrence, or undefined when nobody accepted it for a long time: then nothing was promised. */
-export async function triggerOnce(stage: Stage, n: number, options = {}): Promise<string | undefined> {
+/** Returns the occurrence, or undefined if the trigger was not accepted before the timeout. */
+export async function triggerOnce(
+  stage: Stage,
+  n: number,
+  options = {},
+  {
+    organization = 'chaos',
+    event = 'go',
+    key = `${event}-${n}`,
+    statuses,
+  }: Target & { statuses?: Map<number, number> } = {},
+): Promise<string | undefined> {
   const deadline = Date.now() + timeoutMs;
+  const path = `/api/o/${organization}/p/shop/a/web/e/${event}/trigger/`;
   while (Date.now() < deadline) {
     try {
-      const response = await fetch(`${stage.alive('all', 'api')[0]!.address}/api/o/chaos/p/shop/a/web/e/go/trigger/`, {
+      const response = await fetch(`${stage.alive('all', 'api')[0]!.address}${path}`, {
         method: 'POST',
         headers: {
-          authorization: `Key ${stage.key}`,
+          authorization: `Key ${stage.keys.get(organization)}`,
           'content-type': 'application/json',
-          'idempotency-key': `n-${n}`,
+          'idempotency-key': key,
         },
         body: JSON.stringify({ context: { n }, options }),
         signal: AbortSignal.timeout(10_000),
       });
       const text = await response.text();
+      statuses?.set(response.status, (statuses.get(response.status) ?? 0) + 1);
       if (response.status === 201) return (JSON.parse(text) as { occurrence: string }).occurrence;
     } catch {
-      // The server is away: the same again.
+      // The server is down: try again.
     }
     await sleep(retryMs);
   }

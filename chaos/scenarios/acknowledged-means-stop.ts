@@ -1,9 +1,9 @@
 /**
- * Escalations of four runs each, of which every second one is acknowledged at a random moment, while workers are killed at
- * random ones. What was answered with 200 is the promise: nothing of that occurrence reaches anybody a second later.
+ * Runs escalations with four runs each. Every second one is acknowledged at a random moment, while workers are killed at random
+ * moments. More than a second after an acknowledgement got its 200, no message of that occurrence may arrive.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitFor } from '../../test/support/process.ts';
+import { waitFor } from '../../test/support/eventually.ts';
 import { findMistakes } from '../../test/support/sink-ledger.ts';
 import { runSql } from '../../test/support/sql.ts';
 import type { Ledger, Receipt } from '../ledger.ts';
@@ -17,11 +17,11 @@ const steps = [
   { after: '1s', unless: 'acknowledged', channels: ['hooks'], repeat: 2 },
 ];
 const runs = 4;
-/** After the answer, for what a worker had in hand at that moment. */
+/** Time after the response for messages that a worker was sending at that moment. */
 const graceMs = 1_000;
 
 export const acknowledgedMeansStop: Scenario = {
-  title: 'kill -9 of workers while 500 escalations run and people acknowledge half of them',
+  title: 'workers are killed with kill -9 while 500 escalations run and half of them are acknowledged',
   async run(scenario, scale) {
     const size = Math.round(500 * scale);
     const roles = ['api', 'worker', 'worker'] as const;
@@ -32,13 +32,13 @@ export const acknowledgedMeansStop: Scenario = {
       const acknowledging: Promise<void>[] = [];
       const spreadMs = 6_000 * Math.max(scale, 0.5);
       const began = Date.now();
-      let inHand = 0;
+      let claimedByKilled = 0;
       const killing = (async () => {
         for (let kills = 0; kills < (scale < 1 ? 2 : 4); kills++) {
           await sleep(1_000 + Math.random() * 1_500);
           const [victim] = stage.alive('worker');
           await victim!.end('SIGKILL');
-          inHand += (await stage.leftBehind()).keys.size;
+          claimedByKilled += (await stage.leftBehind()).keys.size;
           await stage.start('worker');
         }
       })();
@@ -55,16 +55,16 @@ export const acknowledgedMeansStop: Scenario = {
       }
       await killing;
       await Promise.all(acknowledging);
-      return await settle(stage, { scenario, accepted, answered, began, inHand });
+      return await settle(stage, { scenario, accepted, answered, began, claimedByKilled });
     } finally {
       await stage.close();
     }
   },
 };
 
-/** When it was answered with 200. */
+/** Returns the time of the 200 response. */
 async function acknowledge(stage: Stage, occurrence: string): Promise<number> {
-  return waitFor('an acknowledgement to be answered', async () => {
+  return waitFor('an acknowledgement to be accepted', async () => {
     const url = `${stage.alive('api')[0]!.address}/api/o/chaos/occurrence/${occurrence}/acknowledge/`;
     const response = await fetch(url, { method: 'POST', headers: { authorization: `Key ${stage.key}` } });
     await response.text();
@@ -77,11 +77,11 @@ interface Facts {
   accepted: string[];
   answered: Map<string, number>;
   began: number;
-  /** Messages that killed workers left behind, which may arrive once more. */
-  inHand: number;
+  /** Messages that killed workers left behind and that may arrive again. */
+  claimedByKilled: number;
 }
 
-async function settle(stage: Stage, { scenario, accepted, answered, began, inHand }: Facts): Promise<Ledger> {
+async function settle(stage: Stage, { scenario, accepted, answered, began, claimedByKilled }: Facts): Promise<Ledger> {
   const broken: string[] = [];
   await waitFor(
     'every escalation to end',
@@ -99,14 +99,15 @@ async function settle(stage: Stage, { scenario, accepted, answered, began, inHan
   broken.push(...(await findBrokenRuns(stage, answered)));
 
   const arrived = new Map(received.map(one => [one.id, one]));
-  const wanted = accepted.filter(occurrence => !answered.has(occurrence));
+  const unacknowledged = accepted.filter(occurrence => !answered.has(occurrence));
   const perOccurrence = Map.groupBy(arrived.values(), (one: Receipt) => one.occurrence);
-  const delivered = wanted.reduce((sum, one) => sum + Math.min(runs, perOccurrence.get(one)?.length ?? 0), 0);
-  const expected = wanted.length * runs;
-  const twins = received.length - arrived.size;
-  if (twins > inHand) broken.push(`${twins} messages arrived twice, and killed workers had ${inHand} in hand`);
+  const delivered = unacknowledged.reduce((sum, one) => sum + Math.min(runs, perOccurrence.get(one)?.length ?? 0), 0);
+  const expected = unacknowledged.length * runs;
+  const duplicates = received.length - arrived.size;
+  if (duplicates > claimedByKilled)
+    broken.push(`${duplicates} messages arrived twice, but killed workers had claimed only ${claimedByKilled}`);
   const more = [...perOccurrence.values()].filter(each => each.length > runs).length;
-  if (more > 0) broken.push(`${more} escalations told more often than they have runs`);
+  if (more > 0) broken.push(`${more} escalations sent more messages than they have runs`);
   const seconds = (at: number) => Math.round((at - began) / 100) / 10;
   const lost = expected - delivered;
   return {
@@ -115,29 +116,29 @@ async function settle(stage: Stage, { scenario, accepted, answered, began, inHan
     expected,
     delivered,
     lost,
-    twins,
-    twins_allowed: inHand,
-    resumed_s: seconds(received.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY)),
-    recovered_s: seconds(received.reduce((most, { at }) => Math.max(most, at), began)),
+    duplicates,
+    duplicates_explained: claimedByKilled,
+    resumed_s: seconds(received.reduce((first, { at }) => Math.min(first, at), Number.POSITIVE_INFINITY)),
+    recovered_s: seconds(received.reduce((last, { at }) => Math.max(last, at), began)),
     broken,
     pass: lost === 0 && broken.length === 0 && answered.size > 0 && expected > 0,
   };
 }
 
-/** A run that is missing between two others, that told more than one message, or that nobody ended. */
+/** Finds escalations with a skipped run, a run that sent more than one message, or a run that never ended. */
 async function findBrokenRuns(stage: Stage, answered: Map<string, number>): Promise<string[]> {
-  const rows = await runSql<{ id: string; numbers: number[]; done: number; told: number; deliveries: number }>(
+  const rows = await runSql<{ id: string; numbers: number[]; done: number; notified: number; deliveries: number }>(
     stage.url,
     `select s.occurrence_id as id, array_agg(s.number::int order by s.number) as numbers,
-       count(*) filter (where s.status = 'done')::int as done, sum(s.told)::int as told,
+       count(*) filter (where s.status = 'done')::int as done, sum(s.told)::int as notified,
        (select count(*)::int from deliveries d where d.organization_id = s.organization_id
          and d.occurrence_id = s.occurrence_id) as deliveries
      from steps s group by s.organization_id, s.occurrence_id`,
   );
-  return rows.flatMap(({ id, numbers, done, told, deliveries }) => {
+  return rows.flatMap(({ id, numbers, done, notified, deliveries }) => {
     const isContiguous = numbers.every((number, i) => number === i + 1);
-    const isWhole = answered.has(id) || done === runs;
-    if (isContiguous && isWhole && told === done && deliveries === done) return [];
-    return [`${id}: runs ${numbers.join()}, ${done} done, ${told} told, ${deliveries} deliveries`];
+    const isComplete = answered.has(id) || done === runs;
+    if (isContiguous && isComplete && notified === done && deliveries === done) return [];
+    return [`${id}: runs ${numbers.join()}, ${done} done, ${notified} notified, ${deliveries} deliveries`];
   });
 }

@@ -5,7 +5,7 @@ import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
 export const connectionsCut: Scenario = {
-  title: 'all database connections are cut, three times, during a stream',
+  title: 'all database connections are cut three times during a stream',
   async run(scenario, scale) {
     const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker'] });
     try {

@@ -4,7 +4,7 @@ import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
 export const databaseRestarted: Scenario = {
-  title: 'PostgreSQL is shut down and started again during a stream',
+  title: 'PostgreSQL is shut down and restarted during a stream',
   async run(scenario, scale) {
     const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker'] });
     try {

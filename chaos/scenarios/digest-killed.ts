@@ -1,6 +1,6 @@
 /**
- * Triggers for two of fifty people each gather in their digests, which close all the time, while workers are killed and
- * every tenth trigger is cancelled. Each item must be in exactly one digest that was sent, and cancelled ones in none.
+ * Collects triggers for two of fifty users each in digests that keep closing, while workers are killed and every tenth trigger is
+ * cancelled. Each item must be in exactly one sent digest, and cancelled items in none.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runSql } from '../../test/support/sql.ts';
@@ -9,29 +9,29 @@ import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { triggerOnce } from '../stream.ts';
 
-const people = 50;
+const users = 50;
 const kills = 3;
 const atOnce = 20;
-/** How often everything that has gathered goes out: nobody waits for a real window here. */
+/** Interval at which all open digests are closed, instead of waiting for a real window. */
 const closeEveryMs = 400;
 
 const notification = {
   recipients: { trigger: true },
-  digest: { every: '1m', most: 500 },
+  digest: { every: '1m', max: 500 },
   message: { subject: '{{ user.email }}', body: '{{ more }}{% for item in items %} {{ item.context.n }}{% endfor %}' },
 };
 
 export const digestKilled: Scenario = {
-  title: `kill -9 of a worker, ${kills} times, while 2,000 triggers gather in the digests of ${people} people`,
+  title: `a worker is killed with kill -9 ${kills} times while 2,000 triggers are collected in the digests of ${users} users`,
   async run(scenario, scale) {
     const size = Math.round(2_000 * scale);
     const roles = ['api', 'worker', 'worker'] as const;
-    const stage = await Stage.open({ recipients: people, sinkMs: 20, roles: [...roles], notification });
+    const stage = await Stage.open({ recipients: users, sinkMs: 20, roles: [...roles], notification });
     try {
       const began = Date.now();
       const cancelled = new Set<string>();
       const accepted = new Map<string, number>();
-      let inHand = 0;
+      let claimedByKilled = 0;
       let isOver = false;
       const closing = (async () => {
         while (!isOver) {
@@ -46,14 +46,14 @@ export const digestKilled: Scenario = {
           if (!occurrence) continue;
           accepted.set(occurrence, n);
           if (n % 10 === 0 && (await cancel(stage, occurrence))) cancelled.add(occurrence);
-          // As long as workers are being killed.
+          // Spreads the triggers over the time in which workers are killed.
           await sleep((6_000 * Math.max(scale, 0.5) * atOnce) / size);
         }
       });
       for (let kill = 0; kill < kills; kill++) {
         await sleep(1_200 + Math.random() * 600);
         await stage.alive('worker')[0]!.end('SIGKILL');
-        inHand += (await stage.leftBehind()).keys.size;
+        claimedByKilled += (await stage.leftBehind()).keys.size;
         await stage.start('worker');
       }
       await Promise.all(triggering);
@@ -61,7 +61,7 @@ export const digestKilled: Scenario = {
       const broken = await stage.finish();
       isOver = true;
       await closing;
-      return await settle(stage, { scenario, accepted, cancelled, began, faultOverAt, inHand, broken });
+      return await settle(stage, { scenario, accepted, cancelled, began, faultOverAt, claimedByKilled, broken });
     } finally {
       await stage.close();
     }
@@ -69,10 +69,10 @@ export const digestKilled: Scenario = {
 };
 
 function recipientsOf(stage: Stage, n: number): string[] {
-  return [stage.recipients[n % people]!, stage.recipients[(n * 7 + 1) % people]!];
+  return [stage.recipients[n % users]!, stage.recipients[(n * 7 + 1) % users]!];
 }
 
-/** As if their time were over. */
+/** Closes all digests, as if their time had come. */
 async function closeAll(stage: Stage): Promise<void> {
   await runSql(
     stage.url,
@@ -81,7 +81,7 @@ async function closeAll(stage: Stage): Promise<void> {
   );
 }
 
-/** Whether both items were taken out before they were sent. */
+/** Returns whether both items were removed before they were sent. */
 async function cancel(stage: Stage, occurrence: string): Promise<boolean> {
   const url = `${stage.alive('api')[0]!.address}/api/o/chaos/occurrence/${occurrence}/cancel/`;
   const response = await fetch(url, { method: 'POST', headers: { authorization: `Key ${stage.key}` } });
@@ -95,15 +95,15 @@ interface Facts {
   cancelled: Set<string>;
   began: number;
   faultOverAt: number;
-  /** What killed workers left behind, which may arrive once more. */
-  inHand: number;
+  /** Messages that killed workers left behind and that may arrive again. */
+  claimedByKilled: number;
   broken: string[];
 }
 
 async function settle(stage: Stage, facts: Facts): Promise<Ledger> {
-  const { scenario, accepted, cancelled, began, faultOverAt, inHand, broken } = facts;
+  const { scenario, accepted, cancelled, began, faultOverAt, claimedByKilled, broken } = facts;
   const received = await stage.received();
-  // What arrived under one id is one message; the last time is what its receiver keeps.
+  // Arrivals with the same id are one message; the receiver keeps the last one.
   const messages = [...new Map(received.map(one => [one.id, one])).values()];
   const items = messages.flatMap(({ recipient, text }) =>
     text!
@@ -131,38 +131,39 @@ async function settle(stage: Stage, facts: Facts): Promise<Ledger> {
   const stopped = [...cancelled].flatMap(id =>
     recipientsOf(stage, accepted.get(id)!).map(one => isSent.get(`${accepted.get(id)} ${one}`)),
   );
-  if (stopped.some(Boolean)) broken.push('items were sent though their cancellation was answered');
+  if (stopped.some(Boolean)) broken.push('items were sent although their cancellation was confirmed');
   const partly = messages.filter(({ text }) => !text!.startsWith('0 ')).length;
-  if (partly > 0) broken.push(`${partly} digests are empty, or have not all of their items`);
+  if (partly > 0) broken.push(`${partly} digests are empty or incomplete`);
 
-  // What somebody cancelled is wanted where it had gone out already.
-  const isWanted = (n: number, item: string) => n % 10 !== 0 || isSent.get(item) === true;
-  const wanted = [...accepted.values()].flatMap(n =>
+  // A cancelled item is only expected if it had already been sent.
+  const isExpected = (n: number, item: string) => n % 10 !== 0 || isSent.get(item) === true;
+  const expected = [...accepted.values()].flatMap(n =>
     recipientsOf(stage, n)
       .map(one => `${n} ${one}`)
-      .filter(item => isWanted(n, item)),
+      .filter(item => isExpected(n, item)),
   );
-  const lost = wanted.filter(item => !times.has(item)).length;
-  const twins = received.length - messages.length;
-  if (twins > inHand) broken.push(`${twins} messages arrived twice, and killed workers had ${inHand} in hand`);
+  const lost = expected.filter(item => !times.has(item)).length;
+  const duplicates = received.length - messages.length;
+  if (duplicates > claimedByKilled)
+    broken.push(`${duplicates} messages arrived twice, but killed workers had claimed only ${claimedByKilled}`);
   return {
     scenario,
     accepted: accepted.size,
-    expected: wanted.length,
-    delivered: wanted.length - lost,
+    expected: expected.length,
+    delivered: expected.length - lost,
     lost,
-    twins,
-    twins_allowed: inHand,
+    duplicates,
+    duplicates_explained: claimedByKilled,
     resumed_s: seconds(
       began,
-      received.reduce((least, { at }) => Math.min(least, at), Number.POSITIVE_INFINITY),
+      received.reduce((first, { at }) => Math.min(first, at), Number.POSITIVE_INFINITY),
     ),
     recovered_s: seconds(
       faultOverAt,
-      received.reduce((most, { at }: Receipt) => Math.max(most, at), faultOverAt),
+      received.reduce((last, { at }: Receipt) => Math.max(last, at), faultOverAt),
     ),
     broken,
-    pass: lost === 0 && broken.length === 0 && cancelled.size > 0 && wanted.length > 0,
+    pass: lost === 0 && broken.length === 0 && cancelled.size > 0 && expected.length > 0,
   };
 }
 

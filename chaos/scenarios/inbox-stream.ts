@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStream } from '../../test/support/event-stream.ts';
-import { waitFor } from '../../test/support/process.ts';
+import { waitFor } from '../../test/support/eventually.ts';
 import { runSql } from '../../test/support/sql.ts';
 import { type Receipt, settleLedger } from '../ledger.ts';
 import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
-const people = 500;
+const users = 500;
 const retryMs = 200;
 
-/** Inboxes whose kept counts are not what is in them. */
+/** Finds inboxes whose stored counts differ from their messages. */
 const wrongCounts = `
   select i.user_id from inboxes i left join lateral (
     select count(*) filter (where read_at is null) as unread,
@@ -20,9 +20,9 @@ const wrongCounts = `
   where i.unread <> c.unread or i.unseen <> c.unseen`;
 
 export const inboxStream: Scenario = {
-  title: 'kill -9 of the API under open streams of inboxes, while messages arrive',
+  title: 'the API is killed with kill -9 with open inbox streams while messages arrive',
   async run(scenario, scale) {
-    const recipients = Math.round(people * scale);
+    const recipients = Math.round(users * scale);
     const stage = await Stage.open({ recipients, channel: 'app', roles: ['api', 'worker'] });
     const followers = stage.recipients.map(recipient => new Follower(stage, recipient));
     try {
@@ -40,7 +40,7 @@ export const inboxStream: Scenario = {
       const { accepted } = triggers;
       const receipts = () => followers.flatMap(one => one.receipts);
       await waitFor(
-        'every stream to tell of all',
+        'every stream to receive all messages',
         async () => receipts().length >= accepted.length * recipients,
         60_000,
       ).catch(error => broken.push((error as Error).message));
@@ -50,7 +50,7 @@ export const inboxStream: Scenario = {
       if (unresumed > 0) broken.push(`${unresumed} streams were never resumed`);
       const received = receipts();
       const last = followers.filter(one => one.unread !== accepted.length).length;
-      if (last > 0) broken.push(`${last} streams ended with another count than the messages they told of`);
+      if (last > 0) broken.push(`${last} streams ended with a count that differs from their messages`);
       const facts = { scenario, accepted, recipients: stage.recipients, received, faultAt, faultOverAt, broken };
       return settleLedger({ ...facts, mayRepeat: new Map() });
     } finally {
@@ -60,7 +60,7 @@ export const inboxStream: Scenario = {
   },
 };
 
-/** A client that comes back after the last event it knows of. */
+/** A client that reconnects after the last event it received. */
 class Follower {
   readonly receipts: Receipt[] = [];
   isReady = false;
@@ -97,22 +97,22 @@ class Follower {
         this.connections++;
         this.#read = 0;
         while (!this.#stream.isOver && !this.#isStopped) {
-          this.#take();
+          this.#readEvents();
           await sleep(20);
         }
-        this.#take();
+        this.#readEvents();
       }
       await sleep(retryMs);
     }
   }
 
-  #take(): void {
+  #readEvents(): void {
     for (const { event, id, data } of this.#stream!.events.slice(this.#read)) {
       this.#read++;
       this.#lastId = id;
       this.unread = data.unread;
       this.isReady = true;
-      if (event === 'reset') throw new Error('a stream began anew, and lost its place');
+      if (event === 'reset') throw new Error('a stream was reset and lost its position');
       if (event !== 'message') continue;
       const { occurrence } = data as { occurrence: string };
       this.receipts.push({

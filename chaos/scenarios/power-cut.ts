@@ -1,10 +1,10 @@
-import { waitFor } from '../../test/support/process.ts';
+import { waitFor } from '../../test/support/eventually.ts';
 import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { triggerOnce } from '../stream.ts';
 
 export const powerCut: Scenario = {
-  title: 'kill -9 of service and PostgreSQL in the middle of a fan-out to 10,000',
+  title: 'service and PostgreSQL are killed with kill -9 during a fan-out to 10,000',
   async run(scenario, scale) {
     const recipients = 10_000 * scale;
     const stage = await Stage.open({ recipients, sinkMs: 10, roles: ['api', 'worker'] });

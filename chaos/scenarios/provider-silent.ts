@@ -3,13 +3,13 @@ import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
-/** A provider that takes messages and says nothing, in one way or the other, for a while. */
+/** A provider that accepts messages without responding, for a while. */
 const silent = (title: string, mode: 'drop' | 'hang'): Scenario => ({
   title,
   async run(scenario, scale) {
-    const stage = await Stage.open({ recipients: 3, timeoutMs: 1_000, roles: ['api', 'worker'] });
+    const stage = await Stage.open({ recipients: 3, timeoutMs: 3_000, roles: ['api', 'worker'] });
     try {
-      // Few in a quick run: ten failures in a row would rest the provider for half a minute.
+      // Few triggers in a quick run: ten failures in a row would open the circuit breaker for half a minute.
       const stream = startStream(stage, scale < 1 ? 2 : 50);
       await sleep(2_000 * scale);
       const faultAt = Date.now();
@@ -26,5 +26,8 @@ const silent = (title: string, mode: 'drop' | 'hang'): Scenario => ({
   },
 });
 
-export const providerDrops = silent('a provider takes messages and closes the connection without an answer', 'drop');
-export const providerHangs = silent('a provider takes messages and never answers, for a while', 'hang');
+export const providerDrops = silent(
+  'the receiver accepts messages and closes the connection without a response',
+  'drop',
+);
+export const providerHangs = silent('the receiver accepts messages and does not respond for a while', 'hang');

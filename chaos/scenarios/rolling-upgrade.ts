@@ -8,7 +8,7 @@ import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
 export const rollingUpgrade: Scenario = {
-  title: 'API and workers of the version before are replaced one by one during a stream',
+  title: 'API and workers of the previous version are replaced one by one during a stream',
   async run(scenario, scale) {
     const previous = await unpackPreviousVersion();
     try {
@@ -27,7 +27,7 @@ async function upgrade(scenario: string, scale: number, { folder }: PreviousVers
     const stream = startStream(stage, 50);
     await pause();
     const faultAt = Date.now();
-    // As a deployment does: the migration first, and then each process beside those of before.
+    // Like a deployment: the migration first, then each new process next to the old ones.
     await stage.belfry(['migrate'], root);
     await pause();
     for (const old of oldWorkers) {
@@ -48,15 +48,15 @@ async function upgrade(scenario: string, scale: number, { folder }: PreviousVers
   }
 }
 
-/** The version before must not run on what the new one has migrated; returns what is wrong. */
+/** Checks that the previous version refuses to start on the migrated database; returns the problem, if any. */
 async function tryPrevious(stage: Stage, folder: string): Promise<string | undefined> {
-  const [known, needed] = await Promise.all([folder, root].map(from => readdir(path.join(from, 'migrations'))));
-  if (needed!.every(file => known!.includes(file))) return undefined;
-  const words = await stage.start('worker', folder).then(
+  const [previous, current] = await Promise.all([folder, root].map(from => readdir(path.join(from, 'migrations'))));
+  if (current!.every(file => previous!.includes(file))) return undefined;
+  const message = await stage.start('worker', folder).then(
     () => 'it started',
     (error: Error) => error.message,
   );
-  return words.includes('migrated by a newer Belfry')
+  return message.includes('migrated by a newer Belfry')
     ? undefined
-    : `the version before did not refuse to start: ${words}`;
+    : `the previous version did not refuse to start: ${message}`;
 }

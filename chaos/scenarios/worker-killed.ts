@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitFor } from '../../test/support/process.ts';
+import { waitFor } from '../../test/support/eventually.ts';
 import type { Scenario } from '../scenario.ts';
 import { Stage } from '../stage.ts';
 import { startStream } from '../stream.ts';
 
 export const workerKilled: Scenario = {
-  title: 'kill -9 of one of two workers while it sends',
+  title: 'one of two workers is killed with kill -9 while it sends',
   async run(scenario, scale) {
     const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker', 'worker'] });
     try {
