@@ -1,27 +1,27 @@
 /**
- * Whether what has piled up is worked off at the same pace, however much it is: occurrences with one recipient each that
- * were accepted while no worker was there.
+ * Measures whether a backlog of any size is processed at the same rate: occurrences with one recipient each that were accepted
+ * while no worker was running.
  */
 import { lowestUuidAt } from '../src/core/ids.ts';
 import { openEveryday, openLedger } from './everyday.ts';
 import { createMonths, fillAccepted } from './rows.ts';
 import { quantile, type Row, type Scenario } from './scenario.ts';
-import { postgresMs, processorMs, type Stage, until } from './stage.ts';
+import { cpuMs, postgresCpuMs, type Stage, until } from './stage.ts';
 
-/** Until most of it has been compiled. */
+/** Messages until most of the code has been compiled. */
 const warmUp = 3_000;
 const timeoutMs = 600_000;
 
 interface Drained {
   perSecond: number;
-  /** For each, in µs. */
+  /** CPU time per message, in µs. */
   worker: number;
   database: number;
 }
 
 export const backlog: Scenario = {
   name: 'backlog',
-  summary: 'a worker that finds 5,000, 50,000 and 500,000 (quick: 1,500, 2,500 and 4,000) triggers waiting',
+  summary: 'a worker that starts with a backlog of 5,000, 50,000 and 500,000 (quick: 1,500, 2,500 and 4,000) triggers',
   async run({ quick, log }) {
     const sizes = quick ? [1_500, 2_500, 4_000] : [5_000, 50_000, 500_000];
     const rounds = quick ? [1, 1, 1] : [5, 3, 1];
@@ -43,24 +43,24 @@ export const backlog: Scenario = {
         );
         return each.find(one => one.perSecond === perSecond)!;
       });
-      const [fewest] = medians;
+      const [smallest] = medians;
       return medians.flatMap(({ perSecond, worker, database }, i): Row[] => {
-        const words = `${sizes[i]!.toLocaleString('en')} waiting`;
+        const label = `${sizes[i]!.toLocaleString('en')} waiting`;
         const rate: Row = {
-          measure: words,
+          measure: label,
           value: perSecond,
           unit: 'messages/s',
-          note: `the median of ${rounds[i]}`,
-          ...(i > 0 && { yardstick: fewest!.perSecond, limit: { of: 'ratio', least: 0.85 } }),
+          note: `median of ${rounds[i]}`,
+          ...(i > 0 && { baseline: smallest!.perSecond, limit: { of: 'ratio', min: 0.85 } }),
         };
         return [
           rate,
           {
-            measure: `${words}: processor time for each`,
+            measure: `${label}: CPU time per message`,
             value: worker + database,
             unit: 'µs',
             note: `${Math.round(worker)} µs of the worker, ${Math.round(database)} µs of PostgreSQL`,
-            ...(i > 0 && { yardstick: fewest!.worker + fewest!.database }),
+            ...(i > 0 && { baseline: smallest!.worker + smallest!.database }),
           },
         ];
       });
@@ -71,8 +71,8 @@ export const backlog: Scenario = {
 };
 
 /**
- * By a worker that is started when all is there. The first ones warm it up and do not count; what it has finished of the
- * others by then does not either.
+ * Starts a worker once the backlog exists. The first messages warm it up and do not count, nor do messages of the backlog that
+ * it has sent by then.
  */
 async function drain(stage: Stage, size: number, first: number): Promise<Drained> {
   const { sql } = stage;
@@ -80,23 +80,23 @@ async function drain(stage: Stage, size: number, first: number): Promise<Drained
   const ledger = await openLedger(stage);
   const began = lowestUuidAt(Date.now());
   await fillAccepted(stage, first);
-  // Identifiers of the same millisecond would belong to either.
+  // Identifiers of the same millisecond could belong to either part.
   await new Promise(resolve => setTimeout(resolve, 2));
   const since = lowestUuidAt(Date.now());
   await fillAccepted(stage, size);
   const worker = await stage.start('worker');
-  const used = async () => ({ worker: await processorMs(worker), database: await postgresMs(sql) });
+  const used = async () => ({ worker: await cpuMs(worker), database: await postgresCpuMs(sql) });
   await until(`${first} messages`, () => ledger.isSent(began, since), timeoutMs, 10);
   const [early, before] = [await ledger.countSent(since), await used()];
   const beganAt = performance.now();
-  // The longer it takes, the less often: to look must not be part of the work.
+  // Larger backlogs are checked less often, so that checking is not part of the measured work.
   await until(`${size} messages`, () => ledger.isSent(since), timeoutMs, Math.max(20, size / 5_000));
   const seconds = (performance.now() - beganAt) / 1_000;
   const after = await used();
   const sent = await ledger.countSent(since);
-  if (sent !== size) throw new Error(`${sent} of ${size} messages are on record as sent`);
+  if (sent !== size) throw new Error(`${sent} of ${size} messages are recorded as sent`);
   const counted = size - early;
-  if (counted <= 0) throw new Error(`all of ${size} were sent together with the first ${first}`);
+  if (counted <= 0) throw new Error(`all ${size} were sent together with the first ${first}`);
   await worker.end('SIGTERM');
   return {
     perSecond: counted / seconds,

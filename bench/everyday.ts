@@ -1,30 +1,30 @@
 /**
- * What most services are sent: many triggers with one recipient each, from the request to the message on record as sent,
- * into a provider that does nothing. Beside it the queues that one would take instead, on the same PostgreSQL and by the
- * same requests: graphile-worker and pg-boss, each behind Fastify with a ledger of its messages.
+ * The most common load: many triggers with one recipient each, from the request until the message is recorded as sent, with a
+ * provider that does nothing. The baselines are popular queues on the same PostgreSQL with the same requests: graphile-worker
+ * and pg-boss, each behind Fastify with a ledger of its messages.
  */
 import type { ChildProcess } from 'node:child_process';
 import { lowestUuidAt } from '../src/core/ids.ts';
-import { crowd, sandbox } from './fan-out.ts';
-import { byTurns, type Load, medianRound, microsecondsEach, openLoad } from './load.ts';
+import { addMembers, sandbox } from './fan-out.ts';
+import { alternate, cpuPerItem, type Load, medianRound, openLoad } from './load.ts';
 import { createMonths, fillAccepted, people } from './rows.ts';
 import type { Row, Scenario } from './scenario.ts';
-import { openPeer, openStage, postgresMs, processorMs, type Stage, until } from './stage.ts';
+import { cpuMs, openPeer, openStage, postgresCpuMs, type Stage, until } from './stage.ts';
 import { pathOf, triggerBody, triggerJob } from './triggers.ts';
 
 const timeoutMs = 300_000;
 
-/** The shapes of a trigger, and how many messages each is. */
+/** The shapes of a trigger, and how many messages each one causes. */
 const shapes = { named: 1, listed: 1, filtered: 2 };
 type Shape = keyof typeof shapes;
 
-const words: Record<Shape, string> = {
+const labels: Record<Shape, string> = {
   named: 'named in the trigger',
   listed: 'from a list of one',
   filtered: 'with a filter and two channels',
 };
 
-/** A service that takes triggers and sends their messages. */
+/** A service that accepts triggers and sends their messages. */
 export interface Contender extends Ledger {
   stage: Stage;
   origin: string;
@@ -32,16 +32,16 @@ export interface Contender extends Ledger {
 }
 
 export interface Round {
-  /** Messages, from the first request until the last is on record as sent. */
+  /** Messages per second, from the first request until the last one is recorded as sent. */
   perSecond: number;
-  /** For each message, in µs. */
-  processors: Record<string, number>;
+  /** CPU time per message, in µs. */
+  cpu: Record<string, number>;
 }
 
 export const everyday: Scenario = {
   name: 'everyday',
   summary:
-    '10,000 (quick: 300) triggers with one recipient each until the last message is on record, beside graphile-worker and pg-boss',
+    '10,000 (quick: 300) triggers with one recipient each until the last message is recorded as sent (vs. graphile-worker and pg-boss)',
   async run({ quick, log }) {
     const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [10_000, 3_000, 5];
     const load = openLoad();
@@ -61,17 +61,17 @@ export const everyday: Scenario = {
       for (const shape of Object.keys(shapes) as Shape[]) {
         const contenders = shape === 'named' ? [belfry, graphile, boss] : [belfry, graphile];
         for (const contender of contenders) await endToEnd(load, contender, shape, warmUp);
-        // For all alike: as autovacuum leaves it after the first minutes.
+        // For all contenders, as autovacuum would leave it after the first minutes.
         await stage.sql.query('analyze');
-        log(`${words[shape]}: ${rounds} × ${triggers.toLocaleString('en')} triggers`);
-        const [ours, theirs, bossed] = await byTurns(
+        log(`${labels[shape]}: ${rounds} × ${triggers.toLocaleString('en')} triggers`);
+        const [ours, theirs, bossed] = await alternate(
           contenders.map(contender => () => endToEnd(load, contender, shape, triggers)),
           rounds,
         );
         rows.push(...rowsOf(shape, ours!, theirs!, bossed));
       }
       for (const peer of peers.splice(0)) peer.disconnect();
-      log('triggers while it sends');
+      log('triggers while sending');
       return [...rows, ...(await acceptWhileSending(load, belfry, { triggers, warmUp, rounds }))];
     } finally {
       load.close();
@@ -82,48 +82,48 @@ export const everyday: Scenario = {
 };
 
 function rowsOf(shape: Shape, ours: Round[], theirs: Round[], bossed?: Round[]): Row[] {
-  const measure = `one recipient each, ${words[shape]}`;
+  const measure = `one recipient each, ${labels[shape]}`;
   const { measured, spread } = medianRound(ours, theirs);
   const [own, other] = measured;
   const rows: Row[] = [
     {
-      measure: `${measure}, beside graphile-worker`,
+      measure: `${measure} (vs. graphile-worker)`,
       value: own.perSecond,
       unit: 'messages/s',
-      yardstick: other.perSecond,
-      limit: { of: 'ratio', least: 2.5 },
+      baseline: other.perSecond,
+      limit: { of: 'ratio', min: 2.5 },
       note: spread,
     },
   ];
   if (!bossed) return rows;
-  const beside = medianRound(ours, bossed);
+  const compared = medianRound(ours, bossed);
   return [
     ...rows,
     {
-      measure: `${measure}, beside pg-boss`,
-      value: beside.measured[0].perSecond,
+      measure: `${measure} (vs. pg-boss)`,
+      value: compared.measured[0].perSecond,
       unit: 'messages/s',
-      yardstick: beside.measured[1].perSecond,
-      note: beside.spread,
+      baseline: compared.measured[1].perSecond,
+      note: compared.spread,
     },
     {
-      measure: 'processor time of PostgreSQL for each message',
-      value: own.processors.database!,
+      measure: 'CPU time of PostgreSQL per message',
+      value: own.cpu.database!,
       unit: 'µs',
-      yardstick: other.processors.database!,
-      limit: { of: 'value', most: 300 },
-      note: 'the yardstick is graphile-worker',
+      baseline: other.cpu.database!,
+      limit: { of: 'value', max: 300 },
+      note: 'the baseline is graphile-worker',
     },
     {
-      measure: 'processor time of the service for each message',
-      value: own.processors.service!,
+      measure: 'CPU time of the service per message',
+      value: own.cpu.service!,
       unit: 'µs',
-      yardstick: other.processors.service!,
+      baseline: other.cpu.service!,
     },
   ];
 }
 
-/** By a service that has more than enough to send, beside an API that sends nothing, on a database of its own. */
+/** Measures accepting triggers while a large backlog is sent, compared with an API that sends nothing, on its own database. */
 async function acceptWhileSending(
   load: Load,
   { stage, origin, isSent, countSent }: Contender,
@@ -133,48 +133,48 @@ async function acceptWhileSending(
   try {
     await createMonths(alone);
     const { address } = await alone.start('api');
-    const accept = async (at: Stage, to: string, amount: number, answered?: () => void) => {
+    const accept = async (at: Stage, to: string, amount: number, onLastResponse?: () => void) => {
       const job = triggerJob(at, [to], [pathOf('named')], bodiesOf('named'));
-      const { told, perSecond } = await load.run({ ...job, amount }, answered);
-      const created = told.statusCodeStats['201']?.count ?? 0;
-      if (created !== amount) throw new Error(`${created} of ${amount} triggers were answered with 201`);
-      return { perSecond, p99: told.latency.p99, sentMeanwhile: 0 };
+      const { stats, perSecond } = await load.run({ ...job, amount }, onLastResponse);
+      const created = stats.statusCodeStats['201']?.count ?? 0;
+      if (created !== amount) throw new Error(`${created} of ${amount} triggers got a 201`);
+      return { perSecond, p99: stats.latency.p99, sentMeanwhile: 0 };
     };
     const whileSending = async () => {
       const since = lowestUuidAt(Date.now());
       await fillAccepted(stage, 3 * triggers);
-      let reached: Promise<{ rows: { left: boolean }[] }> | undefined;
+      let backlogLeft: Promise<{ rows: { left: boolean }[] }> | undefined;
       const began = performance.now();
       const accepted = await accept(stage, origin, triggers, () => {
-        reached = stage.sql.query(`select exists (select from occurrences where status = 'accepted') as left`);
+        backlogLeft = stage.sql.query(`select exists (select from occurrences where status = 'accepted') as left`);
       });
       const sentMeanwhile = (await countSent(since)) / ((performance.now() - began) / 1_000);
-      if (!(await reached)?.rows[0]?.left)
-        throw new Error('nothing was left to send before all triggers were accepted');
+      if (!(await backlogLeft)?.rows[0]?.left)
+        throw new Error('the backlog was sent before all triggers were accepted');
       await until('everything to be sent', () => isSent(since), timeoutMs);
       return { ...accepted, sentMeanwhile };
     };
     await accept(alone, address, warmUp);
-    const [busy, free] = await byTurns([whileSending, () => accept(alone, address, triggers)], rounds);
+    const [busy, free] = await alternate([whileSending, () => accept(alone, address, triggers)], rounds);
     const { measured, spread } = medianRound(busy!, free!);
     const [own, other] = measured;
     return [
       {
-        measure: 'triggers accepted while it sends at full speed, beside the API alone',
+        measure: 'triggers accepted while sending at full speed (vs. API alone)',
         value: own.perSecond,
         unit: '/s',
-        yardstick: other.perSecond,
-        limit: { of: 'ratio', least: 0.5 },
-        note: `${spread}; it sent ${Math.round(own.sentMeanwhile).toLocaleString('en')} messages/s meanwhile`,
+        baseline: other.perSecond,
+        limit: { of: 'ratio', min: 0.5 },
+        note: `${spread}; sent ${Math.round(own.sentMeanwhile).toLocaleString('en')} messages/s meanwhile`,
       },
-      { measure: 'a trigger meanwhile, p99', value: own.p99, unit: 'ms', limit: { of: 'value', most: 50 } },
+      { measure: 'trigger latency meanwhile, p99', value: own.p99, unit: 'ms', limit: { of: 'value', max: 50 } },
     ];
   } finally {
     await alone.close();
   }
 }
 
-/** With the events of every shape, and people to be named. */
+/** Opens a stage with the events of every shape, and users that triggers can name. */
 export async function openEveryday(): Promise<Stage> {
   const stage = await openStage(
     [sandbox, { ...sandbox, slug: 'second', name: 'Second' }],
@@ -183,8 +183,8 @@ export async function openEveryday(): Promise<Stage> {
       distribution_lists: [{ name: 'one' }, { name: 'people' }],
     },
   );
-  await crowd(stage.sql, 'one', 1);
-  await crowd(stage.sql, 'people', people);
+  await addMembers(stage.sql, 'one', 1);
+  await addMembers(stage.sql, 'people', people);
   return stage;
 }
 
@@ -200,9 +200,9 @@ function event(slug: string) {
   return { slug, name: slug, notifications: [notification] };
 }
 
-/** What is on record of messages. */
+/** Reads what is recorded about messages. */
 export interface Ledger {
-  /** Whether all that came since that identifier, and before the other one, are sent. */
+  /** Returns whether everything from `since` up to `before` is sent. */
   isSent(since: string, before?: string): Promise<boolean>;
   countSent(since: string): Promise<number>;
 }
@@ -212,7 +212,7 @@ export async function openLedger({ sql }: Stage): Promise<Ledger> {
   const organization = rows[0]!.id;
   return {
     async isSent(since, before = lastUuid) {
-      // The latest first: as long as something is left, one is soon found, and to look costs nothing.
+      // Newest first: as long as something is left, a row is found quickly and the check costs little.
       const { rows } = await sql.query({
         name: 'is_sent',
         text: `
@@ -234,18 +234,18 @@ export async function openLedger({ sql }: Stage): Promise<Ledger> {
 
 const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** As it comes: all roles in one process. */
+/** Starts Belfry with its defaults: all roles in one process. */
 export async function openBelfry(stage: Stage, env: Record<string, string> = {}): Promise<Contender> {
   const service = await stage.start('all', env);
   return { stage, origin: service.address, processes: [service], ...(await openLedger(stage)) };
 }
 
-/** A queue behind an API: a process for each of the two. */
+/** Starts a queue behind an API, one process each. */
 async function openQueue(stage: Stage, file: string, schema: string): Promise<Contender> {
   const env = { PEER_DATABASE_URL: stage.url, PEER_SCHEMA: schema };
   const api = await openPeer(file, { ...env, PEER_ROLE: 'api' });
   const worker = await openPeer(file, { ...env, PEER_ROLE: 'worker' });
-  const ask = async <Answer>(text: string, since: string) => (await stage.sql.query(text, [since])).rows as Answer[];
+  const query = async <Result>(text: string, since: string) => (await stage.sql.query(text, [since])).rows as Result[];
   return {
     stage,
     origin: `http://127.0.0.1:${api.port}`,
@@ -254,11 +254,11 @@ async function openQueue(stage: Stage, file: string, schema: string): Promise<Co
       const text = `
         select from ${schema}.ledger where occurrence >= $1 and sent_at is null
         order by occurrence desc, channel desc limit 1`;
-      return (await ask(text, since)).length === 0;
+      return (await query(text, since)).length === 0;
     },
     async countSent(since) {
       const text = `select count(*)::int from ${schema}.ledger where occurrence >= $1 and sent_at is not null`;
-      const [row] = await ask<{ count: number }>(text, since);
+      const [row] = await query<{ count: number }>(text, since);
       return row!.count;
     },
   };
@@ -267,26 +267,26 @@ async function openQueue(stage: Stage, file: string, schema: string): Promise<Co
 export async function endToEnd(load: Load, contender: Contender, shape: Shape, triggers: number): Promise<Round> {
   const { stage, origin, processes, isSent, countSent } = contender;
   const messages = triggers * shapes[shape];
-  const processors = async () => {
-    const each = await Promise.all(processes.map(processorMs));
-    return { service: each.reduce((sum, ms) => sum + ms, 0), database: await postgresMs(stage.sql) };
+  const cpu = async () => {
+    const each = await Promise.all(processes.map(cpuMs));
+    return { service: each.reduce((sum, ms) => sum + ms, 0), database: await postgresCpuMs(stage.sql) };
   };
-  const before = await processors();
+  const before = await cpu();
   const since = lowestUuidAt(Date.now());
   let sent = Promise.resolve(0);
   const job = { ...triggerJob(stage, [origin], [pathOf(shape)], bodiesOf(shape)), amount: triggers };
-  const { told, beganAt } = await load.run(job, () => {
+  const { stats, beganAt } = await load.run(job, () => {
     sent = until(`${messages} messages`, () => isSent(since), timeoutMs, 20).then(() => Date.now());
-    // Waited for below; what is thrown meanwhile must not end everything.
+    // Awaited below; an early rejection must not end the process.
     sent.catch(() => {});
   });
-  const created = told.statusCodeStats['201']?.count ?? 0;
-  if (created !== triggers) throw new Error(`${created} of ${triggers} triggers were answered with 201`);
+  const created = stats.statusCodeStats['201']?.count ?? 0;
+  if (created !== triggers) throw new Error(`${created} of ${triggers} triggers got a 201`);
   const seconds = ((await sent) - beganAt) / 1_000;
-  const used = microsecondsEach(await processors(), before, messages);
+  const used = cpuPerItem(await cpu(), before, messages);
   const counted = await countSent(since);
-  if (counted !== messages) throw new Error(`${counted} of ${messages} messages are on record as sent`);
-  return { perSecond: messages / seconds, processors: used };
+  if (counted !== messages) throw new Error(`${counted} of ${messages} messages are recorded as sent`);
+  return { perSecond: messages / seconds, cpu: used };
 }
 
 function bodiesOf(shape: Shape): string[] {

@@ -1,50 +1,50 @@
 /**
- * One trigger to a long list, into a provider that does nothing: from the decision to the outcome of every message. Beside
- * it the least that any queue on PostgreSQL does with the same table: claim and complete, nothing decided, nothing sent.
+ * One trigger to a long list, with a provider that does nothing: from the decision to the outcome of every message. The baseline
+ * is the minimum that any queue on PostgreSQL does with the same table: claim and complete, without deciding or sending.
  */
 import type pg from 'pg';
 import { lowestUuidAt } from '../src/core/ids.ts';
 import type { Scenario } from './scenario.ts';
-import { openStage, processorMs, residentMb, type Stage, until } from './stage.ts';
+import { cpuMs, openStage, residentMb, type Stage, until } from './stage.ts';
 
 export const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
 const batch = 500;
 
 export const fanOut: Scenario = {
   name: 'fan-out',
-  summary: 'a list of 100,000 (quick: 5,000) into a provider that does nothing, beside a bare claim-and-complete loop',
+  summary: 'a list of 100,000 (quick: 5,000) with a provider that does nothing, vs. a bare claim-and-complete loop',
   async run({ quick }) {
     const size = quick ? 5_000 : 100_000;
     const warmUp = 3_000;
     const distribution_lists = [{ name: 'all' }, { name: 'few' }];
     const stage = await openStage([sandbox], [event('all'), event('few')], { distribution_lists });
     try {
-      await crowd(stage.sql, 'all', size);
-      await crowd(stage.sql, 'few', warmUp);
+      await addMembers(stage.sql, 'all', size);
+      await addMembers(stage.sql, 'few', warmUp);
       const bare = await bareLoop(stage.sql, size);
       const api = await stage.start('api');
       const worker = await stage.start('worker');
-      await fan(stage, api.address, 'few', warmUp);
+      await runFanOut(stage, api.address, 'few', warmUp);
       const before = await residentMb(worker);
-      let most = before;
+      let peak = before;
       const watch = setInterval(async () => {
-        most = Math.max(most, await residentMb(worker).catch(() => 0));
+        peak = Math.max(peak, await residentMb(worker).catch(() => 0));
       }, 100);
-      const used = await processorMs(worker);
-      const perSecond = await fan(stage, api.address, 'all', size);
+      const used = await cpuMs(worker);
+      const perSecond = await runFanOut(stage, api.address, 'all', size);
       clearInterval(watch);
-      const each = (((await processorMs(worker)) - used) * 1_000) / size;
+      const each = (((await cpuMs(worker)) - used) * 1_000) / size;
       return [
         {
           measure: `fan-out to ${size.toLocaleString('en')}`,
           value: perSecond,
           unit: 'deliveries/s',
-          yardstick: bare,
-          limit: { of: 'ratio', least: 0.5 },
-          note: `the yardstick claims and completes ${batch} at a time on one connection`,
+          baseline: bare,
+          limit: { of: 'ratio', min: 0.5 },
+          note: `the baseline claims and completes ${batch} at a time on one connection`,
         },
-        { measure: 'processor time of the worker for each', value: each, unit: 'µs' },
-        { measure: 'growth of the worker', value: most - before, unit: 'MB', limit: { of: 'value', most: 100 } },
+        { measure: 'CPU time of the worker per delivery', value: each, unit: 'µs' },
+        { measure: 'memory growth of the worker', value: peak - before, unit: 'MB', limit: { of: 'value', max: 100 } },
       ];
     } finally {
       await stage.close();
@@ -58,8 +58,8 @@ export function event(slug: string) {
   return { slug, name: slug, notifications: [notification] };
 }
 
-/** So many users on a list of that name. */
-export async function crowd(sql: pg.Client, list: string, size: number): Promise<void> {
+/** Creates users and adds them to the list. */
+export async function addMembers(sql: pg.Client, list: string, size: number): Promise<void> {
   await sql.query(
     `with org as (
        select id as organization_id from organizations where slug = 'bench'
@@ -80,8 +80,8 @@ export async function crowd(sql: pg.Client, list: string, size: number): Promise
   await sql.query('vacuum analyze');
 }
 
-/** Deliveries a second, from the trigger until the last outcome is on record. */
-export async function fan({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
+/** Returns deliveries per second, from the trigger until the last outcome is recorded. */
+export async function runFanOut({ key, sql }: Stage, address: string, slug: string, size: number): Promise<number> {
   const began = performance.now();
   const answer = await fetch(`${address}/api/o/bench/p/shop/a/web/e/${slug}/trigger/`, {
     method: 'POST',
@@ -99,7 +99,7 @@ export async function fan({ key, sql }: Stage, address: string, slug: string, si
   return size / ((performance.now() - began) / 1_000);
 }
 
-/** Claimed and completed a second, with nothing in between. */
+/** Returns how many deliveries per second can be claimed and completed, with nothing in between. */
 async function bareLoop(sql: pg.Client, size: number): Promise<number> {
   const occurrence = lowestUuidAt(Date.now());
   await sql.query(
@@ -139,8 +139,8 @@ async function bareLoop(sql: pg.Client, size: number): Promise<number> {
     done += rows.length;
   }
   const perSecond = done / ((performance.now() - began) / 1_000);
-  if (done !== size) throw new Error(`the yardstick did ${done} of ${size}`);
-  // As new: also without statistics, as a service that has just been set up.
+  if (done !== size) throw new Error(`the baseline completed ${done} of ${size}`);
+  // Leaves the table as in a new installation, without statistics.
   await sql.query('truncate deliveries');
   return perSecond;
 }

@@ -1,17 +1,17 @@
-/** What a service costs that has nothing to do, all roles as they come, after it has settled; and how soon it is ready. */
+/** Measures the cost of an idle service with all roles and defaults, and how long a start takes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from '../test/support/process.ts';
 import { quantile, type Scenario } from './scenario.ts';
-import { openStage, postgresMs, processorMs, residentMb, until } from './stage.ts';
+import { cpuMs, openStage, postgresCpuMs, residentMb, until } from './stage.ts';
 
 export const idle: Scenario = {
   name: 'idle',
-  summary: 'the whole service at rest for 20 s (quick: 3 s): processor time and memory; and how soon it is ready',
+  summary: 'the idle service for 20 s (quick: 3 s): CPU time and memory, and the time until it is ready',
   async run({ quick, log }) {
     const seconds = quick ? 3 : 20;
     const stage = await openStage([], []);
     try {
-      // What the first start compiled is kept for all that come after, and so are the tables that it made.
+      // The first start fills the compile cache and creates the tables.
       await (await stage.start('all')).end('SIGTERM');
       const starts: number[] = [];
       let service: Running | undefined;
@@ -22,11 +22,11 @@ export const idle: Scenario = {
         await until('the service to be ready', () => isReady(service!.address), 30_000, 5);
         starts.push(performance.now() - began);
       }
-      const rested = service!;
-      log('settles');
+      const idleService = service!;
+      log('waits for the service to settle');
       await sleep(quick ? 1_000 : 15_000);
-      const read = async () => [await processorMs(rested), await postgresMs(stage.sql)] as const;
-      log(`rests for ${seconds} s`);
+      const read = async () => [await cpuMs(idleService), await postgresCpuMs(stage.sql)] as const;
+      log(`measures for ${seconds} s`);
       const began = performance.now();
       const [service0, postgres0] = await read();
       await sleep(seconds * 1_000);
@@ -34,25 +34,25 @@ export const idle: Scenario = {
       const elapsed = (performance.now() - began) / 1_000;
       return [
         {
-          measure: 'processor time of the service in a second',
+          measure: 'CPU time of the service per second',
           value: (service1 - service0) / elapsed,
           unit: 'ms',
-          limit: { of: 'value', most: 3 },
-          note: '10 ms of a second are 1 % of a core',
+          limit: { of: 'value', max: 3 },
+          note: '10 ms per second are 1 % of a core',
         },
-        { measure: 'processor time of PostgreSQL in a second', value: (postgres1 - postgres0) / elapsed, unit: 'ms' },
+        { measure: 'CPU time of PostgreSQL per second', value: (postgres1 - postgres0) / elapsed, unit: 'ms' },
         {
           measure: 'resident memory of the service',
-          value: await residentMb(rested),
+          value: await residentMb(idleService),
           unit: 'MB',
-          limit: { of: 'value', most: 110 },
+          limit: { of: 'value', max: 110 },
         },
         {
-          measure: 'ready on an existing database',
+          measure: 'time until ready on an existing database',
           value: quantile(starts, 0.5),
           unit: 'ms',
-          limit: { of: 'value', most: 1_500 },
-          note: `from the start of the process until /readyz says so, the median of ${starts.length}`,
+          limit: { of: 'value', max: 1_500 },
+          note: `from the start of the process until /readyz succeeds, median of ${starts.length}`,
         },
       ];
     } finally {

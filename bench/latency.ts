@@ -1,24 +1,24 @@
 /**
- * From a trigger to its provider: the time between the client's request and the moment at which a peer in another process
- * has the whole message. One at a time on an idle service, and then a steady stream, with what it costs: beside what it
- * costs at the same pace to store the triggers and nothing else (peer-durable.ts).
+ * Measures the time from a client's request until a receiver in another process has the whole message: one at a time on an idle
+ * service, and then at a steady rate with its CPU time. The baseline is the CPU time of only storing triggers at the same rate
+ * (peer-durable.ts).
  */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type pg from 'pg';
 import { Agent } from 'undici';
 import { quantile, type Row, type Scenario } from './scenario.ts';
-import { openPeer, openStage, postgresMs, processorMs } from './stage.ts';
+import { cpuMs, openPeer, openStage, postgresCpuMs } from './stage.ts';
 
 const perSecond = 200;
 const secret = 'whsec_bWV0YWwgYmVsbHMgcmluZyBjbGVhcmx5';
 const timeoutMs = 30_000;
-/** As many as a service has seen after half a minute: until then much of it is interpreted. */
+/** What a service has processed after half a minute; until then much of the code is interpreted. */
 const warmUp = { messages: 5_000, atOnce: 50 };
 
 export const latency: Scenario = {
   name: 'latency',
-  summary: `trigger to provider: one at a time, and ${perSecond} triggers/s with one recipient each, by webhook and by SMTP`,
+  summary: `trigger to provider: one at a time, and at ${perSecond} triggers/s with one recipient each, by webhook and SMTP`,
   async run({ quick }) {
     const [webhook, smtp] = await Promise.all([openPeer('./peer-webhook.ts'), openPeer('./peer-smtp.ts')]);
     let durable: ChildProcess | undefined;
@@ -35,7 +35,7 @@ export const latency: Scenario = {
     try {
       const service = await stage.start('all');
       const { address } = service;
-      const processors = async () => (await processorMs(service)) + (await postgresMs(stage.sql));
+      const cpu = async () => (await cpuMs(service)) + (await postgresCpuMs(stage.sql));
       const opened = await openPeer('./peer-durable.ts', { PEER_DATABASE_URL: stage.url });
       durable = opened.peer;
       const bare = await costOfStoring(`http://127.0.0.1:${opened.port}`, opened.peer, stage.sql, quick);
@@ -49,18 +49,18 @@ export const latency: Scenario = {
           measure: `${name}, one at a time, median`,
           value: quantile(alone, 0.5),
           unit: 'ms',
-          limit: { of: 'value', most: 100 },
+          limit: { of: 'value', max: 100 },
         });
         await inBursts(() => stopwatch.time(), quick ? 100 : warmUp.messages);
         await steady(() => stopwatch.time(), quick ? 0.2 : 3);
-        const before = await processors();
+        const before = await cpu();
         const stream = await steady(() => stopwatch.time(), quick ? 1 : 15);
-        const each = ((await processors()) - before) / stream.length;
+        const each = ((await cpu()) - before) / stream.length;
         const limits = { p50: 8, p99: 40 };
         rows.push(
           ...([0.5, 0.99] as const).map(part => {
             const quantileName = part === 0.5 ? 'p50' : 'p99';
-            const limit = { of: 'value' as const, most: limits[quantileName] };
+            const limit = { of: 'value' as const, max: limits[quantileName] };
             return {
               measure: `${name}, ${perSecond}/s, ${quantileName}`,
               value: quantile(stream, part),
@@ -69,12 +69,12 @@ export const latency: Scenario = {
             };
           }),
           {
-            measure: `${name}, ${perSecond}/s, processor time for each message`,
+            measure: `${name}, ${perSecond}/s, CPU time per message`,
             value: each,
             unit: 'ms',
-            yardstick: bare,
-            limit: { of: 'value', most: 1 },
-            note: 'of the service and PostgreSQL together; the yardstick stores the trigger, and that is all it does',
+            baseline: bare,
+            limit: { of: 'value', max: 1 },
+            note: 'of the service and PostgreSQL together; the baseline only stores the trigger',
           },
         );
       }
@@ -94,7 +94,7 @@ function event(slug: string) {
   return { slug, name: slug, notifications: [notification] };
 }
 
-/** In ms of processor for each trigger that is stored, at the same pace. */
+/** Returns the CPU time per stored trigger at the same rate, in ms. */
 async function costOfStoring(origin: string, peer: ChildProcess, sql: pg.Client, quick: boolean): Promise<number> {
   const agent = new Agent({ connections: 64 });
   let n = 0;
@@ -107,15 +107,15 @@ async function costOfStoring(origin: string, peer: ChildProcess, sql: pg.Client,
       body: bodyOf(n++),
     });
     await body.dump();
-    if (statusCode !== 201) throw new Error(`the yardstick answered with ${statusCode}`);
+    if (statusCode !== 201) throw new Error(`the baseline responded with ${statusCode}`);
     return 0;
   };
-  const processors = async () => (await processorMs({ process: peer })) + (await postgresMs(sql));
+  const cpu = async () => (await cpuMs({ process: peer })) + (await postgresCpuMs(sql));
   try {
     await inBursts(store, quick ? 100 : warmUp.messages);
-    const before = await processors();
+    const before = await cpu();
     const stored = await steady(store, quick ? 1 : 10);
-    return ((await processors()) - before) / stored.length;
+    return ((await cpu()) - before) / stored.length;
   } finally {
     await agent.close();
   }
@@ -131,7 +131,7 @@ async function inBursts(trigger: () => Promise<number>, messages: number): Promi
   }
 }
 
-/** Triggers evenly for so many seconds, whatever becomes of them; then waits for the last. */
+/** Triggers at a steady rate without waiting for responses, then waits for all of them. */
 async function steady(trigger: () => Promise<number>, seconds: number): Promise<number[]> {
   const times: Promise<number>[] = [];
   const began = performance.now();
@@ -160,7 +160,7 @@ class Stopwatch {
     this.#waiting.delete(n);
   }
 
-  /** In milliseconds, from the request until the peer has the message. */
+  /** Triggers once and returns the time until the peer has the message, in ms. */
   async time(): Promise<number> {
     const n = this.#next++;
     const began = performance.now();
@@ -183,7 +183,7 @@ class Stopwatch {
       arrival,
     ]);
     await response.body.dump();
-    if (response.statusCode !== 201) throw new Error(`the trigger was answered with ${response.statusCode}`);
+    if (response.statusCode !== 201) throw new Error(`the trigger got a ${response.statusCode}`);
     return at - began;
   }
 }

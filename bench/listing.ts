@@ -1,22 +1,22 @@
 /**
- * All users over the HTTP API, as a client that wants all of them asks: one answer, an array that comes as it is read.
- * Beside it PostgreSQL's own COPY of the same columns as JSON, to a client that does nothing with them either.
+ * Lists all users over the HTTP API in one response, an array that is streamed. The baseline is PostgreSQL's COPY of the same
+ * columns as JSON, to a client that discards them too.
  */
 import pg from 'pg';
 import { request } from 'undici';
 import { quantile, type Scenario } from './scenario.ts';
-import { openStage, processorMs, residentMb } from './stage.ts';
+import { cpuMs, openStage, residentMb } from './stage.ts';
 
 export const listing: Scenario = {
   name: 'listing',
-  summary: 'all of 1,000,000 (quick: 10,000) users in one answer, beside COPY of the same as JSON',
+  summary: 'all of 1,000,000 (quick: 10,000) users in one response, vs. COPY of the same as JSON',
   async run({ quick, log }) {
     const size = quick ? 10_000 : 1_000_000;
     const rounds = quick ? 1 : 3;
     const stage = await openStage([], []);
     try {
-      log(`makes ${size.toLocaleString('en')} users`);
-      await makeUsers(stage.sql, size);
+      log(`creates ${size.toLocaleString('en')} users`);
+      await createUsers(stage.sql, size);
       const api = await stage.start('api');
       const list = async () => {
         const began = performance.now();
@@ -30,25 +30,25 @@ export const listing: Scenario = {
         if (rows !== size) throw new Error(`${rows} of ${size} users were copied`);
         return { perSecond: size / ((performance.now() - began) / 1_000), bytes };
       };
-      // Pages to warm up, so that what grows from here on is the list's doing.
+      // Warms up with pages, so that any later growth is caused by the full list.
       for (let i = 0; i < 50; i++) await readAll(`${api.address}/api/o/bench/u/?limit=1000`, stage.key);
       const before = await residentMb(api);
-      let most = before;
+      let peak = before;
       const watch = setInterval(async () => {
-        most = Math.max(most, await residentMb(api).catch(() => 0));
+        peak = Math.max(peak, await residentMb(api).catch(() => 0));
       }, 50);
-      // Once each, uncounted, and then by turns.
+      // One uncounted round each, then alternating.
       await list();
       await copy();
       const times = { list: [] as number[], copy: [] as number[], used: [] as number[] };
       for (let round = 1; round <= rounds; round++) {
-        const used = await processorMs(api);
+        const used = await cpuMs(api);
         const listed = await list();
-        times.used.push((((await processorMs(api)) - used) * 1_000) / size);
+        times.used.push((((await cpuMs(api)) - used) * 1_000) / size);
         const copied = await copy();
         times.list.push(listed.perSecond);
         times.copy.push(copied.perSecond);
-        log(`round ${round}: ${tell(listed)} listed, ${tell(copied)} copied`);
+        log(`round ${round}: ${formatRate(listed)} listed, ${formatRate(copied)} copied`);
       }
       clearInterval(watch);
       return [
@@ -56,12 +56,12 @@ export const listing: Scenario = {
           measure: `listing ${size.toLocaleString('en')} users`,
           value: quantile(times.list, 0.5),
           unit: 'users/s',
-          yardstick: quantile(times.copy, 0.5),
-          limit: { of: 'ratio', least: 0.5 },
-          note: `median of ${rounds}; the yardstick is one COPY on one connection`,
+          baseline: quantile(times.copy, 0.5),
+          limit: { of: 'ratio', min: 0.5 },
+          note: `median of ${rounds}; the baseline is one COPY on one connection`,
         },
-        { measure: 'processor time of the API for each', value: quantile(times.used, 0.5), unit: 'µs' },
-        { measure: 'growth of the API', value: most - before, unit: 'MB', limit: { of: 'value', most: 64 } },
+        { measure: 'CPU time of the API per user', value: quantile(times.used, 0.5), unit: 'µs' },
+        { measure: 'memory growth of the API', value: peak - before, unit: 'MB', limit: { of: 'value', max: 64 } },
       ];
     } finally {
       await stage.close();
@@ -69,11 +69,11 @@ export const listing: Scenario = {
   },
 };
 
-function tell({ perSecond, bytes }: { perSecond: number; bytes: number }): string {
+function formatRate({ perSecond, bytes }: { perSecond: number; bytes: number }): string {
   return `${Math.round(perSecond).toLocaleString('en')}/s (${Math.round(bytes / 1e6)} MB)`;
 }
 
-async function makeUsers(sql: pg.Client, size: number): Promise<void> {
+async function createUsers(sql: pg.Client, size: number): Promise<void> {
   await sql.query(
     `insert into users (organization_id, username, email, first_name, last_name)
      select o.id, email, email, 'Ann', 'Bellringer ' || n
@@ -84,7 +84,7 @@ async function makeUsers(sql: pg.Client, size: number): Promise<void> {
   await sql.query('vacuum analyze users');
 }
 
-/** Counts what comes; no name has a brace in it. */
+/** Counts users by their opening brace; no name contains one. */
 async function readAll(url: string, key: string): Promise<{ users: number; bytes: number }> {
   const { statusCode, body } = await request(url, { headers: { authorization: `Key ${key}` } });
   if (statusCode !== 200) throw new Error(`${statusCode}: ${await body.text()}`);
@@ -116,7 +116,7 @@ async function copyUsers(url: string): Promise<{ rows: number; bytes: number }> 
   }
 }
 
-/** What pg asks of a query object, for a COPY whose rows are counted and thrown away. */
+/** A pg query object for a COPY whose rows are counted and discarded. */
 class CopyOut implements pg.Submittable {
   readonly done: Promise<{ rows: number; bytes: number }>;
   readonly #text: string;

@@ -1,4 +1,4 @@
-/** Sends what its parent asks for, and tells what came of it: see load.ts. */
+/** Sends the requests that its parent asks for, and reports the results: see load.ts. */
 import { createRequire } from 'node:module';
 import type { Job, Outcome } from './load.ts';
 
@@ -7,11 +7,11 @@ interface Request {
   body: string;
 }
 
-interface Tracker extends PromiseLike<Outcome['told']> {
+interface Tracker extends PromiseLike<Outcome['stats']> {
   on(name: 'start' | 'response', listener: () => void): void;
 }
 
-// It comes without types.
+// autocannon has no types.
 const autocannon = createRequire(import.meta.url)('autocannon') as (options: object) => Tracker;
 
 process.on('message', (job: Job) => {
@@ -26,7 +26,7 @@ async function work({ origins, paths, headers, bodies, connections, amount }: Jo
   let began = 0;
   let beganAt = 0;
   let ended = 0;
-  let answers = 0;
+  let responses = 0;
   let opened = 0;
   const tracker = autocannon({
     url: origins,
@@ -34,10 +34,10 @@ async function work({ origins, paths, headers, bodies, connections, amount }: Jo
     headers,
     connections,
     amount,
-    // How often it looks whether all are answered, in ms.
+    // Interval in which it checks for the end of the run, in ms.
     sampleInt: 100,
-    // Each connection has its share of the paths and bodies: all of them with all would be many, and all at the same one
-    // at a time.
+    // Each connection gets a part of the paths and bodies: all of them for each connection would be too many, and all
+    // connections would use the same one at a time.
     requests: [{ path: paths[0]!, body: bodies[0]! }],
     setupClient: (client: { setRequests(requests: Request[]): void }) => {
       const first = opened++;
@@ -55,10 +55,10 @@ async function work({ origins, paths, headers, bodies, connections, amount }: Jo
     beganAt = Date.now();
   });
   tracker.on('response', () => {
-    if (++answers < amount) return;
+    if (++responses < amount) return;
     ended = performance.now();
-    process.send!({ answered: true });
+    process.send!({ lastResponse: true });
   });
-  const told = await tracker;
-  return { told, beganAt, perSecond: (answers * 1_000) / ((ended || performance.now()) - began) };
+  const stats = await tracker;
+  return { stats, beganAt, perSecond: (responses * 1_000) / ((ended || performance.now()) - began) };
 }

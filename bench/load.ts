@@ -1,18 +1,18 @@
-/** Requests from a process of its own, as fast as they are answered. */
+/** Sends requests from a separate process, as fast as they are answered. */
 import { fork } from 'node:child_process';
 import { on } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { cleanEnv } from '../test/support/process.ts';
 import { quantile } from './scenario.ts';
 
-/** So many requests, not so many seconds: then nothing is under way at the end, and every answer is counted. */
+/** A number of requests rather than seconds, so that nothing is in flight at the end and every response counts. */
 export interface Job {
-  /** The connections are spread over them. */
+  /** Connections are spread over these origins. */
   origins: string[];
-  /** Of the requests, in turns. */
+  /** Paths of the requests, used in rotation. */
   paths: string[];
   headers: Record<string, string>;
-  /** In turns, as the paths. */
+  /** Bodies of the requests, used in rotation. */
   bodies: string[];
   connections: number;
   amount: number;
@@ -20,9 +20,9 @@ export interface Job {
 
 export interface Outcome {
   perSecond: number;
-  /** When the first request left, in ms since 1970. */
+  /** When the first request was sent, in ms since the epoch. */
   beganAt: number;
-  told: {
+  stats: {
     errors: number;
     timeouts: number;
     non2xx: number;
@@ -32,8 +32,8 @@ export interface Outcome {
 }
 
 export interface Load {
-  /** Tells of the last answer at once, and of everything once it has been summed up. */
-  run(job: Job, answered?: () => void): Promise<Outcome>;
+  /** Runs the job; `onLastResponse` is called before the statistics are complete. */
+  run(job: Job, onLastResponse?: () => void): Promise<Outcome>;
   close(): void;
 }
 
@@ -42,42 +42,42 @@ const timeoutMs = 120_000;
 export function openLoad(): Load {
   const client = fork(fileURLToPath(new URL('./load-client.ts', import.meta.url)), { env: cleanEnv({}) });
   return {
-    async run(job, answered = () => {}) {
+    async run(job, onLastResponse = () => {}) {
       client.send(job);
       for await (const [message] of on(client, 'message', { signal: AbortSignal.timeout(timeoutMs) })) {
         if (message.error) throw new Error(message.error);
         if (message.outcome) return message.outcome;
-        answered();
+        onLastResponse();
       }
-      throw new Error('the client of the load ended');
+      throw new Error('the load client exited');
     },
     close: () => client.disconnect(),
   };
 }
 
-/** What is loaded, and what is looked at before and after each of its rounds. */
+/** What is put under load, and what is read before and after each of its rounds. */
 export interface Subject {
   job: Omit<Job, 'amount'>;
-  /** Processor time so far, in ms, of each process that one wants to know about. */
-  processors?: () => Promise<Record<string, number>>;
+  /** Returns the CPU time so far of each process of interest, in ms. */
+  cpu?: () => Promise<Record<string, number>>;
 }
 
 export interface Measured {
   perSecond: number;
   p99: number;
-  /** Errors, and answers other than 201. */
+  /** Errors, and responses other than 201. */
   failed: number;
-  /** Of all rounds with the warm-up, answered by 201. */
+  /** Responses with 201 in all rounds, including the warm-up. */
   created: number;
-  /** For each request, in µs. */
-  processors: Record<string, number>;
+  /** CPU time per request, in µs. */
+  cpu: Record<string, number>;
 }
 
 /**
- * So many rounds of each, by turns, since other work on the machine comes and goes. Whoever was last is first: what
- * changes steadily favours nobody.
+ * Runs the subjects in alternation, because other work on the machine comes and goes. The order is reversed every round, so that
+ * a steady change favors none of them.
  */
-export async function byTurns<Result>(subjects: (() => Promise<Result>)[], rounds: number): Promise<Result[][]> {
+export async function alternate<Result>(subjects: (() => Promise<Result>)[], rounds: number): Promise<Result[][]> {
   const results: Result[][] = subjects.map(() => []);
   for (let round = 0; round < rounds; round++) {
     const order = [...subjects.entries()];
@@ -87,8 +87,8 @@ export async function byTurns<Result>(subjects: (() => Promise<Result>)[], round
 }
 
 /**
- * The figures of the round in which the ratio of the two is the median of all rounds. On a machine with other work two
- * equal databases were apart by 0.22 in a round (standard deviation): a ratio means nothing without its spread.
+ * Returns the results of the round whose ratio is the median of all rounds. On a busy machine, the ratio of two equal databases
+ * had a standard deviation of 0.22, so a ratio is meaningless without its spread.
  */
 export function medianRound<Result extends { perSecond: number }>(
   ours: Result[],
@@ -99,31 +99,31 @@ export function medianRound<Result extends { perSecond: number }>(
   const [low, high] = [0.25, 0.75].map(part => quantile(ratios, part).toFixed(2));
   return {
     measured: [ours[chosen]!, theirs[chosen]!],
-    spread: `the median of ${ratios.length} rounds by turns, half of them from ${low} to ${high}`,
+    spread: `median of ${ratios.length} alternating rounds, half of them between ${low} and ${high}`,
   };
 }
 
-/** Two by turns; failures are those of all rounds. */
+/** Compares two subjects in alternation; failures are counted over all rounds. */
 export async function compare(
   load: Load,
   subjects: readonly [Subject, Subject],
   { rounds, seconds, warmUp }: { rounds: number; seconds: number; warmUp: number },
 ): Promise<{ measured: [Measured, Measured]; spread: string }> {
-  const measure = async ({ job, processors = async () => ({}) }: Subject, amount: number): Promise<Measured> => {
-    const before: Record<string, number> = await processors();
-    const { perSecond, told } = await load.run({ ...job, amount });
-    const created = told.statusCodeStats['201']?.count ?? 0;
+  const measure = async ({ job, cpu = async () => ({}) }: Subject, amount: number): Promise<Measured> => {
+    const before: Record<string, number> = await cpu();
+    const { perSecond, stats } = await load.run({ ...job, amount });
+    const created = stats.statusCodeStats['201']?.count ?? 0;
     return {
       perSecond,
-      p99: told.latency.p99,
-      failed: told.errors + (amount - created),
+      p99: stats.latency.p99,
+      failed: stats.errors + (amount - created),
       created,
-      processors: microsecondsEach(await processors(), before, amount),
+      cpu: cpuPerItem(await cpu(), before, amount),
     };
   };
   const warm = [await measure(subjects[0], warmUp), await measure(subjects[1], warmUp)];
   const rates = warm.map(({ perSecond }) => perSecond);
-  const all = await byTurns(
+  const all = await alternate(
     subjects.map((subject, i) => async () => {
       const result = await measure(subject, Math.ceil(rates[i]! * seconds));
       rates[i] = result.perSecond;
@@ -138,8 +138,8 @@ export async function compare(
   return { measured: totals as [Measured, Measured], spread };
 }
 
-/** Processor time in µs for each of so many, from readings in ms. */
-export function microsecondsEach(
+/** Returns the CPU time per item in µs, from readings in ms. */
+export function cpuPerItem(
   after: Record<string, number>,
   before: Record<string, number>,
   amount: number,

@@ -1,15 +1,15 @@
 /**
- * Whether everyday triggers are worked off as fast where last month's are still on record as where there is nothing but
- * the configuration: the same to both by turns.
+ * Measures whether everyday triggers are processed as fast in a database with last month's history as in one that only has the
+ * configuration. Both get the same triggers in alternation.
  */
 import { type Contender, endToEnd, openBelfry, openEveryday } from './everyday.ts';
-import { byTurns, medianRound, openLoad } from './load.ts';
-import { autovacuumed, createMonths, fillCompleted } from './rows.ts';
+import { alternate, medianRound, openLoad } from './load.ts';
+import { createMonths, fillCompleted, waitForAutovacuum } from './rows.ts';
 import type { Row, Scenario } from './scenario.ts';
 import type { Stage } from './stage.ts';
 
-/** On record before, in all. */
-const whole = [
+/** Total history before each measurement. */
+const fullSizes = [
   { occurrences: 300_000, deliveries: 1_000_000 },
   { occurrences: 3_000_000, deliveries: 4_000_000 },
 ];
@@ -17,7 +17,7 @@ const whole = [
 export const longHistory: Scenario = {
   name: 'history',
   summary:
-    'everyday triggers among 300,000 and 3,000,000 (quick: a thousandth of them) of this month and the last, beside none',
+    'everyday triggers with 300,000 and 3,000,000 stored occurrences (quick: a thousandth) of this month and the last, vs. none',
   async run({ quick, log }) {
     const [triggers, warmUp, rounds] = quick ? [300, 100, 1] : [10_000, 3_000, 9];
     const load = openLoad();
@@ -33,7 +33,7 @@ export const longHistory: Scenario = {
       const [full] = stages;
       const rows: Row[] = [];
       let before = { occurrences: 0, deliveries: 0 };
-      for (const { occurrences, deliveries } of whole) {
+      for (const { occurrences, deliveries } of fullSizes) {
         const sizes = quick
           ? { occurrences: occurrences / 1_000, deliveries: deliveries / 1_000 }
           : { occurrences, deliveries };
@@ -48,28 +48,28 @@ export const longHistory: Scenario = {
         for (const contender of contenders) await endToEnd(load, contender, 'named', warmUp);
         if (!quick) {
           log('waits for autovacuum');
-          for (const stage of stages) await autovacuumed(stage);
+          for (const stage of stages) await waitForAutovacuum(stage);
         }
-        const [among, without] = await byTurns(
+        const [among, without] = await alternate(
           contenders.map(contender => () => endToEnd(load, contender, 'named', triggers)),
           rounds,
         );
         const { measured, spread } = medianRound(among!, without!);
-        const words = `among ${sizes.occurrences.toLocaleString('en')} occurrences`;
+        const label = `with ${sizes.occurrences.toLocaleString('en')} stored occurrences`;
         rows.push(
           {
-            measure: `one recipient each, ${words}`,
+            measure: `one recipient each, ${label}`,
             value: measured[0].perSecond,
             unit: 'messages/s',
-            yardstick: measured[1].perSecond,
-            limit: { of: 'ratio', least: 0.9 },
+            baseline: measured[1].perSecond,
+            limit: { of: 'ratio', min: 0.9 },
             note: spread,
           },
           {
-            measure: `processor time of PostgreSQL for each, ${words}`,
-            value: measured[0].processors.database!,
+            measure: `CPU time of PostgreSQL per message, ${label}`,
+            value: measured[0].cpu.database!,
             unit: 'µs',
-            yardstick: measured[1].processors.database!,
+            baseline: measured[1].cpu.database!,
           },
         );
       }

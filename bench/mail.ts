@@ -1,25 +1,25 @@
 /**
- * A campaign: one trigger to a long list, as mails of 5 kB over SMTP to a sink in another process. Decided, written for each
- * recipient in the usual layout, sent, and on record. Beside it nodemailer's pool alone, which sends messages that are composed already.
+ * A campaign: one trigger to a long list, as 5 kB emails over SMTP to a sink in another process. Each is decided, rendered in the
+ * default layout, sent and recorded. The baseline is nodemailer's pool alone, which sends prebuilt messages.
  */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type pg from 'pg';
-import { crowd, fan } from './fan-out.ts';
-import { byTurns, medianRound, microsecondsEach } from './load.ts';
+import { addMembers, runFanOut } from './fan-out.ts';
+import { alternate, cpuPerItem, medianRound } from './load.ts';
 import type { Order } from './peer-pool.ts';
 import type { Row, Scenario } from './scenario.ts';
-import { openPeer, openStage, postgresMs, processorMs } from './stage.ts';
+import { cpuMs, openPeer, openStage, postgresCpuMs } from './stage.ts';
 
-/** What the smtp provider takes when its settings name none. */
+/** The default of the smtp provider. */
 export const connections = 5;
-/** Until most of it has been compiled. */
+/** Messages until most of the code has been compiled. */
 const warmUp = 1_500;
 
 interface Sent {
   perSecond: number;
-  /** For each mail, in µs. */
-  processors: Record<string, number>;
+  /** CPU time per email, in µs. */
+  cpu: Record<string, number>;
   bytes: number;
   sinkMs: number;
 }
@@ -37,65 +37,64 @@ Thank you for buying from us!`,
 
 export const mail: Scenario = {
   name: 'mail',
-  summary:
-    'a list of 20,000 (quick: 1,000) as mails of 5 kB over SMTP, beside nodemailer’s pool with finished messages',
+  summary: '5 kB emails to a list of 20,000 (quick: 1,000) over SMTP, vs. nodemailer’s pool with prebuilt messages',
   async run({ quick }) {
     const size = quick ? 1_000 : 20_000;
     const [sink, pool] = await Promise.all([openSink(), openPeer('./peer-pool.ts')]);
     const distribution_lists = [{ name: 'all' }, { name: 'few' }];
     const stage = await openStage([channel(sink.port)], [event('all'), event('few')], { distribution_lists });
     try {
-      await crowd(stage.sql, 'all', size);
-      await crowd(stage.sql, 'few', warmUp);
-      await asNew(stage.sql);
+      await addMembers(stage.sql, 'all', size);
+      await addMembers(stage.sql, 'few', warmUp);
+      await clearDeliveries(stage.sql);
       const api = await stage.start('api');
       const worker = await stage.start('worker');
       const used = async () => ({
-        service: (await processorMs(api)) + (await processorMs(worker)),
-        database: await postgresMs(stage.sql),
+        service: (await cpuMs(api)) + (await cpuMs(worker)),
+        database: await postgresCpuMs(stage.sql),
       });
-      await fan(stage, api.address, 'few', warmUp);
+      await runFanOut(stage, api.address, 'few', warmUp);
       const { kept: raw } = await sink.tally(warmUp);
       const campaign = async (): Promise<Sent> => {
         const before = await used();
-        const perSecond = await fan(stage, api.address, 'all', size);
-        const processors = microsecondsEach(await used(), before, size);
-        return { perSecond, processors, ...(await sink.tally(size)) };
+        const perSecond = await runFanOut(stage, api.address, 'all', size);
+        const cpu = cpuPerItem(await used(), before, size);
+        return { perSecond, cpu, ...(await sink.tally(size)) };
       };
       const bare = async (mails = size): Promise<Sent> => {
         const order: Order = { port: sink.port, connections, mails, raw };
-        const done = await ask<{ perSecond: number; processorMs: number }>(pool.peer, order);
-        const processors = microsecondsEach({ service: done.processorMs }, { service: 0 }, mails);
-        return { perSecond: done.perSecond, processors, ...(await sink.tally(mails)) };
+        const done = await request<{ perSecond: number; cpuMs: number }>(pool.peer, order);
+        const cpu = cpuPerItem({ service: done.cpuMs }, { service: 0 }, mails);
+        return { perSecond: done.perSecond, cpu, ...(await sink.tally(mails)) };
       };
       await bare(warmUp);
-      const [ours, theirs] = await byTurns([campaign, bare], quick ? 1 : 3);
+      const [ours, theirs] = await alternate([campaign, bare], quick ? 1 : 3);
       const { measured, spread } = medianRound(ours!, theirs!);
       const [own, other] = measured;
-      const { service, database } = own.processors as { service: number; database: number };
+      const { service, database } = own.cpu as { service: number; database: number };
       const rows: Row[] = [
         {
-          measure: `mails to ${size.toLocaleString('en')}`,
+          measure: `emails to ${size.toLocaleString('en')}`,
           value: own.perSecond,
-          unit: 'mails/s',
-          yardstick: other.perSecond,
-          limit: { of: 'ratio', least: 2 },
+          unit: 'emails/s',
+          baseline: other.perSecond,
+          limit: { of: 'ratio', min: 2 },
           note:
             `${spread}; ${Math.round(own.bytes / size).toLocaleString('en')} bytes each, ${connections} connections; ` +
-            `the sink takes ${Math.round((own.sinkMs * 1_000) / size)} µs of a processor for each`,
+            `the sink uses ${Math.round((own.sinkMs * 1_000) / size)} µs of CPU time each`,
         },
         {
-          measure: 'processor time for each mail',
+          measure: 'CPU time per email',
           value: service + database,
           unit: 'µs',
-          limit: { of: 'value', most: 160 },
-          note: `of the service ${Math.round(service)} µs and of PostgreSQL ${Math.round(database)} µs`,
+          limit: { of: 'value', max: 160 },
+          note: `service ${Math.round(service)} µs, PostgreSQL ${Math.round(database)} µs`,
         },
         {
-          measure: 'processor time of the service for each mail',
+          measure: 'CPU time of the service per email',
           value: service,
           unit: 'µs',
-          yardstick: other.processors.service!,
+          baseline: other.cpu.service!,
         },
       ];
       return rows;
@@ -107,8 +106,8 @@ export const mail: Scenario = {
   },
 };
 
-/** Also without statistics, as a service that has just been set up. */
-export async function asNew(sql: pg.Client): Promise<void> {
+/** Leaves the table as in a new installation, without statistics. */
+export async function clearDeliveries(sql: pg.Client): Promise<void> {
   await sql.query('truncate deliveries');
 }
 
@@ -117,7 +116,7 @@ export function channel(port: number) {
   return { slug: 'mail', name: 'Mail', type: 'email', providers: [smtp] };
 }
 
-/** To the list of the same name. */
+/** An event that notifies the list of the same name. */
 export function event(slug: string) {
   const notification = { name: slug, recipients: { list: slug }, channels: ['mail'], message };
   return { slug, name: slug, notifications: [notification] };
@@ -127,18 +126,18 @@ export async function openSink() {
   const { peer, port } = await openPeer('./peer-sink.ts');
   return {
     port,
-    /** What came since the last time, which must be one mail for each of so many recipients. */
+    /** Returns what arrived since the last call, which must be one email for each recipient. */
     async tally(size: number) {
       interface Tally {
         mails: number;
         bytes: number;
         recipients: number;
         kept: string[];
-        processorMs: number;
+        cpuMs: number;
       }
-      const { mails, recipients, processorMs: sinkMs, ...rest } = await ask<Tally>(peer, {});
+      const { mails, recipients, cpuMs: sinkMs, ...rest } = await request<Tally>(peer, {});
       if (mails !== size || recipients !== size) {
-        throw new Error(`the sink got ${mails} mails for ${recipients} of ${size} recipients`);
+        throw new Error(`the sink received ${mails} emails for ${recipients} of ${size} recipients`);
       }
       return { ...rest, sinkMs };
     },
@@ -146,8 +145,8 @@ export async function openSink() {
   };
 }
 
-async function ask<Answer>(peer: ChildProcess, question: object): Promise<Answer> {
-  peer.send(question);
-  const [answer] = await once(peer, 'message');
-  return answer as Answer;
+async function request<Response>(peer: ChildProcess, message: object): Promise<Response> {
+  peer.send(message);
+  const [response] = await once(peer, 'message');
+  return response as Response;
 }

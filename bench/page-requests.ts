@@ -1,4 +1,4 @@
-/** What each page of the console asks for: see console/src/pages. */
+/** The requests of each console page: see console/src/pages. */
 import type pg from 'pg';
 
 export interface Visit {
@@ -16,14 +16,14 @@ const org = '/api/o/bench';
 const page = 'limit=50';
 
 export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRequest[]> {
-  const known = await look(sql);
-  /** Thousands of rows further on; of a smaller database, as many fewer. */
-  const size = Math.min(1_000, Math.ceil(known.huge.size / 500));
+  const found = await findSamples(sql);
+  /** Page size for deep pages; proportionally smaller in a smaller database. */
+  const size = Math.min(1_000, Math.ceil(found.huge.size / 500));
   const far = (path: string, thousands: number) => deep(visit, path, thousands, size);
-  const { project, application, event, usual, busy, former, list, huge, odd, small, sandboxed, layout } = known;
+  const { project, application, event, usual, busy, former, list, huge, odd, small, sandboxed, layout } = found;
   const prj = `${org}/p/${project}`;
   const evt = `${prj}/a/${application}/e/${event}`;
-  const one = `${evt}/n/${known.notification}`;
+  const one = `${evt}/n/${found.notification}`;
   const members = `${org}/p/${list.project}/d/${list.id}`;
   const middling = `${org}/p/${list.project}/d/${list.middling}`;
   const occurrence = `${org}/occurrence/${huge.id}`;
@@ -42,11 +42,11 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['own sessions', '/api/sessions/'],
       ['second factors', '/api/session/two-factor/'],
     ],
-    limits: [['limits and use', `${org}/limits/`]],
+    limits: [['limits and usage', `${org}/limits/`]],
     categories: [
       ['all', `${org}/categories/`],
-      ['events of all', `${org}/event/?${page}`],
-      ['events of one', `${org}/event/?${page}&category=general`],
+      ['all events', `${org}/event/?${page}`],
+      ['events of one category', `${org}/event/?${page}&category=general`],
     ],
     webhooks: [['all', `${org}/webhooks/`]],
     palette: [
@@ -83,7 +83,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['a project', `${org}/occurrence/?${page}&project=${project}`],
       ['an unused project', `${org}/occurrence/?${page}&project=unused`],
       ['an application', `${org}/occurrence/?${page}&project=${project}&application=${application}`],
-      ['a usual event', `${org}/occurrence/?${page}&project=${project}&application=${application}&event=${event}`],
+      ['a common event', `${org}/occurrence/?${page}&project=${project}&application=${application}&event=${event}`],
       [
         'a rare event',
         `${org}/occurrence/?${page}&project=${odd.project}&application=${odd.application}&event=${odd.event}`,
@@ -92,11 +92,11 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
         'a rare event and a status',
         `${org}/occurrence/?${page}&project=${odd.project}&application=${odd.application}&event=${odd.event}&status=sending`,
       ],
-      ['an event that is nowhere', `${org}/occurrence/?${page}&event=nowhere`],
+      ['a nonexistent event', `${org}/occurrence/?${page}&event=nowhere`],
       ['the last day', `${org}/occurrence/?${page}&since=${daysAgo(1)}`],
       ['until a month ago', `${org}/occurrence/?${page}&until=${daysAgo(30)}`],
       ['a project, the last day', `${org}/occurrence/?${page}&project=${odd.project}&since=${daysAgo(1)}`],
-      ['by correlation id', `${org}/occurrence/?${page}&search=${known.correlation}`],
+      ['by correlation id', `${org}/occurrence/?${page}&search=${found.correlation}`],
       ['by correlation id: none', `${org}/occurrence/?${page}&search=nothing-like-it`],
       ['by identifier', `${org}/occurrence/?${page}&search=${huge.id}`],
     ],
@@ -113,8 +113,8 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['deliveries, expired: none', `${deliveries}?${page}&status=expired`],
       ['deliveries of a user', `${deliveries}?${page}&user=${encodeURIComponent(huge.user)}`],
       ['deliveries of the last user', `${deliveries}?${page}&user=${encodeURIComponent(huge.lastUser)}`],
-      ['deliveries of another user: none', `${deliveries}?${page}&user=${encodeURIComponent(huge.nobody)}`],
-      ['deliveries of somebody unknown', `${deliveries}?${page}&user=nobody@nowhere.test`],
+      ['deliveries of another user: none', `${deliveries}?${page}&user=${encodeURIComponent(huge.nonRecipient)}`],
+      ['deliveries of an unknown user', `${deliveries}?${page}&user=nobody@nowhere.test`],
       ['deliveries by its channel', `${deliveries}?${page}&channel=${huge.channel}`],
       ['deliveries by another channel: none', `${deliveries}?${page}&channel=sandbox`],
       ['deliveries by an unknown channel', `${deliveries}?${page}&channel=nowhere`],
@@ -129,9 +129,9 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['what a retry would do', `${deliveries}${huge.delivery}/retry/`],
       ['message', `${deliveries}${huge.delivery}/message/`],
       ['why, a recipient', `${occurrence}/why/?user=${encodeURIComponent(huge.user)}`],
-      ['why, not a recipient', `${occurrence}/why/?user=${encodeURIComponent(huge.nobody)}`],
-      ['why, by phone', `${occurrence}/why/?user=${encodeURIComponent(known.phone)}`],
-      ['why, somebody unknown', `${occurrence}/why/?user=nobody@nowhere.test`],
+      ['why, not a recipient', `${occurrence}/why/?user=${encodeURIComponent(huge.nonRecipient)}`],
+      ['why, by phone', `${occurrence}/why/?user=${encodeURIComponent(found.phone)}`],
+      ['why, unknown user', `${occurrence}/why/?user=nobody@nowhere.test`],
       ['why, the busiest user', `${org}/occurrence/${small}/why/?user=${encodeURIComponent(busy)}`],
     ],
     activity: [
@@ -147,9 +147,9 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['failed by a channel', `${org}/activity/?${page}&channel=mail&status=failed`],
       ['of a user', `${org}/activity/?${page}&user=${encodeURIComponent(usual)}`],
       ['of the busiest, failed', `${org}/activity/?${page}&user=${encodeURIComponent(busy)}&status=failed`],
-      ['of somebody unknown', `${org}/activity/?${page}&user=nobody@nowhere.test`],
+      ['of an unknown user', `${org}/activity/?${page}&user=nobody@nowhere.test`],
       ['the last day', `${org}/activity/?${page}&since=${daysAgo(1)}`],
-      ['a day of long ago', `${org}/activity/?${page}&since=${daysAgo(60)}&until=${daysAgo(59)}`],
+      ['a day long ago', `${org}/activity/?${page}&since=${daysAgo(60)}&until=${daysAgo(59)}`],
     ],
     people: [
       ['first', `${org}/u/?${page}`],
@@ -163,11 +163,19 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['rare name', `${org}/u/?${page}&search=quixote`],
       ['two words', `${org}/u/?${page}&search=ann%20mar`],
       ['two words, letters', `${org}/u/?${page}&search=a%20z`],
-      ['two words, turned', `${org}/u/?${page}&search=zim%20ann`],
+      ['two words, reversed', `${org}/u/?${page}&search=zim%20ann`],
       ['two words, rare', `${org}/u/?${page}&search=ann%20quix`],
-      ['two words: nobody', `${org}/u/?${page}&search=ann%20zzz`],
-      ['nobody', `${org}/u/?${page}&search=zzzz`],
+      ['two words: no match', `${org}/u/?${page}&search=ann%20zzz`],
+      ['no match', `${org}/u/?${page}&search=zzzz`],
       ['email', `${org}/u/?${page}&search=${encodeURIComponent(usual)}`],
+    ],
+    suppressions: [
+      ['newest', `${org}/suppressions/?${page}`],
+      ['deep', await far(`${org}/suppressions/?${page}`, 30)],
+      ['complaints', `${org}/suppressions/?${page}&reason=complained`],
+      ['of a type: none', `${org}/suppressions/?${page}&channel_type=sms`],
+      ['by address', `${org}/suppressions/?${page}&search=gone1%40`],
+      ['one', `${org}/suppressions/${found.suppression}/`],
     ],
     person: [
       ['user', `${person(usual)}/`],
@@ -200,7 +208,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['members, common name, deep', await far(`${members}/members/?${page}&search=ann`, 20)],
       ['members, rare name', `${members}/members/?${page}&search=quixote`],
       ['members, two words', `${members}/members/?${page}&search=ann%20mar`],
-      ['members: nobody', `${members}/members/?${page}&search=zzzz`],
+      ['members: no match', `${members}/members/?${page}&search=zzzz`],
       ['members of a middling list, common name', `${middling}/members/?${page}&search=ann`],
       ['members of a middling list, common name, deep', await far(`${middling}/members/?${page}&search=ann`, 5)],
       ['members of a middling list, rare name', `${middling}/members/?${page}&search=quixote`],
@@ -214,7 +222,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['events', `${prj}/a/${application}/e/?${page}`],
       ['event', `${evt}/`],
       ['notifications', `${evt}/n/`],
-      ['messages that wait', `${evt}/waiting/`],
+      ['waiting messages', `${evt}/waiting/`],
       ['open digests', `${evt}/digests/?limit=10`],
       ['notification', `${one}/`],
       ['versions', `${one}/versions/?${page}`],
@@ -252,17 +260,17 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['noun: none', `${org}/audit/?${page}&noun=invite`],
       ['actor', `${org}/audit/?${page}&actor=colleague3%40x.test`],
       ['rare actor', `${org}/audit/?${page}&actor=rare%40x.test`],
-      ['actor: nobody', `${org}/audit/?${page}&actor=nobody%40x.test`],
+      ['actor: no match', `${org}/audit/?${page}&actor=nobody%40x.test`],
       ['actor and noun', `${org}/audit/?${page}&actor=rare%40x.test&noun=user`],
       ['path', `${org}/audit/?${page}&path=project-3%2Fapp-3`],
       ['path: none', `${org}/audit/?${page}&path=nowhere`],
       ['the last hour', `${org}/audit/?${page}&since=${daysAgo(1 / 24)}`],
       ['until long ago', `${org}/audit/?${page}&until=${daysAgo(299)}`],
-      ['one day of long ago', `${org}/audit/?${page}&since=${daysAgo(290)}&until=${daysAgo(289)}`],
+      ['one day long ago', `${org}/audit/?${page}&since=${daysAgo(290)}&until=${daysAgo(289)}`],
     ],
     'keys, team and settings': [
       ['keys', `${org}/k/`],
-      ['key', `${org}/k/${known.key}/`],
+      ['key', `${org}/k/${found.key}/`],
       ['accounts', `${org}/account/?${page}`],
       ['invites', `${org}/invite/?${page}`],
       ['settings', `${org}/settings/`],
@@ -273,7 +281,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
   );
 }
 
-/** The same list after so many pages of that size, or on its last page. */
+/** Returns the path of the same list after this many pages, or of its last page. */
 async function deep({ address, cookie }: Visit, path: string, pages: number, size: number): Promise<string> {
   const reached = new URL(address + path);
   const walking = new URL(reached);
@@ -287,29 +295,29 @@ async function deep({ address, cookie }: Visit, path: string, pages: number, siz
     const cursor = new URL(next).searchParams.get('cursor')!;
     for (const url of [reached, walking]) url.searchParams.set('cursor', cursor);
   }
-  // Of the hundredth that a quick run has, some lists have but one page.
+  // In a quick run with a hundredth of the data, some lists have only one page.
   return reached.pathname + reached.search;
 }
 
-async function look(sql: pg.Client) {
+async function findSamples(sql: pg.Client) {
   const first = async <T extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<T> => {
     const { rows } = await sql.query<T>(text, values);
-    if (!rows[0]) throw new Error(`there is nothing of: ${text}`);
+    if (!rows[0]) throw new Error(`no rows found by: ${text}`);
     return rows[0];
   };
   const { id: organization } = await first<{ id: number }>(`select id from organizations where slug = 'bench'`);
-  const places = `
+  const eventPaths = `
     select p.slug as project, a.slug as application, e.slug as event, e.id
     from events e join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     join (select event_id, count(*) as times from occurrences where organization_id = $1 group by 1) o on o.event_id = e.id
     where e.organization_id = $1`;
   const usual = await first<{ project: string; application: string; event: string; id: number }>(
-    `${places} order by o.times desc, e.id limit 1`,
+    `${eventPaths} order by o.times desc, e.id limit 1`,
     [organization],
   );
   const odd = await first<{ project: string; application: string; event: string }>(
-    `${places} order by o.times, e.id limit 1`,
+    `${eventPaths} order by o.times, e.id limit 1`,
     [organization],
   );
   const huge = await first<{ id: string; size: number }>(
@@ -327,7 +335,7 @@ async function look(sql: pg.Client) {
     [organization, huge.id],
   );
   const last = await first<Within>(`${within} order by d.id desc limit 1`, [organization, huge.id]);
-  const nobody = await first<{ username: string; value: string }>(
+  const nonRecipient = await first<{ username: string; value: string }>(
     `select u.username, a.value from users u
      join addresses a on a.organization_id = u.organization_id and a.user_id = u.id and a.name = 'phone'
      where u.organization_id = $1 and not exists (
@@ -374,10 +382,15 @@ async function look(sql: pg.Client) {
     `select correlation_id as correlation from occurrences where organization_id = $1 and correlation_id is not null limit 1`,
     [organization],
   );
+  const { suppression } = await first<{ suppression: number }>(
+    `select id as suppression from suppressions where organization_id = $1 limit 1`,
+    [organization],
+  );
   return {
     ...usual,
     notification,
     key,
+    suppression,
     odd,
     huge: {
       ...huge,
@@ -385,12 +398,12 @@ async function look(sql: pg.Client) {
       delivery: middle.id,
       channel: middle.channel,
       lastUser: last.username,
-      nobody: nobody.username,
+      nonRecipient: nonRecipient.username,
     },
     usual: middle.username,
     busy: busy.username,
     former: former.username,
-    phone: nobody.value,
+    phone: nonRecipient.value,
     small: small.id,
     list,
     sandboxed,

@@ -1,9 +1,9 @@
 /**
- * docs/performance.md: words that somebody wrote, and between two marks each what the history says. Only the latter is
- * written by the command.
+ * Updates docs/performance.md: most of it is written by hand; the parts between two markers are generated from the history.
  */
+
+import { cells, columns } from './format.ts';
 import { type Entry, type History, judgedRows, lastOfEach } from './history.ts';
-import { cells, columns } from './words.ts';
 
 const parts = { figures: figuresTable, machine: machineList };
 
@@ -11,7 +11,7 @@ export function writePage(page: string, history: History): string {
   return Object.entries(parts).reduce((text, [name, write]) => {
     const [begin, end] = [`<!-- ${name}: written by npm run bench -->`, `<!-- end of ${name} -->`];
     const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-    if (from < 0 || to < from) throw new Error(`the page has lost its marks: it needs ${begin} and ${end}`);
+    if (from < 0 || to < from) throw new Error(`the page has lost its markers: it needs ${begin} and ${end}`);
     return `${text.slice(0, from + begin.length)}\n\n${write(lastOfEach(history))}\n\n${text.slice(to)}`;
   }, page);
 }
@@ -25,15 +25,15 @@ function figuresTable(entries: Entry[]): string {
   return [head, rule, ...lines].map(line => `| ${line.map(escapeCell).join(' | ')} |`).join('\n');
 }
 
-/** Runs in the same place share a line. */
+/** Runs with the same machine, versions and settings share a line. */
 function machineList(entries: Entry[]): string {
   const groups = Map.groupBy(entries, ({ machine, versions, settings }) =>
     [`${machine}`, pairs(versions), pairs(settings)].join('; '),
   );
   return [...groups]
-    .map(([place, runs]) => {
+    .map(([environment, runs]) => {
       const names = runs.map(({ scenario, at, load }) => `\`${scenario}\` (${at.slice(0, 10)}, load ${load})`);
-      return `- ${place}: ${names.join(', ')}`;
+      return `- ${environment}: ${names.join(', ')}`;
     })
     .join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * A collector that takes every export over OTLP and counts its spans, by their lengths alone: where both share the cores, a costly
- * receiver would hide what exporting costs.
+ * A collector that accepts every OTLP export and counts spans by reading only field lengths: on shared cores, an expensive
+ * receiver would hide the cost of exporting.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ let spans = 0;
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  // Of the request the resources, of those the scopes, of those the spans.
+  // A request contains resources, which contain scopes, which contain spans.
   for (const resource of messagesOf(Buffer.concat(chunks), 1)) {
     for (const scope of messagesOf(resource, 2)) spans += messagesOf(scope, 2).length;
   }
@@ -20,11 +20,11 @@ server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
 });
 process.on('disconnect', () => process.exit(0));
-/** Asked for anything, it tells what has come so far. */
+/** Any message is a request for the count so far. */
 process.on('message', () => process.send?.({ spans }));
 
-/** The messages in the field of this number, where all fields have a length. */
-function messagesOf(bytes: Buffer, wanted: number): Buffer[] {
+/** Returns the messages in the field with this number; all fields must be length-delimited. */
+function messagesOf(bytes: Buffer, field: number): Buffer[] {
   const found: Buffer[] = [];
   let at = 0;
   const varint = () => {
@@ -37,9 +37,9 @@ function messagesOf(bytes: Buffer, wanted: number): Buffer[] {
   };
   while (at < bytes.length) {
     const tag = varint();
-    if (tag % 8 !== 2) throw new Error(`field ${tag >> 3} has no length`);
+    if (tag % 8 !== 2) throw new Error(`field ${tag >> 3} is not length-delimited`);
     const end = varint() + at;
-    if (tag >> 3 === wanted) found.push(bytes.subarray(at, end));
+    if (tag >> 3 === field) found.push(bytes.subarray(at, end));
     at = end;
   }
   return found;

@@ -1,14 +1,14 @@
 /**
- * The least that can be durable: the same framework checks the same body, and whatever arrives while the last batch is
- * being written is the next one, stored in one statement that wakes whoever listens. Nobody is asked for a key, nothing is
- * looked up, counted, limited or logged.
+ * The minimum for durable triggers: the same framework validates the same body, and everything that arrives while a batch is being
+ * written forms the next batch, stored in one statement with a NOTIFY. There is no API key, and nothing is looked up, counted,
+ * limited or logged.
  */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import pg from 'pg';
 import { uuidv7 } from '../src/core/ids.ts';
 import { TriggerBody, type TriggerOptions } from '../src/core/trigger.ts';
-import { Triggered } from '../src/http/schemas.ts';
+import { Triggered } from '../src/http/server/schemas.ts';
 import { Batcher } from '../src/lib/batcher.ts';
 
 interface Stored {
@@ -44,10 +44,10 @@ const batches = new Batcher(
     return items;
   },
   {
-    mostPerBatch: 500,
-    mostWaiting: Number.POSITIVE_INFINITY,
+    maxPerBatch: 500,
+    maxWaiting: Number.POSITIVE_INFINITY,
     full: () => new Error('never'),
-    isItemsFault: () => false,
+    isItemError: () => false,
   },
 );
 

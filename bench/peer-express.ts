@@ -1,8 +1,7 @@
 /**
- * What one would write instead, in an afternoon: Express takes the trigger, pg-boss has a job for each recipient, and
- * nodemailer's pool sends. It uses what these libraries offer to be fast: one insert for all jobs, NOTIFY instead of
- * waiting for the next look, whole batches, two workers so that one settles while the other sends. A mail that fails is
- * tried again alone.
+ * A service that one could write in an afternoon: Express accepts the trigger, pg-boss has a job for each recipient, and
+ * nodemailer's pool sends. It uses the fast paths of these libraries: one insert for all jobs, NOTIFY instead of waiting for the
+ * next poll, whole batches, and two workers so that one settles while the other sends. A failed email is retried alone.
  */
 import type { AddressInfo } from 'node:net';
 import express from 'express';
@@ -51,12 +50,12 @@ const html = liquid.parse(
 const shortSubject = liquid.parse('Hello {{ name | raw }}');
 const shortText = liquid.parse('Order {{ n | raw }} is on its way to {{ to | raw }}.');
 
-/** The same words as Belfry's fan-out, handed to something that does nothing. */
+/** Renders the same text as Belfry's fan-out and discards it. */
 function sendNothing(job: Job): void {
-  nothing(liquid.renderSync(shortSubject, job), liquid.renderSync(shortText, job));
+  discard(liquid.renderSync(shortSubject, job), liquid.renderSync(shortText, job));
 }
 
-const nothing = (_subject: string, _text: string) => {};
+const discard = (_subject: string, _text: string) => {};
 
 async function sendMail(job: Job): Promise<void> {
   const title = liquid.renderSync(subject, job);

@@ -1,7 +1,7 @@
 /**
- * graphile-worker behind Fastify: one statement stores the row of the ledger and the job, and a job sends one message and
- * says so in the ledger. It uses what the library offers to be fast: jobs are fetched many at a time into a local queue,
- * and completed together. API and worker are processes of their own, both from this file.
+ * graphile-worker behind Fastify: one statement stores the ledger row and the job; a job sends one message and records it in the
+ * ledger. It uses the fast paths of the library: jobs are fetched in batches into a local queue and completed together. API and
+ * worker are separate processes, both from this file.
  */
 import { Logger, makeWorkerUtils, run } from 'graphile-worker';
 import {
@@ -20,13 +20,13 @@ const concurrentJobs = 20;
 const store = {
   name: 'store',
   text: `
-    with given as (
+    with input as (
       select * from json_to_recordset($1::json) as g (occurrence uuid, channel text, recipient text, context jsonb)
     ), stored as (
       insert into ${schema}.ledger (occurrence, channel, recipient, context)
-      select occurrence, channel, recipient, context from given
+      select occurrence, channel, recipient, context from input
     )
-    select graphile_worker.add_job('send', to_json(given)) from given`,
+    select graphile_worker.add_job('send', to_json(input)) from input`,
 };
 
 const settle = {
@@ -34,7 +34,7 @@ const settle = {
   text: `update ${schema}.ledger set sent_at = now() where occurrence = $1 and channel = $2`,
 };
 
-// A line for each job would be a tenth of the work.
+// A log line per job would be a tenth of the work.
 const logger = new Logger(() => (level, message) => {
   if (level === 'error') console.error(message);
 });

@@ -1,7 +1,7 @@
 /**
- * pg-boss behind Fastify, with everything in batches of 500: whatever arrives while the last batch is being stored is the
- * next one, rows of the ledger and jobs in one transaction; a worker takes as many jobs at a time, and says in one
- * statement which were sent. API and worker are processes of their own, both from this file.
+ * pg-boss behind Fastify, with everything in batches of 500: whatever arrives while a batch is being stored forms the next one, with
+ * ledger rows and jobs in one transaction. A worker fetches as many jobs at a time, and records in one statement which were sent.
+ * API and worker are separate processes, both from this file.
  */
 import { PgBoss } from 'pg-boss';
 import { Batcher } from '../src/lib/batcher.ts';
@@ -64,10 +64,10 @@ if (isApi) {
   await createLedger();
   await boss.createQueue(queue, { notify: true, retryLimit: 5, retryBackoff: true });
   const batches = new Batcher(store, {
-    mostPerBatch: batchSize,
-    mostWaiting: Number.POSITIVE_INFINITY,
+    maxPerBatch: batchSize,
+    maxWaiting: Number.POSITIVE_INFINITY,
     full: () => new Error('never'),
-    isItemsFault: () => false,
+    isItemError: () => false,
   });
   await serveTriggers(messages => batches.add(messages));
 } else {

@@ -1,11 +1,11 @@
-/** The least that sends mails: nodemailer's pool with messages that are composed already. Nothing is on record. */
+/** The minimum for sending emails: nodemailer's pool with prebuilt messages. Nothing is recorded. */
 import { createTransport } from 'nodemailer';
 
 export interface Order {
   port: number;
   connections: number;
   mails: number;
-  /** Whole messages, which take turns. */
+  /** Complete messages, used in rotation. */
   raw: string[];
 }
 
@@ -16,7 +16,7 @@ async function send({ port, connections, mails, raw }: Order): Promise<void> {
     port,
     ignoreTLS: true,
     maxConnections: connections,
-    // As it comes, a connection is closed after 100 messages.
+    // By default, a connection is closed after 100 messages.
     maxMessages: Number.POSITIVE_INFINITY,
   });
   let next = 0;
@@ -26,7 +26,7 @@ async function send({ port, connections, mails, raw }: Order): Promise<void> {
       await transport.sendMail({ envelope, raw: raw[n % raw.length]! });
     }
   };
-  // The pool keeps a queue of its own: a few more than there are connections keep it filled.
+  // The pool has its own queue: a few more senders than connections keep it filled.
   await Promise.all(Array.from({ length: 4 * connections }, one));
   transport.close();
 }
@@ -38,6 +38,6 @@ process.on('message', async (order: Order) => {
   await send(order);
   const seconds = (performance.now() - began) / 1_000;
   const { user, system } = process.cpuUsage(before);
-  process.send?.({ perSecond: order.mails / seconds, processorMs: (user + system) / 1_000 });
+  process.send?.({ perSecond: order.mails / seconds, cpuMs: (user + system) / 1_000 });
 });
 process.on('disconnect', () => process.exit(0));

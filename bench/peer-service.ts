@@ -1,7 +1,6 @@
 /**
- * What the queues of everyday.ts have in common: the same framework checks the same trigger, a ledger has a row for each
- * message, and what is sent goes nowhere. Such a service decides nothing, and one that is asked what became of a message
- * has only the ledger.
+ * Common code of the queues in everyday.ts: the same framework validates the same trigger, a ledger has a row for each message, and
+ * sent messages are discarded. Such a service decides nothing, and only the ledger knows the outcome of a message.
  */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
@@ -9,7 +8,7 @@ import { Liquid } from 'liquidjs';
 import pg from 'pg';
 import { uuidv7 } from '../src/core/ids.ts';
 import { TriggerBody } from '../src/core/trigger.ts';
-import { Triggered } from '../src/http/schemas.ts';
+import { Triggered } from '../src/http/server/schemas.ts';
 
 export interface Message {
   occurrence: string;
@@ -30,19 +29,19 @@ interface Trigger {
 export const connectionString = process.env.PEER_DATABASE_URL!;
 export const schema = process.env.PEER_SCHEMA!;
 export const database = new pg.Pool({ connectionString, max: 20 });
-const tell = (error: Error) => console.error(error);
-database.on('error', tell).on('connect', client => client.on('error', tell));
+const logError = (error: Error) => console.error(error);
+database.on('error', logError).on('connect', client => client.on('error', logError));
 
 const liquid = new Liquid();
 const subject = liquid.parse('Order {{ order }}');
 const text = liquid.parse('Hello {{ customer.name }}, your order comes to {{ total }}.');
 
-/** Written in the same words as Belfry's, and handed to something that does nothing. */
+/** Renders the same text as Belfry and discards it. */
 export function send({ context }: Message): void {
-  nothing(liquid.renderSync(subject, context), liquid.renderSync(text, context));
+  discard(liquid.renderSync(subject, context), liquid.renderSync(text, context));
 }
 
-const nothing = (_subject: string, _text: string) => {};
+const discard = (_subject: string, _text: string) => {};
 
 export async function createLedger(): Promise<void> {
   await database.query(`create schema if not exists ${schema}`);
@@ -58,7 +57,7 @@ export async function createLedger(): Promise<void> {
     )`);
 }
 
-/** The events are those of everyday.ts; what is accepted must be on disk before its promise is kept. */
+/** Serves the events of everyday.ts; `accept` resolves once the messages are on disk. */
 export async function serveTriggers(accept: (messages: Message[]) => Promise<unknown>): Promise<void> {
   const recipientsOf: Record<string, (trigger: Trigger) => Promise<string[]>> = {
     named: async ({ options }) => options?.recipients ?? [],
@@ -86,7 +85,7 @@ export async function serveTriggers(accept: (messages: Message[]) => Promise<unk
   ready((app.server.address() as AddressInfo).port);
 }
 
-/** As openPeer waits for it; a worker has no port. */
+/** Prints the line that openPeer waits for; a worker has no port. */
 export function ready(port = 0): void {
   process.stdout.write(`${port}\n`);
 }

@@ -1,10 +1,10 @@
 /**
- * An SMTP server that takes every mail, counts them for each recipient, and keeps a few to be sent again. It does no more
- * than the protocol asks for: where both share the cores, a costly receiver would hide what its senders cost.
+ * An SMTP server that accepts every email, counts them per recipient, and keeps a few to be sent again. It does only what the
+ * protocol requires: on shared cores, an expensive receiver would hide the cost of the senders.
  */
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
-const mostKept = 200;
+const maxKept = 200;
 const end = '\r\n.\r\n';
 let counts = new Map<string, number>();
 let kept: string[] = [];
@@ -24,43 +24,43 @@ server.listen(0, '127.0.0.1', () => {
 process.on('disconnect', () => process.exit(0));
 
 function serve(socket: Socket): void {
-  let rest: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   let recipients: string[] = [];
   let inData = false;
   socket.on('data', chunk => {
-    rest = rest.length > 0 ? Buffer.concat([rest, chunk]) : chunk;
-    let answers = '';
+    buffered = buffered.length > 0 ? Buffer.concat([buffered, chunk]) : chunk;
+    let replies = '';
     let from = 0;
     for (;;) {
       if (inData) {
-        // From the end of the line DATA, as a mail may be empty.
-        const at = rest.indexOf(end, from, 'latin1');
+        // Starts at the end of the DATA line, because an email may be empty.
+        const at = buffered.indexOf(end, from, 'latin1');
         if (at < 0) break;
-        take(rest.subarray(from + 2, Math.max(at, from + 2)), recipients);
+        receive(buffered.subarray(from + 2, Math.max(at, from + 2)), recipients);
         from = at + end.length;
         recipients = [];
         inData = false;
-        answers += '250 2.0.0 Ok\r\n';
+        replies += '250 2.0.0 Ok\r\n';
         continue;
       }
-      const at = rest.indexOf('\r\n', from, 'latin1');
+      const at = buffered.indexOf('\r\n', from, 'latin1');
       if (at < 0) break;
-      const line = rest.toString('utf8', from, at);
+      const line = buffered.toString('utf8', from, at);
       const verb = line.slice(0, 4).toUpperCase();
       inData = verb === 'DATA';
       if (verb === 'RCPT') recipients.push(/<(.*?)>/.exec(line)?.[1] ?? line);
       if (verb === 'RSET') recipients = [];
-      answers += answerTo[verb] ?? '502 5.5.1 Unknown command\r\n';
-      if (verb === 'QUIT') socket.end(answers);
+      replies += replyTo[verb] ?? '502 5.5.1 Unknown command\r\n';
+      if (verb === 'QUIT') socket.end(replies);
       from = inData ? at : at + 2;
     }
-    rest = rest.subarray(from);
-    if (answers && socket.writable) socket.write(answers);
+    buffered = buffered.subarray(from);
+    if (replies && socket.writable) socket.write(replies);
   });
 }
 
 const ok = '250 2.0.0 Ok\r\n';
-const answerTo: Record<string, string> = {
+const replyTo: Record<string, string> = {
   EHLO: '250-sink\r\n250-PIPELINING\r\n250-8BITMIME\r\n250 SMTPUTF8\r\n',
   HELO: '250 sink\r\n',
   MAIL: ok,
@@ -71,18 +71,18 @@ const answerTo: Record<string, string> = {
   QUIT: '221 2.0.0 Bye\r\n',
 };
 
-function take(content: Buffer, recipients: string[]): void {
+function receive(content: Buffer, recipients: string[]): void {
   mails++;
   bytes += content.length;
   for (const address of recipients) counts.set(address, (counts.get(address) ?? 0) + 1);
-  // A dot at the beginning of a line comes doubled.
-  if (kept.length < mostKept) kept.push(content.toString().replaceAll(/^\.\./gm, '.'));
+  // SMTP doubles a dot at the beginning of a line.
+  if (kept.length < maxKept) kept.push(content.toString().replaceAll(/^\.\./gm, '.'));
 }
 
-/** Asked for anything, it tells what came since it was asked last. */
+/** Any message is a request for the totals since the previous one. */
 process.on('message', () => {
   const { user, system } = process.cpuUsage(began);
-  process.send?.({ mails, bytes, recipients: counts.size, kept, processorMs: (user + system) / 1_000 });
+  process.send?.({ mails, bytes, recipients: counts.size, kept, cpuMs: (user + system) / 1_000 });
   counts = new Map();
   kept = [];
   mails = 0;

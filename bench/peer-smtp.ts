@@ -1,4 +1,4 @@
-/** A real SMTP server that takes every mail, and tells its parent which came: the `n` of the subject. */
+/** A real SMTP server that accepts every email and reports the `n` of its subject to the parent process. */
 import { serveSmtp } from './smtp-server.ts';
 
 serveSmtp(async (stream, _session, callback) => {

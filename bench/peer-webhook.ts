@@ -1,4 +1,4 @@
-/** A receiver of webhooks that takes everything, and tells its parent which came: the `n` of the title. */
+/** A webhook receiver that accepts everything and reports the `n` of the title to the parent process. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

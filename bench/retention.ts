@@ -1,6 +1,6 @@
 /**
- * A month of history goes, as it does when nobody keeps it any longer, while triggers come in: how long that takes, how
- * long a trigger waits for it, and whether anything is left behind.
+ * Drops an expired month of history while triggers arrive: how long it takes, how long a trigger waits for it, and whether
+ * anything is left behind.
  */
 import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
@@ -8,14 +8,14 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type pg from 'pg';
-import { createPartitions, dropOldPartitions } from '../src/db/partitions.ts';
-import { openDatabase } from '../src/db/pool.ts';
-import { runMaintenance } from '../src/services/maintenance.ts';
+import { createPartitions, dropOldPartitions } from '../src/db/connection/partitions.ts';
+import { openDatabase } from '../src/db/connection/pool.ts';
+import { runMaintenance } from '../src/services/operations/maintenance.ts';
 import { quantile, type Scenario } from './scenario.ts';
 import { openStage } from './stage.ts';
 
 const dayMs = 86_400_000;
-/** As an organization has it that says nothing else. */
+/** The default of an organization. */
 const retentionDays = 90;
 const perSecond = 50;
 const perOccurrence = 1_000;
@@ -23,7 +23,7 @@ const mb = 2 ** 20;
 
 const sandbox = { slug: 'sandbox', name: 'Sandbox', type: 'email', providers: [{ use: 'sandbox' }] };
 const notification = {
-  name: 'tell',
+  name: 'notify',
   recipients: { trigger: true },
   channels: ['sandbox'],
   message: { subject: 'Order', body: 'It is on its way.' },
@@ -31,11 +31,11 @@ const notification = {
 
 export const retention: Scenario = {
   name: 'retention',
-  summary: 'dropping a month of 10,000,000 (quick: 100,000) deliveries while triggers come in',
+  summary: 'dropping a month of 10,000,000 (quick: 100,000) deliveries while triggers arrive',
   async run({ quick, log }) {
     const size = quick ? 100_000 : 10_000_000;
     const aside = quick ? 1 : 3;
-    const month = newestToGo(Date.now());
+    const month = newestExpired(Date.now());
     const stage = await openStage([sandbox], [{ slug: 'paid', name: 'Paid', notifications: [notification] }]);
     const { db, close } = openDatabase({ url: stage.url, name: 'bench', connections: 1 });
     const { sql } = stage;
@@ -43,22 +43,22 @@ export const retention: Scenario = {
       await createPartitions(db, month.from);
       const service = await stage.start('all');
       const triggers = new Triggers(`${service.address}/api/o/bench/p/shop/a/web/e/paid/trigger/`, stage.key);
-      // So that nothing grows later that would grow anyway.
-      await triggers.goOn(aside);
+      // Warms up, so that later growth is not caused by the first triggers.
+      await triggers.run(aside);
       const before = await measure(sql);
       log(`fills a month with ${size.toLocaleString('en')} deliveries`);
       await fillMonth(sql, month, size);
       const filled = await measure(sql);
 
       log('drops it');
-      const stream = triggers.goOn(3 * aside);
+      const stream = triggers.run(3 * aside);
       await sleep(aside * 1_000);
       const began = performance.now();
       const dropped = await dropOldPartitions(db, Date.now());
       const took = performance.now() - began;
       const times = await stream;
       if (dropped.join() !== month.name)
-        throw new Error(`dropped was ${dropped.join() || 'nothing'}, not ${month.name}`);
+        throw new Error(`dropped ${dropped.join() || 'nothing'} instead of ${month.name}`);
       await runMaintenance({ db }, Date.now());
       const after = await measure(sql);
       const monthMb = (filled.all - before.all) / mb;
@@ -71,31 +71,31 @@ export const retention: Scenario = {
           measure: `dropping ${size.toLocaleString('en')} deliveries`,
           value: took,
           unit: 'ms',
-          limit: { of: 'value', most: 1_000 },
+          limit: { of: 'value', max: 1_000 },
           note: `a month of ${Math.round(monthMb).toLocaleString('en')} MB, on ${await fileSystemOf(sql)}`,
         },
         {
           measure: 'slowest trigger meanwhile',
           value: Math.max(...meanwhile),
           unit: 'ms',
-          note: `of ${meanwhile.length}; the median of all before, during and after is ${quantile(
+          note: `of ${meanwhile.length}; the median before, during and after is ${quantile(
             times.map(({ from, to }) => to - from),
             0.5,
           ).toFixed(1)} ms`,
         },
         {
-          measure: 'left of the month in the database',
+          measure: 'data of the month left in the database',
           value: left / mb,
           unit: 'MB',
-          limit: { of: 'value', most: 10 },
-          note: 'the size of everything but the history of this month, against before the month was filled',
+          limit: { of: 'value', max: 10 },
+          note: 'the size of everything except this month’s history, compared with the time before the month was filled',
         },
         {
-          measure: 'rows deleted one by one',
+          measure: 'rows deleted individually',
           value: after.deleted - filled.deleted,
           unit: 'rows',
-          limit: { of: 'value', most: 0 },
-          note: `of occurrences and deliveries: these would have to be vacuumed; dead rows in all tables: ${after.dead}`,
+          limit: { of: 'value', max: 0 },
+          note: `in occurrences and deliveries; these would have to be vacuumed. Dead rows in all tables: ${after.dead}`,
         },
       ];
     } finally {
@@ -106,21 +106,21 @@ export const retention: Scenario = {
 };
 
 interface Month {
-  /** As it ends the name of a partition. */
+  /** Suffix of the partition's name. */
   name: string;
   from: number;
 }
 
-/** The newest month that nobody keeps any longer, so that it is the only one to go. */
-function newestToGo(now: number): Month {
+/** Returns the newest expired month, so that it is the only one to be dropped. */
+function newestExpired(now: number): Month {
   const kept = new Date(now - retentionDays * dayMs);
   const from = Date.UTC(kept.getUTCFullYear(), kept.getUTCMonth() - 1);
   return { name: new Date(from).toISOString().slice(0, 7).replace('-', '_'), from };
 }
 
 /**
- * Evenly over four weeks, as if all had been sent. The partition is filled before it is attached, as indexes are built much
- * faster than they are kept up: they are made when it is.
+ * Inserts sent deliveries, spread evenly over four weeks. The partition is filled before it is attached, because building indexes
+ * then is much faster than maintaining them.
  */
 async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): Promise<void> {
   const occurrences = size / perOccurrence;
@@ -148,7 +148,7 @@ async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): P
   await sql.query(`alter table deliveries detach partition ${partition}`);
   await sql.query(`drop table ${partition}`);
   await sql.query(`create table ${partition} (like deliveries including defaults including constraints)`);
-  // What is months old has long been vacuumed.
+  // Months-old data has been vacuumed long ago.
   await sql.query(`alter table ${partition} set (autovacuum_enabled = false)`);
   await sql.query(
     `insert into ${partition} (organization_id, occurrence_id, notification_id, version, channel_id, user_id, address,
@@ -161,13 +161,13 @@ async function fillMonth(sql: pg.Client, { name, from }: Month, size: number): P
   await sql.query(`alter table deliveries attach partition ${partition} ${rows[0]!.bounds}`);
   await sql.query('drop table filled');
   await sql.query(`analyze occurrences_${name}, deliveries_${name}`);
-  // What is months old has long been written to the disk, and has left the memory.
+  // Months-old data is on disk and no longer in memory.
   await sql.query('checkpoint');
-  await forget(sql, partition);
+  await dropFromPageCache(sql, partition);
 }
 
-/** What the system keeps of its files in memory: to let go of that is more than half of what dropping it would take. */
-async function forget(sql: pg.Client, table: string): Promise<void> {
+/** Evicts the table's files from the page cache: freeing it would be more than half of the time of the drop. */
+async function dropFromPageCache(sql: pg.Client, table: string): Promise<void> {
   const { rows } = await sql.query<{ file: string }>(
     `select current_setting('data_directory') || '/' || pg_relation_filepath(oid) as file from pg_class
      where oid = $1::regclass or oid in (select indexrelid from pg_index where indrelid = $1::regclass)`,
@@ -182,7 +182,7 @@ async function forget(sql: pg.Client, table: string): Promise<void> {
   }
 }
 
-/** And how it is mounted: with `discard`, whoever deletes a file waits until the device has forgotten its blocks. */
+/** Returns the file system and whether it is mounted with `discard`, where deleting a file waits for the device. */
 async function fileSystemOf(sql: pg.Client): Promise<string> {
   const { rows } = await sql.query<{ folder: string }>(`select current_setting('data_directory') as folder`);
   const folder = `${rows[0]!.folder}/`;
@@ -192,7 +192,7 @@ async function fileSystemOf(sql: pg.Client): Promise<string> {
   return options.split(',').includes('discard') ? `${kind} mounted with discard` : kind;
 }
 
-/** The size of the database and of its history alone, in bytes; and what has been deleted from the latter row by row. */
+/** Returns the size of the database and of its history in bytes, and the history rows deleted individually. */
 async function measure(sql: pg.Client): Promise<{ all: number; history: number; deleted: number; dead: number }> {
   await sql.query('select pg_stat_clear_snapshot()');
   const { rows } = await sql.query<Record<'all' | 'history' | 'deleted' | 'dead', string>>(
@@ -217,8 +217,8 @@ class Triggers {
     this.#headers = { authorization: `Key ${key}`, 'content-type': 'application/json' };
   }
 
-  /** Evenly for so many seconds, whether or not the ones before are answered. */
-  async goOn(seconds: number): Promise<{ from: number; to: number }[]> {
+  /** Triggers at a steady rate, without waiting for responses. */
+  async run(seconds: number): Promise<{ from: number; to: number }[]> {
     const times: Promise<{ from: number; to: number }>[] = [];
     const began = performance.now();
     for (let i = 0; i < seconds * perSecond; i++) {

@@ -1,27 +1,27 @@
-/** What everyday triggers leave in the database, written straight into the tables of their months. */
-import { createPartitions } from '../src/db/partitions.ts';
-import { openDatabase } from '../src/db/pool.ts';
+/** Writes rows as everyday triggers leave them, directly into the monthly tables. */
+import { createPartitions } from '../src/db/connection/partitions.ts';
+import { openDatabase } from '../src/db/connection/pool.ts';
 import { type Stage, until } from './stage.ts';
 import { triggerBody } from './triggers.ts';
 
-/** Somebody else each time, as far as they go: `people1@x.test` and so on. */
+/** Number of users to name in rotation: `people1@x.test` and so on. */
 export const people = 1_000;
 const dayMs = 86_400_000;
 
-/** Occurrences as an API leaves them, of the event `named` and with one recipient each; due at once. */
+/** Inserts occurrences as the API leaves them: event `named`, one recipient each, due now. */
 export async function fillAccepted({ sql }: Stage, size: number): Promise<void> {
   await sql.query(
     `insert into occurrences (organization_id, id, project_id, application_id, event_id, context, options, due_at, created_at)
      select p.organization_id, uuidv7(), p.project_id, p.application_id, p.event_id, $2::jsonb,
        jsonb_build_object('recipients', jsonb_build_array('people' || 1 + n % $3 || '@x.test')), t.at, t.at
-     from (${place}) p, generate_series(1, $1::int) n, lateral (select clock_timestamp() where n > 0) t (at)`,
+     from (${eventRow}) p, generate_series(1, $1::int) n, lateral (select clock_timestamp() where n > 0) t (at)`,
     [size, context, people],
   );
 }
 
 /**
- * Completed occurrences with so many messages each on average, half of them over the last month and half over this one
- * until a minute ago. The tables of both months are made before.
+ * Inserts completed occurrences with their deliveries, half of them in the last month and half in this one until a minute ago. The
+ * tables of both months must exist.
  */
 export async function fillCompleted({ sql }: Stage, occurrences: number, deliveries: number): Promise<void> {
   await sql.query(
@@ -41,7 +41,7 @@ export async function fillCompleted({ sql }: Stage, occurrences: number, deliver
      select p.organization_id, h.id, p.project_id, p.application_id, p.event_id, 'completed', $1::jsonb,
        jsonb_build_object('recipients', jsonb_build_array('people' || 1 + n % $2 || '@x.test')),
        h.at, h.at, h.at + interval '20 ms', h.size, h.size - (h.n % 100 = 0)::int, (h.n % 100 = 0)::int
-     from (${place}) p, bench_history h`,
+     from (${eventRow}) p, bench_history h`,
     [context, people],
   );
   await sql.query(
@@ -52,7 +52,7 @@ export async function fillCompleted({ sql }: Stage, occurrences: number, deliver
        case when f.failed then '550 5.1.1 there is no such mailbox' end, 1, 1, 'sandbox',
        case when not f.failed then 'bench-' || h.n || '-' || k end, h.at, h.at,
        case when not f.failed then h.at + interval '20 ms' end, 1
-     from (${place}) p
+     from (${eventRow}) p
      cross join bench_history h
      cross join generate_series(1, h.size) k
      cross join lateral (select h.n % 100 = 0 and k = 1) f (failed)
@@ -62,7 +62,7 @@ export async function fillCompleted({ sql }: Stage, occurrences: number, deliver
   await sql.query('drop table bench_history');
 }
 
-/** Of this month and the one before. */
+/** Creates the tables of this month and the previous one. */
 export async function createMonths({ url }: Stage): Promise<void> {
   const { db, close } = openDatabase({ url, name: 'bench', connections: 1 });
   const today = new Date();
@@ -70,8 +70,8 @@ export async function createMonths({ url }: Stage): Promise<void> {
   await close();
 }
 
-/** Until autovacuum, which comes by itself, has been to everything that was filled, and has gone. */
-export async function autovacuumed({ sql }: Stage): Promise<void> {
+/** Waits until autovacuum has processed all filled tables and is done. */
+export async function waitForAutovacuum({ sql }: Stage): Promise<void> {
   await until(
     'autovacuum',
     async () => {
@@ -91,7 +91,7 @@ export async function autovacuumed({ sql }: Stage): Promise<void> {
 
 const { context } = JSON.parse(triggerBody({})) as { context: object };
 
-const place = `
+const eventRow = `
   select e.organization_id, a.project_id, e.application_id, e.id as event_id, n.id as notification_id, c.id as channel_id
   from organizations o
   join events e on e.organization_id = o.id and e.slug = 'named'

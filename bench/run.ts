@@ -1,7 +1,7 @@
 /**
- * Measures what Belfry promises in numbers, on the real program with a durable PostgreSQL of its own, beside a yardstick
- * in the same run. A whole run writes docs/performance.md, .json and its chart, and exits with 1 if a limit was missed; a
- * quick one only sees that everything works, as its times mean nothing.
+ * Runs the benchmarks: the real program on its own durable PostgreSQL, compared with a baseline in the same run. A full run
+ * updates docs/performance.md, .json and the chart, and exits with 1 if a limit was missed. A quick run only checks that
+ * everything works, because its times are meaningless.
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
@@ -11,6 +11,7 @@ import { backlog } from './backlog.ts';
 import { chart } from './chart.ts';
 import { crowded } from './crowded.ts';
 import { everyday } from './everyday.ts';
+import { fairness } from './fairness.ts';
 import { fanOut } from './fan-out.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
@@ -25,18 +26,19 @@ import { pages } from './pages.ts';
 import { preferences } from './preferences.ts';
 import { retention } from './retention.ts';
 import { scaleOut } from './scale-out.ts';
-import type { Row, Scenario } from './scenario.ts';
+import type { Options, Row, Scenario } from './scenario.ts';
 import { closeStages, settingsOfDatabase } from './stage.ts';
 import { terminalTable, wrap } from './terminal.ts';
 import { traces } from './traces.ts';
 import { triggers } from './triggers.ts';
 
-// biome-ignore format: one on each line, so that two who add one do not meet
+// biome-ignore format: one scenario per line avoids merge conflicts
 export const scenarios: Scenario[] = [
   everyday,
   longHistory,
   backlog,
   triggers,
+  fairness,
   crowded,
   fanOut,
   preferences,
@@ -63,7 +65,7 @@ const width = Math.max(80, process.stdout.columns ?? 100);
 if (process.argv[1] === fileURLToPath(import.meta.url)) process.exitCode = await main(process.argv.slice(2));
 
 async function main(args: string[]): Promise<number> {
-  let chosen: { quick: boolean; help: boolean; names: string[] };
+  let chosen: Arguments;
   try {
     chosen = readArguments(args);
   } catch (error) {
@@ -74,37 +76,47 @@ async function main(args: string[]): Promise<number> {
     console.log(helpText());
     return 0;
   }
-  // A server that the shell knows nothing of would go on without its run.
+  // Servers run in their own process groups and would outlive the run.
   let stopped = false;
   process.once('SIGINT', () => {
     stopped = true;
     void closeStages().finally(() => process.exit(130));
   });
-  const { quick, names } = chosen;
-  const wanted = scenarios.filter(({ name }) => names.length === 0 || names.includes(name));
+  const { quick, streams, names } = chosen;
+  const selected = scenarios.filter(({ name }) => names.length === 0 || names.includes(name));
   const entries: Entry[] = [];
-  const broken: string[] = [];
-  for (const [i, scenario] of wanted.entries()) {
-    console.log(wrap(`[${i + 1}/${wanted.length}] ${scenario.name}: ${scenario.summary}`, width).join('\n  '));
+  const failed: string[] = [];
+  for (const [i, scenario] of selected.entries()) {
+    console.log(wrap(`[${i + 1}/${selected.length}] ${scenario.name}: ${scenario.summary}`, width).join('\n  '));
     try {
-      const entry = await runOne(scenario, quick);
+      const entry = await runOne(scenario, { quick, streams });
       entries.push(entry);
       console.log(`  done in ${entry.seconds} s`);
     } catch (error) {
       if (stopped) return 130;
-      broken.push(scenario.name);
-      console.error(`  broken: ${(error as Error).stack}`);
+      failed.push(scenario.name);
+      console.error(`  failed: ${(error as Error).stack}`);
     }
   }
   const missed = report(entries, quick);
-  if (!quick && entries.length > 0) await keep(entries);
-  if (broken.length > 0) console.error(`Broken: ${broken.join(', ')}.`);
-  return broken.length > 0 || (!quick && missed > 0) ? 1 : 0;
+  // Results of another size must not be compared on the page.
+  if (!quick && streams === undefined && entries.length > 0) await save(entries);
+  if (failed.length > 0) console.error(`Failed: ${failed.join(', ')}.`);
+  return failed.length > 0 || (!quick && missed > 0) ? 1 : 0;
 }
 
-function readArguments(args: string[]): { quick: boolean; help: boolean; names: string[] } {
-  const options = { quick: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
-  let parsed: { values: { quick?: boolean; help?: boolean }; positionals: string[] };
+interface Arguments extends Omit<Options, 'log'> {
+  help: boolean;
+  names: string[];
+}
+
+function readArguments(args: string[]): Arguments {
+  const options = {
+    quick: { type: 'boolean' },
+    streams: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  } as const;
+  let parsed: { values: { quick?: boolean; streams?: string; help?: boolean }; positionals: string[] };
   try {
     parsed = parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
@@ -112,8 +124,12 @@ function readArguments(args: string[]): { quick: boolean; help: boolean; names: 
   }
   const { values, positionals: names } = parsed;
   const unknown = names.filter(name => !scenarios.some(scenario => scenario.name === name));
-  if (unknown.length > 0) throw new Error(`there is no scenario ${unknown.join(', ')}: see npm run bench -- --help`);
-  return { quick: values.quick ?? false, help: values.help ?? false, names };
+  if (unknown.length > 0) throw new Error(`unknown scenario ${unknown.join(', ')}: see npm run bench -- --help`);
+  if (values.streams !== undefined && !/^[1-9]\d{0,5}$/.test(values.streams)) {
+    throw new Error('--streams takes a number of streams: see npm run bench -- --help');
+  }
+  const streams = values.streams === undefined ? undefined : Number(values.streams);
+  return { quick: values.quick ?? false, streams, help: values.help ?? false, names };
 }
 
 function helpText(): string {
@@ -122,25 +138,28 @@ function helpText(): string {
     const [first, ...more] = wrap(summary, width - longest - 6);
     return [`  ${name.padEnd(longest)}  ${first}`, ...more.map(line => `${' '.repeat(longest + 4)}${line}`)].join('\n');
   });
-  return `Measures what Belfry promises in numbers, on this machine, beside a yardstick in the same run.
+  return `Measures Belfry on this machine, compared with a baseline in the same run.
 
-Usage: npm run bench -- [--quick] [SCENARIO…]
+Usage: npm run bench -- [--quick] [--streams N] [SCENARIO…]
 
-  --quick  small, to see that everything works: no time is judged and nothing is written;
-           without it the results go into docs/performance.md
+  --quick  runs small versions that only check that everything works: limits are not checked and
+           nothing is written; without it, the results are written to docs/performance.md
+  --streams N
+           inbox only: opens N streams in as many processes as they need, fills one process up and
+           closes all; nothing is written
 
-Scenarios, all of them unless some are named:
+Scenarios (default: all):
 ${list.join('\n')}
 
 Example: npm run bench -- --quick ${scenarios[0]!.name} ${scenarios[1]!.name}`;
 }
 
-async function runOne({ name, run }: Scenario, quick: boolean): Promise<Entry> {
+async function runOne({ name, run }: Scenario, options: Omit<Options, 'log'>): Promise<Entry> {
   const load = Number(loadavg()[0]!.toFixed(1));
   const began = performance.now();
-  const rows = await run({ quick, log: words => console.log(`  ${words}`) });
-  for (const { measure, value, yardstick = 1 } of rows) {
-    if (!Number.isFinite(value) || !Number.isFinite(yardstick)) throw new Error(`${measure}: not a number`);
+  const rows = await run({ ...options, log: text => console.log(`  ${text}`) });
+  for (const { measure, value, baseline = 1 } of rows) {
+    if (!Number.isFinite(value) || !Number.isFinite(baseline)) throw new Error(`${measure}: not a number`);
   }
   const { server_version = '', ...settings } = settingsOfDatabase();
   return {
@@ -160,7 +179,7 @@ function describeMachine(): string {
   return `${cpus().length} × ${model}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`;
 }
 
-/** Every dependency is pinned, so what is written down is what runs. */
+/** Reads versions from package.json, where every dependency is pinned. */
 async function readVersions(): Promise<Record<string, string>> {
   const { version, dependencies, devDependencies } = JSON.parse(
     await readFile(new URL('../package.json', import.meta.url), 'utf8'),
@@ -178,7 +197,7 @@ async function readVersions(): Promise<Record<string, string>> {
   };
 }
 
-/** Tells how many limits were missed. */
+/** Prints the results and returns how many limits were missed. */
 function report(entries: Entry[], quick: boolean): number {
   const [first] = entries;
   if (!first) return 0;
@@ -187,20 +206,20 @@ function report(entries: Entry[], quick: boolean): number {
   for (const { rows } of tables) {
     for (const { measure, note } of rows) if (note) console.log(wrap(`${measure}: ${note}`, width).join('\n  '));
   }
-  const words = (named: Record<string, string>) => Object.entries(named).map(pair => pair.join(' '));
-  const place = [first.machine, `load ${first.load}`, ...words(first.versions), ...words(first.settings)];
-  console.log(wrap(place.join(', '), width).join('\n  '));
-  if (quick) console.log('Quick: the times above mean nothing and were not judged.');
+  const pairs = (named: Record<string, string>) => Object.entries(named).map(pair => pair.join(' '));
+  const environment = [first.machine, `load ${first.load}`, ...pairs(first.versions), ...pairs(first.settings)];
+  console.log(wrap(environment.join(', '), width).join('\n  '));
+  if (quick) console.log('Quick run: the times above are meaningless and were not compared with the limits.');
   return tables.flatMap(({ rows }) => rows).filter(({ pass }) => !pass).length;
 }
 
-/** Written after all scenarios, so that a run that was stopped leaves the page as it was. */
-async function keep(entries: Entry[]): Promise<void> {
+/** Writes the results after all scenarios, so that an interrupted run leaves the page unchanged. */
+async function save(entries: Entry[]): Promise<void> {
   const before = JSON.parse(await readFile(files.history, 'utf8')) as History;
   const order = scenarios.map(({ name }) => name);
   const history = addToHistory(before, entries, order);
   await writeFile(files.history, `${JSON.stringify(history, null, 2)}\n`);
   await writeFile(files.chart, chart(history));
   await writeFile(files.page, writePage(await readFile(files.page, 'utf8'), history));
-  console.log('Written: docs/performance.md, docs/performance.json, docs/images/performance.svg');
+  console.log('Updated docs/performance.md, docs/performance.json, docs/images/performance.svg');
 }

@@ -1,21 +1,21 @@
 /**
- * What a second process of each role adds on one PostgreSQL. On few cores it adds little: the processes, the database and
- * the clients share them. Nothing is promised; the figure is for comparing machines.
+ * Measures what a second process of each role adds on one PostgreSQL. With few cores it adds little, because processes, database and
+ * clients share them. There is no limit; the figure is for comparing machines.
  */
 import { availableParallelism } from 'node:os';
 import pg from 'pg';
-import { crowd, event, fan, sandbox } from './fan-out.ts';
+import { addMembers, event, runFanOut, sandbox } from './fan-out.ts';
 import { compare, openLoad } from './load.ts';
 import type { Scenario } from './scenario.ts';
 import { openStage, type Stage } from './stage.ts';
 import { pathOf, requireStored, triggerJob } from './triggers.ts';
 
-/** At a time: workers share the messages of one occurrence, but only one of them decides who gets them. */
+/** Occurrences at a time: workers share the messages of an occurrence, but only one of them expands it. */
 const occurrences = 4;
 
 export const scaleOut: Scenario = {
   name: 'scale-out',
-  summary: 'two API and two worker processes on one PostgreSQL, beside one of each',
+  summary: 'two API and two worker processes on one PostgreSQL, vs. one of each',
   async run({ quick }) {
     const size = quick ? 2_000 : 25_000;
     const warmUp = 1_000;
@@ -35,13 +35,13 @@ export const scaleOut: Scenario = {
       );
       const [two, one] = measured;
       await requireStored(stage.sql, two.created + one.created);
-      // They were for the first half only.
+      // Only the first half needs these occurrences.
       await stage.sql.query('truncate occurrences');
-      await crowd(stage.sql, 'all', size);
-      await crowd(stage.sql, 'few', warmUp);
+      await addMembers(stage.sql, 'all', size);
+      await addMembers(stage.sql, 'few', warmUp);
 
       const fanned = async () => {
-        await fan(stage, first.address, 'few', warmUp);
+        await runFanOut(stage, first.address, 'few', warmUp);
         return fanSeveral(stage, [first.address, second.address], size);
       };
       await stage.start('worker');
@@ -49,29 +49,29 @@ export const scaleOut: Scenario = {
       const helper = await stage.start('worker');
       const together = await fanned();
       await helper.end('SIGTERM');
-      // Once more alone: other work on the machine comes and goes.
+      // Again with one worker, because other work on the machine comes and goes.
       const after = await fanned();
 
-      const note = `on ${availableParallelism()} cores, which PostgreSQL and the clients share with them`;
+      const note = `on ${availableParallelism()} cores, shared with PostgreSQL and the clients`;
       return [
         {
           measure: 'triggers to two API processes',
           value: two.perSecond,
           unit: '/s',
-          yardstick: one.perSecond,
+          baseline: one.perSecond,
           note: `${spread}; ${note}`,
         },
         {
-          measure: 'triggers that failed with either',
+          measure: 'failed triggers in both setups',
           value: two.failed + one.failed,
           unit: '',
-          limit: { of: 'value', most: 0 },
+          limit: { of: 'value', max: 0 },
         },
         {
           measure: 'fan-out by two workers',
           value: together,
           unit: 'deliveries/s',
-          yardstick: (before + after) / 2,
+          baseline: (before + after) / 2,
           note: `${occurrences} occurrences of ${size.toLocaleString('en')} recipients, measured once; ${note}`,
         },
       ];
@@ -82,13 +82,13 @@ export const scaleOut: Scenario = {
   },
 };
 
-/** Deliveries a second, of several occurrences at once. */
+/** Returns deliveries per second of several occurrences at once. */
 async function fanSeveral(stage: Stage, addresses: string[], size: number): Promise<number> {
   const watchers = Array.from({ length: occurrences }, () => new pg.Client({ connectionString: stage.url }));
   try {
     await Promise.all(watchers.map(sql => sql.connect()));
     const began = performance.now();
-    const each = watchers.map((sql, i) => fan({ ...stage, sql }, addresses[i % addresses.length]!, 'all', size));
+    const each = watchers.map((sql, i) => runFanOut({ ...stage, sql }, addresses[i % addresses.length]!, 'all', size));
     await Promise.all(each);
     return (size * occurrences) / ((performance.now() - began) / 1_000);
   } finally {

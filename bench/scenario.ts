@@ -1,59 +1,58 @@
-/** What a benchmark is, and what it tells. */
+/** The interface of a benchmark and its results. */
 export interface Scenario {
   name: string;
-  /** What is measured, in one sentence. */
+  /** One sentence about what is measured. */
   summary: string;
-  /** Throws where a count is wrong: figures of work that was not done say nothing. */
+  /** Throws if a count is wrong, because figures of work that was not done are meaningless. */
   run(options: Options): Promise<Row[]>;
 }
 
 export interface Options {
-  /** Small, to see that it works: its times are never judged. */
+  /** A small run that only checks that the scenario works; its times are not compared with limits. */
   quick: boolean;
-  /** A line of progress. */
-  log(words: string): void;
+  /** How many inbox streams to hold open, instead of the usual measurement. */
+  streams?: number | undefined;
+  /** Prints a line of progress. */
+  log(text: string): void;
 }
 
 export interface Row {
   measure: string;
   value: number;
   unit: string;
-  /** The same work done as plainly as it can be, in the same run, in the same unit. */
-  yardstick?: number;
-  /** What is promised: of the value, or of its ratio to the yardstick. */
-  limit?: { of: 'value' | 'ratio'; least?: number; most?: number };
+  /** The result of the simplest implementation of the same work, in the same run and unit. */
+  baseline?: number;
+  /** The promised limit of the value, or of its ratio to the baseline. */
+  limit?: { of: 'value' | 'ratio'; min?: number; max?: number };
   note?: string;
 }
 
 export interface Judged extends Row {
   ratio?: number;
   pass: boolean;
-  /** How much of the limit is used up: 1 is the limit itself, more is too much. */
+  /** The used share of the limit: 1 is the limit itself, and anything above exceeds it. */
   used?: number;
 }
 
 export function judge(row: Row): Judged {
-  const ratio = row.yardstick ? row.value / row.yardstick : undefined;
+  const ratio = row.baseline ? row.value / row.baseline : undefined;
   const judged = { ...row, ...(ratio !== undefined && { ratio }) };
   if (!row.limit) return { ...judged, pass: true };
-  const { of, least, most } = row.limit;
+  const { of, min, max } = row.limit;
   const measured = of === 'ratio' ? ratio : row.value;
-  // A ratio to nothing keeps no limit.
+  // Without a valid ratio the limit counts as missed.
   if (measured === undefined || Number.isNaN(measured)) return { ...judged, pass: false };
-  const used = Math.max(
-    least === undefined ? 0 : share(least, measured),
-    most === undefined ? 0 : share(measured, most),
-  );
+  const used = Math.max(min === undefined ? 0 : share(min, measured), max === undefined ? 0 : share(measured, max));
   return { ...judged, pass: used <= 1, used };
 }
 
-/** Nothing of nothing is within it. */
+/** Returns part / whole; a part of zero is a share of zero, even of zero. */
 function share(part: number, whole: number): number {
   if (part <= 0) return 0;
   return whole > 0 ? part / whole : Number.POSITIVE_INFINITY;
 }
 
-/** The value that so large a part of them does not exceed. */
+/** Returns the smallest measured value that at least this part of all values does not exceed. */
 export function quantile(values: number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.min(sorted.length, Math.ceil(sorted.length * part)) - 1)] ?? Number.NaN;

@@ -1,4 +1,4 @@
-/** The SMTP server of a peer: takes mails without TLS and login, prints its port, and ends with its parent. */
+/** The SMTP server of a peer: accepts email without TLS and login, prints its port, and exits with its parent. */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 

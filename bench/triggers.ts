@@ -1,5 +1,5 @@
 /**
- * Triggers, each on disk before it is answered, as fast as 64 clients send them: beside the least that can be durable, on
+ * Triggers that are on disk before the response, as fast as 64 clients send them, compared with the minimum for durable triggers on
  * the same PostgreSQL (peer-durable.ts).
  */
 import type { ChildProcess } from 'node:child_process';
@@ -7,13 +7,13 @@ import type pg from 'pg';
 import { sandbox } from './fan-out.ts';
 import { compare, openLoad, type Subject } from './load.ts';
 import type { Scenario } from './scenario.ts';
-import { openPeer, openStage, postgresMs, processorMs, type Stage } from './stage.ts';
+import { cpuMs, openPeer, openStage, postgresCpuMs, type Stage } from './stage.ts';
 
 const connections = 64;
 
 export const triggers: Scenario = {
   name: 'triggers',
-  summary: `triggers stored for good from ${connections} connections, beside the least that can be durable`,
+  summary: `triggers stored durably from ${connections} connections, vs. the minimum for durable triggers`,
   async run({ quick }) {
     const load = openLoad();
     const stage = await openStage([sandbox], [event('order')]).catch(error => {
@@ -27,38 +27,38 @@ export const triggers: Scenario = {
       peer = durable.peer;
       const subject = (origin: string, running: { process: ChildProcess }): Subject => ({
         job: triggerJob(stage, [origin], [pathOf('order')]),
-        processors: async () => ({ api: await processorMs(running), database: await postgresMs(stage.sql) }),
+        cpu: async () => ({ api: await cpuMs(running), database: await postgresCpuMs(stage.sql) }),
       });
       const belfry = subject(api.address, api);
-      const yardstick = subject(`http://127.0.0.1:${durable.port}`, { process: peer });
+      const baseline = subject(`http://127.0.0.1:${durable.port}`, { process: peer });
       const settings = quick ? { rounds: 2, seconds: 1, warmUp: 4_000 } : { rounds: 9, seconds: 3, warmUp: 20_000 };
-      const { measured, spread } = await compare(load, [belfry, yardstick], settings);
+      const { measured, spread } = await compare(load, [belfry, baseline], settings);
       const [stored, bare] = measured;
       const failed = stored.failed + bare.failed;
       await requireStored(stage.sql, stored.created);
       await requireStored(stage.sql, bare.created, 0, 'durable');
       return [
         {
-          measure: 'triggers stored for good',
+          measure: 'triggers stored durably',
           value: stored.perSecond,
           unit: '/s',
-          yardstick: bare.perSecond,
-          limit: { of: 'ratio', least: 0.6 },
-          note: `${spread}; as many occurrences as answers of 201`,
+          baseline: bare.perSecond,
+          limit: { of: 'ratio', min: 0.6 },
+          note: `${spread}; as many occurrences as 201 responses`,
         },
-        { measure: 'triggers that failed', value: failed, unit: '', limit: { of: 'value', most: 0 } },
-        { measure: 'a trigger, p99', value: stored.p99, unit: 'ms', limit: { of: 'value', most: 50 } },
+        { measure: 'failed triggers', value: failed, unit: '', limit: { of: 'value', max: 0 } },
+        { measure: 'trigger latency, p99', value: stored.p99, unit: 'ms', limit: { of: 'value', max: 50 } },
         {
-          measure: 'processor time of the API for each',
-          value: stored.processors.api!,
+          measure: 'CPU time of the API per trigger',
+          value: stored.cpu.api!,
           unit: 'µs',
-          yardstick: bare.processors.api!,
+          baseline: bare.cpu.api!,
         },
         {
-          measure: 'processor time of PostgreSQL for each',
-          value: stored.processors.database!,
+          measure: 'CPU time of PostgreSQL per trigger',
+          value: stored.cpu.database!,
           unit: 'µs',
-          yardstick: bare.processors.database!,
+          baseline: bare.cpu.database!,
         },
       ];
     } finally {
@@ -99,7 +99,7 @@ export function triggerBody(options: { recipients?: string[] }): string {
   return JSON.stringify({ context, options });
 }
 
-/** Neither more nor fewer than were promised. */
+/** Fails unless exactly as many rows are stored as triggers were accepted. */
 export async function requireStored(
   sql: pg.Client,
   answered: number,
@@ -107,7 +107,7 @@ export async function requireStored(
   table = 'occurrences',
 ): Promise<void> {
   const stored = (await countOccurrences(sql, table)) - before;
-  if (stored !== answered) throw new Error(`${answered} triggers were answered with 201, and ${stored} are stored`);
+  if (stored !== answered) throw new Error(`${answered} triggers got a 201, but ${stored} are stored`);
 }
 
 export async function countOccurrences(sql: pg.Client, table = 'occurrences'): Promise<number> {

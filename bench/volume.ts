@@ -1,7 +1,7 @@
 /**
- * A database as large as years of use make it, written straight into the tables: several organizations, of which `bench`
- * holds most. The same at every run, but for the clock. What the service keeps up by itself as it works, counts and
- * statistics, is filled in from what there is, so that it agrees.
+ * Fills a database with years of data, written directly into the tables: several organizations, of which `bench` has the largest
+ * part. The data is the same in every run, except for timestamps. Counts and statistics, which the service maintains itself, are
+ * derived from the rows so that they match.
  */
 import type pg from 'pg';
 import { latencyBucketText } from '../src/core/latency.ts';
@@ -13,32 +13,32 @@ export interface Sizes {
   events: number;
   audit: number;
   /** Members of the longest list, and deliveries of the largest occurrence. */
-  most: number;
+  largest: number;
 }
 
-export const whole: Sizes = {
+export const fullSizes: Sizes = {
   users: 1_000_000,
   occurrences: 50_000,
   deliveries: 5_000_000,
   events: 10_000,
   audit: 200_000,
-  most: 500_000,
+  largest: 500_000,
 };
-/** The part of everything that belongs to the organization `bench`. */
+/** The share of all data that belongs to the organization `bench`. */
 const share = 0.85;
 const days = 75;
 const projects = 16;
 const applications = 5;
-const neighbours = 4;
+const neighbors = 4;
 
 export function scaled(by: number): Sizes {
   return Object.fromEntries(
-    Object.entries(whole).map(([name, size]) => [name, Math.ceil(size * by)]),
+    Object.entries(fullSizes).map(([name, size]) => [name, Math.ceil(size * by)]),
   ) as unknown as Sizes;
 }
 
 /** Expects the organization `bench` with its channels `mail` and `sandbox` and the event `shop/web/welcome`. */
-export async function fillDatabase(sql: pg.Client, sizes: Sizes, log: (words: string) => void): Promise<void> {
+export async function fillDatabase(sql: pg.Client, sizes: Sizes, log: (text: string) => void): Promise<void> {
   const steps: [string, () => Promise<unknown>][] = [
     ['configuration', () => fillConfiguration(sql, sizes)],
     [`${sizes.users} users`, () => fillUsers(sql, sizes)],
@@ -50,14 +50,14 @@ export async function fillDatabase(sql: pg.Client, sizes: Sizes, log: (words: st
   ];
   await sql.query(`select setseed(0.5)`);
   await sql.query(`set work_mem = '256MB'`);
-  // Neither lists are counted nor changes announced, row by row.
+  // Without triggers, lists are not counted and changes not announced row by row.
   await switchTriggers(sql, 'disable');
-  for (const [words, fill] of steps) {
+  for (const [label, fill] of steps) {
     const began = performance.now();
-    // A reference is checked by a plan that is kept: one of an empty table reads all of it for each row.
+    // Foreign keys are checked with cached plans: one made for an empty table would scan the fullSizes table for each row.
     await sql.query('discard plans');
     await fill();
-    log(`${words}: ${Math.round((performance.now() - began) / 1_000)} s`);
+    log(`${label}: ${Math.round((performance.now() - began) / 1_000)} s`);
   }
   await switchTriggers(sql, 'enable');
   await sql.query('reset work_mem');
@@ -76,7 +76,7 @@ async function switchTriggers(sql: pg.Client, to: 'enable' | 'disable'): Promise
 export async function fillConfiguration(sql: pg.Client, { events }: Pick<Sizes, 'events'>): Promise<void> {
   await sql.query(
     `insert into organizations (slug, name) select 'neighbour-' || i, 'Neighbour ' || i from generate_series(1, $1::int) i`,
-    [neighbours],
+    [neighbors],
   );
   await sql.query(
     `insert into projects (organization_id, slug, name)
@@ -102,10 +102,10 @@ export async function fillConfiguration(sql: pg.Client, { events }: Pick<Sizes, 
   );
   await sql.query(
     `insert into notifications (organization_id, event_id, name, recipients, channels)
-     select e.organization_id, e.id, 'tell', '{"trigger": true}', '{mail}' from events e
+     select e.organization_id, e.id, 'notify', '{"trigger": true}', '{mail}' from events e
      where not exists (select from notifications n where n.organization_id = e.organization_id and n.event_id = e.id)`,
   );
-  // The words of the one that there is, for all; and a hundred versions of its own.
+  // Copies the existing message to all notifications; the original gets a hundred versions.
   await sql.query(
     `insert into messages (organization_id, notification_id, version, content)
      select n.organization_id, n.id, i, m.content
@@ -149,7 +149,7 @@ const firstNames =
   'Ann Anna Annika Ben Bea Carl Clara David Dora Emil Emma Finn Frida Georg Greta Hans Hanna Ida Ivan Jane John Karl Kim Lena Leo Mara Max Nina Noah Olga Otto Paul Pia Quinn Rosa Rolf Sara Sven Tina Tom Ute Uwe Vera Viktor Wilma Xaver Yara Zoe';
 const syllables = 'ba ber dor el fel gar hol in jan kel lo mar nor o pel ra sen tor ul ver wal zim';
 
-/** First names are unevenly spread: every eighth or so is Ann. Last names are many, and one of them is rare. */
+/** First names are unevenly distributed: about every eighth is Ann. There are many last names, one of them rare. */
 async function fillUsers(sql: pg.Client, { users }: Sizes): Promise<void> {
   await sql.query(
     `insert into users (organization_id, username, email, first_name, last_name, first_key, last_key, custom_fields)
@@ -166,11 +166,11 @@ async function fillUsers(sql: pg.Client, { users }: Sizes): Promise<void> {
              || part[1 + floor(random() * cardinality(part))::int]) end as last_name
          from generate_series(1, $1::int) n
          join organizations o on o.slug = case when n <= $1::int * ${share}::float then 'bench'
-           else 'neighbour-' || (1 + n % ${neighbours}) end,
+           else 'neighbour-' || (1 + n % ${neighbors}) end,
          string_to_array($2, ' ') first, string_to_array($3, ' ') part
          order by o.id, n
        ) named
-     ) known`,
+     ) emails`,
     [users, firstNames, syllables],
   );
   await sql.query(
@@ -184,8 +184,8 @@ async function fillUsers(sql: pg.Client, { users }: Sizes): Promise<void> {
   await sql.query('analyze users, addresses');
 }
 
-/** One with `most` members, one with a fifth of that, and in each project some small ones; a few hold still. */
-async function fillLists(sql: pg.Client, { most }: Sizes): Promise<void> {
+/** Creates one list with `largest` members, one with a fifth of that, and some small ones in each project; a few members are inactive. */
+async function fillLists(sql: pg.Client, { largest }: Sizes): Promise<void> {
   await sql.query(
     `insert into distribution_lists (organization_id, project_id, name, name_key)
      select organization_id, id, 'List ' || i, 'list ' || i from projects, generate_series(1, 60) i`,
@@ -202,7 +202,7 @@ async function fillLists(sql: pg.Client, { most }: Sizes): Promise<void> {
        limit case when l.organization = 'bench' and l.n = 1 then $1::int when l.organization = 'bench' and l.n = 2
          then $1::int / 5 else $1::int / 2500 end
      ) a`,
-    [most],
+    [largest],
   );
   await sql.query(
     `update distribution_lists l set members = c.members, active_members = c.active
@@ -212,12 +212,12 @@ async function fillLists(sql: pg.Client, { most }: Sizes): Promise<void> {
 }
 
 /**
- * The occurrences first as they are to become. The largest is a day old. One user gets every other of the small ones, and
- * so has a long history; another did, until two months ago.
+ * Plans the occurrences first. The largest one is a day old. One user gets every second of the small ones and so has a long
+ * history; another one did until two months ago.
  */
-async function fillHistory(sql: pg.Client, { occurrences, deliveries, most }: Sizes): Promise<void> {
-  // The largest, the second, and then ten times as many each of a tenth of the size.
-  const large = most * (1.5 + occurrences * (0.1 / 5000 + 0.01 / 500 + 0.001 / 50));
+async function fillHistory(sql: pg.Client, { occurrences, deliveries, largest }: Sizes): Promise<void> {
+  // The largest, the second largest, and then each time ten times as many of a tenth of the size.
+  const large = largest * (1.5 + occurrences * (0.1 / 5000 + 0.01 / 500 + 0.001 / 50));
   const small = (2 * (deliveries - large)) / occurrences;
   await sql.query(
     `create unlogged table bench_occurrences as
@@ -235,13 +235,13 @@ async function fillHistory(sql: pg.Client, { occurrences, deliveries, most }: Si
      from generate_series(1, $1::int) n, lateral (select now() - ($1::int - n + 1) * interval '1 day' * ${days} / $1::int) t (at)
      join organizations o on true
      where o.slug = case when n % 100 < ${share * 100} or n = $1::int - $1::int / ${days} or n = $1::int / 2 then 'bench'
-       else 'neighbour-' || (1 + n % ${neighbours}) end`,
-    [occurrences, most, small],
+       else 'neighbour-' || (1 + n % ${neighbors}) end`,
+    [occurrences, largest, small],
   );
-  // An event for each, some of them much more often than others; by a channel of its organization or project.
+  // Assigns an event, some much more often than others, and a channel of the organization or project.
   await sql.query(
     `create unlogged table bench_planned as
-     with known as (
+     with candidates as (
        select e.organization_id, e.id as event_id, e.application_id, a.project_id, n.id as notification_id,
          row_number() over (partition by e.organization_id order by e.id) as n,
          count(*) over (partition by e.organization_id) as events
@@ -254,8 +254,8 @@ async function fillHistory(sql: pg.Client, { occurrences, deliveries, most }: Si
      from bench_occurrences b
      join (select organization_id, min(id) as first_user, count(*)::int as users from users group by 1) u
        on u.organization_id = b.organization_id
-     join known k on k.organization_id = b.organization_id
-       and k.n = 1 + floor(power(b.chance, 3) * (select max(events) from known x where x.organization_id = b.organization_id))
+     join candidates k on k.organization_id = b.organization_id
+       and k.n = 1 + floor(power(b.chance, 3) * (select max(events) from candidates x where x.organization_id = b.organization_id))
      join lateral (
        select id, slug from channels c where c.organization_id = b.organization_id
          and (c.project_id is null or c.project_id = k.project_id)
@@ -302,7 +302,7 @@ async function fillHistory(sql: pg.Client, { occurrences, deliveries, most }: Si
        from deliveries group by 1
      ) c on c.occurrence_id = p.id`,
   );
-  // Some wait for a day that has not come.
+  // Some occurrences are scheduled for the future.
   await sql.query(
     `insert into occurrences (organization_id, id, project_id, application_id, event_id, context, options, due_at, created_at)
      select organization_id, overlay(id::text placing 'b' from 20 for 1)::uuid, project_id, application_id, event_id,
@@ -331,7 +331,7 @@ async function fillStatistics(sql: pg.Client): Promise<void> {
   );
 }
 
-/** Over 300 days; one of the actors did little, long ago. */
+/** Inserts entries over 300 days; one of the actors has few entries, from long ago. */
 async function fillAudit(sql: pg.Client, { audit }: Sizes): Promise<void> {
   await sql.query(
     `insert into audit (organization_id, at, actor_kind, actor_id, actor_name, action, noun, path, before, after, origin)
@@ -342,7 +342,7 @@ async function fillAudit(sql: pg.Client, { audit }: Sizes): Promise<void> {
        'project-' || n % 15 || '/app-' || n % 5 || '/event-' || n % 100, jsonb_build_object('name', 'Before ' || n),
        jsonb_build_object('name', 'After ' || n), '192.0.2.1'
      from generate_series(1, $1::int) n
-     join organizations o on o.slug = case when n % 100 < ${share * 100} then 'bench' else 'neighbour-' || (1 + n % ${neighbours}) end
+     join organizations o on o.slug = case when n % 100 < ${share * 100} then 'bench' else 'neighbour-' || (1 + n % ${neighbors}) end
      order by n`,
     [audit],
   );
