@@ -4,31 +4,19 @@
  */
 import { type ChildProcess, execFile, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type FileHandle, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { pino } from 'pino';
-import { openRuntime } from '../src/app.ts';
-import { loadConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/embedded/embedded.ts';
-import { applyConfiguration } from '../src/services/configuration/declarative.ts';
-import { createKey } from '../src/services/identity/keys.ts';
 import { waitFor } from '../test/support/eventually.ts';
-import {
-  belfry,
-  cleanEnv,
-  killDatabase,
-  postmasterPid,
-  type Running,
-  root,
-  startBelfry,
-} from '../test/support/process.ts';
+import { cleanEnv, killDatabase, postmasterPid, type Running, root, startBelfry } from '../test/support/process.ts';
 import { findMistakes } from '../test/support/sink-ledger.ts';
 import { runSql } from '../test/support/sql.ts';
 import { type Facts, keyOf, type Ledger, type Receipt, settleLedger } from './ledger.ts';
 import { Skipped } from './scenario.ts';
+import { configure, configureBy, runCommand, secretKey } from './set-up.ts';
 import type { SinkMode } from './sink.ts';
 import { describeTenants, type TenantOptions } from './tenant.ts';
 
@@ -68,7 +56,6 @@ export interface Settled extends Pick<Facts, 'scenario' | 'accepted' | 'expected
 /** Workers whose lease is held: see src/db/ledger/workers.ts. */
 const living = `select objid::bigint from pg_locks where locktype = 'advisory' and classid = ${0x62656c66} and granted
   and database = (select oid from pg_database where datname = current_database())`;
-const secretKey = 'a secret of at least 32 characters';
 const defaultWaitMs = 90_000;
 const run = promisify(execFile);
 
@@ -392,38 +379,4 @@ async function openSink(delayMs: number): Promise<{ sink: ChildProcess; sinkUrls
   const [line] = await once(sink.stdout!.setEncoding('utf8'), 'data');
   const [first, second] = String(line).match(/\d+/g)!;
   return { sink, sinkUrls: [`http://127.0.0.1:${first}`, `http://127.0.0.1:${second}`] };
-}
-
-/** Configures the organizations and returns their API keys. */
-async function configure(
-  url: string,
-  document: object,
-  organizations: readonly string[],
-): Promise<Map<string, string>> {
-  const config = loadConfig({ DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey });
-  const runtime = await openRuntime(config, pino({ level: 'silent' }), true);
-  await applyConfiguration(runtime.deps, document, { prune: false });
-  const keys = new Map<string, string>();
-  for (const organization of organizations) {
-    const { key } = await createKey(runtime.deps, organization, { name: 'chaos', permissions: ['*'] });
-    keys.set(organization, key);
-  }
-  await runtime.close();
-  return keys;
-}
-
-/** Does the same for one organization with the CLI of another version, which creates its own schema. */
-async function configureBy(program: string, url: string, document: object): Promise<Map<string, string>> {
-  const file = path.join(program, 'chaos.json');
-  await writeFile(file, JSON.stringify(document));
-  await runCommand(program, ['apply', file], url);
-  const args = ['key', 'create', '--org', 'chaos', '--name', 'chaos', '--permission', '*'];
-  return new Map([['chaos', (await runCommand(program, args, url)).trim()]]);
-}
-
-async function runCommand(program: string, args: string[], url: string): Promise<string> {
-  const env = { DATABASE_URL: url, BELFRY_SECRET_KEY: secretKey };
-  const { code, stdout, stderr } = await belfry(args, env, '', program);
-  if (code !== 0) throw new Error(`belfry ${args.join(' ')} exited with ${code}: ${stderr}`);
-  return stdout;
 }

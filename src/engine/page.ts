@@ -12,7 +12,7 @@ import type { ClaimedOccurrence, Cursor, ExpansionPage, StoredDelivery } from '.
 import type { Shares } from '../db/ledger/round-robin.ts';
 import type { Span } from '../lib/traces.ts';
 import type { DecisionPage, RecipientDecision } from '../pipeline/decide.ts';
-import type { EventPlan } from '../pipeline/plans.ts';
+import type { EventPlan } from '../pipeline/event-plan.ts';
 import type { ClaimedDelivery } from './deliver.ts';
 import type { Engine } from './engine.ts';
 import { traceFields } from './spans.ts';

@@ -22,7 +22,8 @@ import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import type { Delivery, NewDelivery, Settlement } from '../db/ledger/deliveries.ts';
 import type { Span } from '../lib/traces.ts';
 import { traceIdOf } from '../lib/traces.ts';
-import type { EventPlan, PlannedChannel } from '../pipeline/plans.ts';
+import type { EventPlan } from '../pipeline/event-plan.ts';
+import type { PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome } from '../providers/sending.ts';
 import type { Engine } from './engine.ts';
 

@@ -22,7 +22,7 @@ import {
 } from '../db/ledger/steps.ts';
 import type { Span } from '../lib/traces.ts';
 import { circumstancesOf, decidePage } from '../pipeline/decide.ts';
-import type { EventPlan, PlannedNotification } from '../pipeline/plans.ts';
+import type { EventPlan, PlannedNotification } from '../pipeline/event-plan.ts';
 import { RecipientReader } from '../pipeline/recipients.ts';
 import { applyUnless, refuseStep } from '../pipeline/steps.ts';
 import { markSuppressed } from '../pipeline/suppressions.ts';

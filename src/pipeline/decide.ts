@@ -11,7 +11,8 @@ import { priorities, priorityOf, type TriggerOptions } from '../core/trigger.ts'
 import type { RecipientRecord } from '../db/audience/recipients.ts';
 import type { Cursor } from '../db/ledger/expand.ts';
 import { slices } from '../lib/slices.ts';
-import { type EventPlan, type PlannedChannel, type PlannedNotification, type Plans, planDeleted } from './plans.ts';
+import { type EventPlan, type PlannedNotification, planDeleted } from './event-plan.ts';
+import type { PlannedChannel, Plans } from './plans.ts';
 import { type RecipientReader, sourcesOf } from './recipients.ts';
 
 const urgent = priorities.indexOf('urgent');

@@ -17,7 +17,7 @@ import {
   openDigestsAcrossTenants,
 } from '../db/ledger/digests.ts';
 import type { RecipientDecision } from './decide.ts';
-import type { EventPlan } from './plans.ts';
+import type { EventPlan } from './event-plan.ts';
 import { groupThrottledMessages, simulateThrottle, type ThrottledMessage, throttle } from './throttle.ts';
 
 /** A digest and the items that are about to be added to it. */

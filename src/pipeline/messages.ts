@@ -12,7 +12,8 @@ import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import type { Delivery } from '../db/ledger/deliveries.ts';
 import type { DigestItems } from '../db/ledger/digests.ts';
 import { resolutionRun } from '../db/ledger/steps.ts';
-import type { EventPlan, PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
+import type { EventPlan } from './event-plan.ts';
+import type { PlannedChannel, PlannedMessage, Plans, StoredMessage } from './plans.ts';
 import { describeUser, type UserFacts } from './recipients.ts';
 import { type RenderContext, renderContextOf } from './render-snapshots.ts';
 

@@ -13,7 +13,8 @@ import { createMissingUsers } from '../db/audience/users.ts';
 import type { PageRequest } from '../db/connection/page.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { filterInSlices } from '../lib/slices.ts';
-import type { EventPlan, PlannedNotification, Plans } from './plans.ts';
+import type { EventPlan, PlannedNotification } from './event-plan.ts';
+import type { Plans } from './plans.ts';
 import { markSuppressed } from './suppressions.ts';
 
 /** `key` detects whether the source is replaced while a fan-out is in progress. */

@@ -10,7 +10,8 @@ import { toUuid } from '../core/ids.ts';
 import { canonicalJson, type Json, type JsonObject } from '../core/json.ts';
 import type { Db } from '../db/connection/pool.ts';
 import { keepRenderSnapshots, type SnapshotPart } from '../db/ledger/render-snapshots.ts';
-import type { EventPlan, PlannedChannel, PlannedMessage } from './plans.ts';
+import type { EventPlan } from './event-plan.ts';
+import type { PlannedChannel, PlannedMessage } from './plans.ts';
 
 interface NamedResource {
   slug: string;

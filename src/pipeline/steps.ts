@@ -8,7 +8,7 @@ import type { NewStep } from '../db/ledger/new-steps.ts';
 import { findStepProgress, listStepDeliveries, type StepDelivery } from '../db/ledger/notified.ts';
 import { slices } from '../lib/slices.ts';
 import type { RecipientDecision } from './decide.ts';
-import type { PlannedNotification, PlannedStep } from './plans.ts';
+import type { PlannedNotification, PlannedStep } from './event-plan.ts';
 import { describeUser } from './recipients.ts';
 
 /** The maximum number of deliveries passed to an expression; a recipient has one for each run and channel. */

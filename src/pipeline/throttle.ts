@@ -13,7 +13,7 @@ import {
   type TenantUses,
 } from '../db/ledger/throttle.ts';
 import type { RecipientDecision } from './decide.ts';
-import type { EventPlan } from './plans.ts';
+import type { EventPlan } from './event-plan.ts';
 
 /** A message of an occurrence to one recipient, with the throttles that apply to it. */
 export interface ThrottledMessage {

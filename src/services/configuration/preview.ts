@@ -25,8 +25,9 @@ import { findRecipientByName, listUsersAsRecipients, type RecipientRecord } from
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import { filterInSlices } from '../../lib/slices.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
+import type { EventPlan } from '../../pipeline/event-plan.ts';
 import { optionsFor } from '../../pipeline/messages.ts';
-import type { EventPlan, PlannedChannel } from '../../pipeline/plans.ts';
+import type { PlannedChannel } from '../../pipeline/plans.ts';
 import { isPicked, unknownRecipient } from '../../pipeline/recipients.ts';
 import { renderContextFor } from '../../pipeline/render-snapshots.ts';
 import type { Deps } from '../deps.ts';

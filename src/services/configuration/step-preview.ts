@@ -5,7 +5,8 @@ import { compilePredicate, expressionLimits, findFilterMistake } from '../../cor
 import { fold } from '../../core/text.ts';
 import { findMemberAsRecipient, type RecipientRecord } from '../../db/audience/recipients.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
-import type { EventPlan, PlannedChannel } from '../../pipeline/plans.ts';
+import type { EventPlan } from '../../pipeline/event-plan.ts';
+import type { PlannedChannel } from '../../pipeline/plans.ts';
 import { isPicked } from '../../pipeline/recipients.ts';
 import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';

@@ -3,7 +3,8 @@ import type { JsonObject } from '../../core/json.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import type { Cursor } from '../../db/ledger/expand.ts';
 import { decidePage, type RecipientDecision } from '../../pipeline/decide.ts';
-import type { EventPlan, PlannedNotification, Plans } from '../../pipeline/plans.ts';
+import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
+import type { Plans } from '../../pipeline/plans.ts';
 import type { RecipientReader } from '../../pipeline/recipients.ts';
 
 export interface SimulatedRun {

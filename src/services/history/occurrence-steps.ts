@@ -4,7 +4,7 @@ import type { StepRun } from '../../core/decision/steps.ts';
 import type { StepStatus } from '../../core/statuses.ts';
 import { findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { listStoredSteps, type StepView } from '../../db/history/step-list.ts';
-import type { PlannedNotification } from '../../pipeline/plans.ts';
+import type { PlannedNotification } from '../../pipeline/event-plan.ts';
 import type { Deps } from '../deps.ts';
 
 interface OccurrenceStep {

@@ -12,7 +12,7 @@ import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../..
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
-import type { EventPlan, PlannedNotification } from '../../pipeline/plans.ts';
+import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
 import type { Deps } from '../deps.ts';
 import { getOccurrence } from './occurrences.ts';
