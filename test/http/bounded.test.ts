@@ -10,6 +10,7 @@ import { compileExpression, compilePredicate, expressionLimits } from '../../src
 import { findDelimiter, readHeader, readRow } from '../../src/core/list-file.ts';
 import { type Content, compileLayout, compileMessage } from '../../src/core/render/render.ts';
 import { routes } from '../../src/http/routes.ts';
+import { ThreadsBusyError } from '../../src/lib/thread-pool.ts';
 import { Rendering } from '../../src/pipeline/rendering.ts';
 import { fromStatus, readRetryAfter } from '../../src/providers/http-outcome.ts';
 import { type Ask, asker } from '../support/api.ts';
@@ -108,7 +109,11 @@ describe('a message', () => {
     // Again where it seems dear: garbage of other cases is collected at any time.
     for (let i = 0; i < 4 && isTooSlow(least); i++) {
       const before = process.threadCpuUsage();
-      await work().catch(error => expect(error.code, `${name}: ${error.stack}`).toMatch(/^template\./));
+      await work().catch(error => {
+        // On a busy machine, it is tried again later.
+        if (error instanceof ThreadsBusyError) return;
+        expect(error.code, `${name}: ${error.stack}`).toMatch(/^template\./);
+      });
       least = Math.min(least, cpuMs(before) - 20); // Its context is made, sent to a thread, and what comes back is read.
     }
     expectCheap(name, least);
