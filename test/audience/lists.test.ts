@@ -208,7 +208,7 @@ describe('readers', () => {
       expect([idleCount, waitingCount]).toEqual([totalCount, 0]);
     }, 20_000);
 
-  test('that are slow hold no database connection, and receive everything', async () => {
+  test('that are slow hold no database connection, and receive everything', { tags: ['sweep'] }, async () => {
     const slow = await Promise.all(Array.from({ length: 15 }, () => begin(service.address, path, key)));
     await allIdle();
     expect((await ask({ path: '/api/o/acme/u/' })).status).toBe(200);
