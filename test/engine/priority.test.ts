@@ -14,7 +14,8 @@ afterAll(() => world.close());
 
 const [urgent, normal, bulk] = [0, 1, 2];
 const one = ['ann@x.test'];
-const crowd = Array.from({ length: 510 }, (_, i) => `p${i}@x.test`);
+/** More than the largest page, so that the last page is one of the last notification alone. */
+const crowd = Array.from({ length: 1_010 }, (_, i) => `p${i}@x.test`);
 
 const tenantOf = (users: string[], ...priorities: (string | undefined)[]) =>
   world.tenant({
