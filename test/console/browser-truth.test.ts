@@ -55,11 +55,15 @@ const banner = (path: string) => page.getByRole('region', { name: `${path} is pa
 /** Triggers the alert and waits for the outcome. */
 async function triggerAlertUntil(outcome: string): Promise<string> {
   const { body } = await post(`${alert}trigger/`, {});
-  await waitFor(`an alert that is ${outcome}`, async () => {
-    const { body: found } = await ask({ path: `/api/o/demo/occurrence/${body.occurrence}/` });
-    return found.outcome === outcome || undefined;
-  });
+  await untilOutcome(body.occurrence, outcome);
   return body.occurrence;
+}
+
+async function untilOutcome(id: string, outcome: string): Promise<void> {
+  await waitFor(`an alert that is ${outcome}`, async () => {
+    const { body } = await ask({ path: `/api/o/demo/occurrence/${id}/` });
+    return body.outcome === outcome || undefined;
+  });
 }
 
 test('every page affected by a pause shows how much is waiting and can resume it', async () => {
@@ -77,6 +81,7 @@ test('every page affected by a pause shows how much is waiting and can resume it
   await button('Resume hooks').click();
   await page.getByText('Resumed hooks. 3 waiting messages will now be sent.').waitFor();
   await banner('Channel hooks').waitFor({ state: 'detached' });
+  await untilOutcome(id, 'sent');
 
   await post(`${alert}pause/`);
   await post('/api/o/demo/p/shop/a/web/pause/');
