@@ -132,7 +132,7 @@ describe('while mails wait for a slow server', () => {
   test('a cancelled fan-out is not completed before their outcomes are known', async () => {
     const started = await mailTenant();
     const { tenant } = started;
-    peer.delayMs = 2_000;
+    peer.delayMs = 60_000;
     const id = await tenant.trigger();
     await tenant.until(id, 'sending');
     await tenant.sql(

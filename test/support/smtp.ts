@@ -37,12 +37,14 @@ export interface SmtpPeer {
   /** Number of open connections. */
   open(): number;
   fault: SmtpFault | undefined;
-  /** How long the server takes to accept each mail. */
+  /** How long the server takes to accept each mail. A change also applies to mails that are waiting. */
   delayMs: number;
   /** Closes all connections, like a server restart. */
   disconnect(): void;
   close(): Promise<void>;
 }
+
+const turnMs = 20;
 
 export interface SmtpPeerOptions {
   /** TLS from the first byte. */
@@ -99,7 +101,7 @@ export async function openSmtpPeer({ secure = false, starttls = true, auth }: Sm
       } catch {
         return; // the connection was closed in the middle
       }
-      await sleep(peer.delayMs);
+      for (let waited = 0; waited < peer.delayMs; waited += turnMs) await sleep(Math.min(turnMs, peer.delayMs));
       const error = told('data');
       if (error) return callback(error);
       const raw = Buffer.concat(chunks).toString('utf8');
