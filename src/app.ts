@@ -13,7 +13,7 @@ import { inboxChannel } from './db/audience/inbox.ts';
 import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
 import { type Database, isUnavailable, openDatabase } from './db/connection/pool.ts';
-import { storeOccurrencesAcrossTenants } from './db/ledger/accept.ts';
+import { storeAndHandOverAcrossTenants, storeOccurrencesAcrossTenants } from './db/ledger/accept.ts';
 import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
@@ -182,7 +182,16 @@ export async function startService(
 ): Promise<Service> {
   const runtime = await openRuntime(config, log, true, opening);
   const { database, url, surroundings } = runtime;
-  const deps: Deps = { ...runtime.deps, traces: await openTraces(config.traces, log) };
+  const deps: Deps = {
+    ...runtime.deps,
+    ...(config.role === 'all' && {
+      occurrences: createOccurrenceStore(
+        items => storeAndHandOverAcrossTenants(database.writer, items, engine!),
+        items => storeOccurrencesAcrossTenants(database.largeWriter, items),
+      ),
+    }),
+    traces: await openTraces(config.traces, log),
+  };
   const { tenantCache, traces } = deps;
   const instance = new InstanceGuard(deps.db, surroundings, log);
   const rounds =

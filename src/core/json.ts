@@ -81,6 +81,24 @@ export function canonicalJson(value: unknown): string {
   return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join()}}`;
 }
 
+/**
+ * Returns the value as PostgreSQL's `jsonb` would: the keys of an object by their length, then by their bytes. So a message
+ * that is rendered from memory equals one that is rendered from the ledger.
+ */
+export function inStoredOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inStoredOrder);
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).filter(([, item]) => item !== undefined);
+  if (entries.length > 1) entries.sort(([a], [b]) => compareKeys(a, b));
+  return Object.fromEntries(entries.map(([key, item]) => [key, inStoredOrder(item)]));
+}
+
+function compareKeys(a: string, b: string): number {
+  if (plain.test(a) && plain.test(b)) return a.length - b.length || (a < b ? -1 : 1);
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length - right.length || Buffer.compare(left, right);
+}
+
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -9,6 +9,7 @@ import {
   lockAcceptedAcrossTenants,
   type StoredPages,
   storeFirstPagesAcrossTenants,
+  storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../db/ledger/expand.ts';
 import { markStored } from '../db/ledger/new-deliveries.ts';
@@ -92,6 +93,34 @@ export async function expandAccepted(
   engine.meters.ended(ended);
   if (claimed.length === 0 && request.after === 0) return undefined;
   return toExpansionResult(pages, stored, { isDrained: isDrained && pages.length === claimed.length, readAt });
+}
+
+/**
+ * Expands occurrences of one priority class that were handed over in memory. Those whose messages are throttled or collected,
+ * and those that have changed since, are left to the queue.
+ */
+export async function expandHanded(
+  engine: Engine,
+  owner: number,
+  priority: number,
+  capacity: Capacity,
+  handed: ClaimedOccurrence[],
+): Promise<ExpansionResult> {
+  const readAt = engine.stops.generation;
+  const planned = await Promise.all(handed.map(one => engine.plans.findEvent(one.organization_id, one.event_id)));
+  const simple = handed.filter((_, i) => !planned[i]?.notifications.some(one => one.throttle || one.digest));
+  const pages = await decideMany(engine, simple, capacity.pageSize(priority));
+  deferOverflow(pages, capacity);
+  const { stored, ended, advanced } = await storeHandedPagesAcrossTenants(engine.claims, owner, pages).catch(error => {
+    if (!isUniqueViolation(error)) throw error;
+    return { ...nothingStored, advanced: new Set<string>() };
+  });
+  const storedPages = pages.filter(({ id }) => advanced.has(id));
+  endPages(pages);
+  engine.meters.batch('expand', storedPages.length);
+  engine.meters.expanded(storedPages);
+  engine.meters.ended(ended);
+  return toExpansionResult(storedPages, stored, { isDrained: storedPages.length === handed.length, readAt });
 }
 
 /** Expands one further page of a fan-out of one priority class; undefined when none was due. */

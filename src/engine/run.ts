@@ -231,6 +231,7 @@ async function stop(): Promise<void> {
 
 port.on('message', (request: ThreadRequest) => {
   if (request === 'stop') void stop();
+  else if (request !== 'metrics') worker.handOver(request);
   else void meters.read().then(metrics => report({ kind: 'metrics', metrics }));
 });
 

@@ -12,6 +12,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker as Thread } from 'node:worker_threads';
 import type { ConnectionFacts } from '../core/instance.ts';
+import type { ClaimedOccurrence } from '../db/ledger/expand.ts';
 import type { KeySource } from '../lib/keyring.ts';
 import type { TraceSettings } from '../lib/trace-settings.ts';
 import type { MetricValues } from './fast-metrics.ts';
@@ -38,8 +39,8 @@ export interface ThreadData {
   marker: SharedArrayBuffer;
 }
 
-/** A request to the thread. */
-export type ThreadRequest = 'stop' | 'metrics';
+/** A request to the thread; occurrences are to be expanded. */
+export type ThreadRequest = 'stop' | 'metrics' | ClaimedOccurrence[];
 
 /** A message from the thread. */
 export type ThreadReport =
@@ -104,6 +105,16 @@ export class Supervisor {
     await this.#restarting;
   }
 
+  /** Whether the engine can expand occurrences right away. */
+  get isReady(): boolean {
+    return this.#thread !== undefined && this.#marker.isReady;
+  }
+
+  /** Hands over occurrences that have just been stored, so that the engine does not have to read them. */
+  handOver(occurrences: ClaimedOccurrence[]): void {
+    this.#thread?.postMessage(occurrences satisfies ThreadRequest);
+  }
+
   /** Returns the engine's metrics; undefined when it is not running or does not answer. */
   async readMetrics(): Promise<MetricValues | undefined> {
     const thread = this.#thread;
@@ -150,6 +161,7 @@ export class Supervisor {
       });
       thread.once('exit', code => {
         stopWatching();
+        this.#marker.isReady = false;
         if (this.#thread === thread) this.#thread = undefined;
         if (this.#stopping) return resolve();
         if (!isStarted) return reject(failure ?? new Error(`the engine's thread exited with code ${code}`));

@@ -1,7 +1,7 @@
 /**
  * Names the occurrence or delivery that the engine is processing, in memory that outlives its thread: when the thread
  * ends or blocks, the supervisor reads what caused it. It is set before each synchronous section that works on tenant
- * input.
+ * input. It also says whether the engine is ready to expand occurrences that are handed over to it.
  */
 const maxTextLength = 128;
 
@@ -19,10 +19,10 @@ export class WorkMarker {
   readonly #text: Uint8Array;
   readonly #encoder = new TextEncoder();
 
-  constructor(memory = new SharedArrayBuffer(8 + maxTextLength)) {
+  constructor(memory = new SharedArrayBuffer(12 + maxTextLength)) {
     this.memory = memory;
-    this.#numbers = new Int32Array(memory, 0, 2);
-    this.#text = new Uint8Array(memory, 8);
+    this.#numbers = new Int32Array(memory, 0, 3);
+    this.#text = new Uint8Array(memory, 12);
   }
 
   set(organizationId: number, occurrenceId: string, deliveryId?: number): void {
@@ -48,5 +48,13 @@ export class WorkMarker {
 
   get beats(): number {
     return Atomics.load(this.#numbers, 1);
+  }
+
+  get isReady(): boolean {
+    return Atomics.load(this.#numbers, 2) === 1;
+  }
+
+  set isReady(isReady: boolean) {
+    Atomics.store(this.#numbers, 2, Number(isReady));
   }
 }

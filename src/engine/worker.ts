@@ -1,6 +1,7 @@
 /**
  * A worker claims, expands, sends and recovers until it is stopped. It is woken by NOTIFY, and also scans for work
- * about once a second. In every round, urgent work comes before normal, and normal before bulk.
+ * about once a second. Triggers that its own process accepts are handed to it in memory while it has nothing else to do.
+ * In every round, urgent work comes before normal, and normal before bulk.
  *
  * A worker has a lease, which it takes only on a database that it recognises: on a restored or cloned one it waits
  * until an operator resumes sending. The lease is an advisory lock. If the database drops the connection that holds it,
@@ -16,6 +17,7 @@ import {
   releaseExpiredAcrossTenants,
   releasePausedAcrossTenants,
 } from '../db/ledger/deliveries.ts';
+import type { ClaimedOccurrence } from '../db/ledger/expand.ts';
 import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
 import { releaseStepsAcrossTenants } from '../db/ledger/steps.ts';
 import {
@@ -29,7 +31,7 @@ import {
 import { alignedDelayMs } from '../lib/aligned-delay.ts';
 import { type ClaimedDelivery, claimDeliveries, deliverAll } from './deliver.ts';
 import type { Engine } from './engine.ts';
-import { expandAccepted, expandNextPage } from './expand.ts';
+import { expandAccepted, expandHanded, expandNextPage } from './expand.ts';
 import { InFlight } from './in-flight.ts';
 import type { ExpansionResult } from './page.ts';
 import { maxAttempts } from './settlements.ts';
@@ -37,6 +39,8 @@ import { runSteps } from './steps.ts';
 import { WorkHints } from './work-hints.ts';
 
 const maxClaim = 250;
+/** Occurrences that wait after they were handed over. More of them are cheaper to expand from the queue. */
+const maxHanded = 100;
 /** How often to check whether sending was resumed. */
 const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
@@ -64,6 +68,8 @@ export class Worker {
   readonly #stop = new AbortController();
   readonly #inFlight: InFlight;
   readonly #hints = new WorkHints();
+  /** Occurrences that were handed over, by priority class. */
+  #handed: ClaimedOccurrence[] = [];
   /** Whether work may have been left for lack of capacity: then every settled delivery wakes the worker. */
   #isShortOfCapacity = false;
   #reclaimAt = 0;
@@ -97,9 +103,22 @@ export class Worker {
     this.#wake();
   }
 
+  /** Takes occurrences that were stored just now, or leaves them to the queue. */
+  handOver(occurrences: ClaimedOccurrence[]): void {
+    if (this.#lease && this.#handed.length + occurrences.length <= maxHanded) this.#handed.push(...occurrences);
+    else this.#leaveToQueue(occurrences);
+    this.#wake();
+  }
+
+  #leaveToQueue(occurrences: ClaimedOccurrence[]): void {
+    this.#engine.marker.isReady = false;
+    for (const { priority } of occurrences) this.#hints.add('accepted', priority);
+  }
+
   /** Stops claiming, gives back what has not reached a provider, and waits for the rest. */
   async stop(): Promise<void> {
     this.#stop.abort();
+    this.#engine.marker.isReady = false;
     this.#engine.isStopping = true;
     this.#engine.senders.interrupt();
     this.#wake();
@@ -113,6 +132,7 @@ export class Worker {
       this.#engine.log.warn({ err: error }, "lost the connection that holds this worker's lease; acquiring another");
       if (this.#lease) this.#former.push(this.#lease.id);
       this.#lease = undefined;
+      this.#engine.marker.isReady = false;
     });
     this.#reclaimAt = 0;
     this.#hasClaimed = true;
@@ -134,9 +154,11 @@ export class Worker {
         const found = await this.#round(id);
         this.onRound(id);
         if (found) continue;
+        this.#engine.marker.isReady = this.#lease !== undefined && !this.#isShortOfCapacity;
       } catch (error) {
         this.#engine.log.error({ err: error }, 'a round of the worker failed; trying again');
         this.#reclaimAt = 0;
+        this.#leaveToQueue(this.#handed.splice(0));
         // The work that this round was looking for is still there.
         this.#hints.addAll();
         await sleep(500);
@@ -199,13 +221,28 @@ export class Worker {
       this.#sendClaimed(await claimTheseAcrossTenants(claims, owner, requeued));
     }
     for (const priority of priorities.keys()) {
+      const handed = await this.#expandHanded(owner, priority);
       const expanded = await this.#expand('accepted', owner, priority);
       const continued = await this.#expand('expanding', owner, priority);
       const escalated = await this.#expand('steps', owner, priority);
       const claimed = await this.#claim(owner, priority);
-      if (expanded || continued || escalated || claimed) return true;
+      if (handed || expanded || continued || escalated || claimed) return true;
     }
     return false;
+  }
+
+  async #expandHanded(owner: number, priority: number): Promise<boolean> {
+    const handed = this.#handed.filter(one => one.priority === priority);
+    if (handed.length === 0) return false;
+    this.#handed = this.#handed.filter(one => one.priority !== priority);
+    this.#hasClaimed = true;
+    if (this.#inFlight.capacity(priority) < handed.length) {
+      this.#leaveToQueue(handed);
+      return true;
+    }
+    const expanded = await expandHanded(this.#engine, owner, priority, this.#inFlight, handed);
+    this.#noteExpanded('accepted', priority, expanded);
+    return true;
   }
 
   async #expand(queue: keyof typeof expansions, owner: number, priority: number): Promise<boolean> {
@@ -228,6 +265,7 @@ export class Worker {
   /** Adds hints for the work that remains, and sends what was claimed. */
   #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, steps, isDrained }: ExpansionResult): void {
     if (!isDrained) this.#hints.add(queue, priority);
+    if (!isDrained && queue === 'accepted') this.#engine.marker.isReady = false;
     for (const one of next) this.#hints.expectMore(one, Date.now());
     for (const one of steps) this.#hints.add('steps', one);
     for (const one of queued) this.#hints.add('deliveries', one);

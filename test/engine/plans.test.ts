@@ -21,7 +21,12 @@ import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppression
 import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
-import { encodeOccurrence, type NewOccurrence, storeOccurrencesAcrossTenants } from '../../src/db/ledger/accept.ts';
+import {
+  encodeOccurrence,
+  type NewOccurrence,
+  storeAndHandOverAcrossTenants,
+  storeOccurrencesAcrossTenants,
+} from '../../src/db/ledger/accept.ts';
 import { reserveSendTimes } from '../../src/db/ledger/channel-limits.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/dedup.ts';
 import {
@@ -48,6 +53,7 @@ import {
   lockAcceptedAcrossTenants,
   type StoredPages,
   storeFirstPagesAcrossTenants,
+  storeHandedPagesAcrossTenants,
   storePageAcrossTenants,
 } from '../../src/db/ledger/expand.ts';
 import { markStored } from '../../src/db/ledger/new-deliveries.ts';
@@ -164,6 +170,16 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
         claimed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1), suppressed(i + 2)] })),
       );
       return stored;
+    },
+  },
+  'the first pages of occurrences that were handed over': {
+    max: 500,
+    run: async () => {
+      let handed: ClaimedOccurrence[] = [];
+      const receiver = { isReady: true, handOver: (occurrences: ClaimedOccurrence[]) => (handed = occurrences) };
+      await storeAndHandOverAcrossTenants(open.pool, Array.from({ length: 10 }, trigger), receiver);
+      const pages = handed.map((one, i) => ({ ...pageOf(one), deliveries: [toUser(i + 1)] }));
+      return (await storeHandedPagesAcrossTenants(open.pool, 1, pages)).stored;
     },
   },
   'a further page of a fan-out': {
@@ -536,7 +552,7 @@ async function runDigests(): Promise<unknown> {
 }
 
 function trigger() {
-  return encodeOccurrence(newOccurrence());
+  return encodeOccurrence(newOccurrence(), 100);
 }
 
 function newOccurrence(): NewOccurrence {

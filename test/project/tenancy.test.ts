@@ -25,6 +25,8 @@ const acrossTenants: Record<string, string> = {
   deleteOldStepsAcrossTenants: 'maintenance',
   lockAcceptedAcrossTenants: 'workers serve all organizations, in turns',
   storeFirstPagesAcrossTenants: 'stores the pages of all occurrences that were locked together',
+  storeHandedPagesAcrossTenants: 'stores the pages of all occurrences that were handed over together',
+  storeAndHandOverAcrossTenants: 'one statement stores a batch of anybody’s triggers',
   expandByPagesAcrossTenants: 'the occurrences of one claim, whichever organizations they belong to',
   lockRunsAcrossTenants: 'the runs of one claim, whichever organizations they belong to',
   releaseRunsAcrossTenants: 'gives back runs of one claim, whichever organizations they belong to',

@@ -1,9 +1,10 @@
 /** Stores triggers, the hot path: many per statement, each committed before it is answered. */
 import type pg from 'pg';
 import { AppError } from '../../core/errors.ts';
-import type { Json } from '../../core/json.ts';
+import { inStoredOrder, type Json, type JsonObject } from '../../core/json.ts';
 import { largeBytes } from '../../core/limits.ts';
 import type { Db } from '../connection/pool.ts';
+import type { ClaimedOccurrence } from './expand.ts';
 
 /**
  * Absent fields, and a due time that equals the creation time, are left out of the JSON: that is about 10 % faster.
@@ -58,7 +59,7 @@ type Writer = pg.Pool | pg.PoolClient;
 export type StoredOccurrence = { id: string } | { conflict: 'idempotency' };
 
 // One autocommitted statement per batch: claims the idempotency keys, stores the occurrences that claimed theirs or
-// have none, and wakes the workers once. Keys are claimed in order, so that two batches cannot deadlock. Storing an id
+// have none, and wakes the workers once, unless they are handed to a worker in memory. Keys are claimed in order, so that two batches cannot deadlock. Storing an id
 // twice has no effect, so a batch whose response was lost may be sent again.
 const store = {
   name: 'store_occurrences',
@@ -90,7 +91,9 @@ const store = {
       from stored where counts group by 1, 2, 3, 4 order by 1, 2, 3, 4
       on conflict (organization_id, hour, event_id, part) do update set count = trigger_stats.count + excluded.count
     )
-    select pg_notify('belfry_work', (select string_agg(distinct priority::text, ' ') from stored)), array(select occurrence_id from claimed) as claimed`,
+    select case when $2::boolean then
+        pg_notify('belfry_work', (select string_agg(distinct priority::text, ' ') from stored)) end,
+      array(select occurrence_id from claimed) as claimed`,
 };
 
 const findClaims = {
@@ -105,8 +108,9 @@ const findClaims = {
 export async function storeOccurrencesAcrossTenants(
   writer: Writer,
   items: EncodedOccurrence[],
+  announce = true,
 ): Promise<StoredOccurrence[]> {
-  const values = [toJsonArray(items)];
+  const values = [toJsonArray(items), announce];
   const { rows } = await writer.query<{ claimed: string[] }>({ ...store, values });
   const claimed = new Set(rows[0]!.claimed);
   const contested = items.filter(item => item.idempotency && !claimed.has(item.id));
@@ -121,6 +125,54 @@ export async function storeOccurrencesAcrossTenants(
       throw new AppError('service.unavailable', 'the idempotency key has just expired; send the request again');
     return claim.body_hash === item.idempotency!.body_hash ? { id: claim.occurrence_id } : { conflict: 'idempotency' };
   });
+}
+
+/** A worker in this process that can expand occurrences right away, without reading them from the queue. */
+export interface OccurrenceReceiver {
+  /** Whether it has nothing else to do first. */
+  readonly isReady: boolean;
+  handOver(occurrences: ClaimedOccurrence[]): void;
+}
+
+/**
+ * Stores a batch and hands it over to the worker, if it is ready. The queue is the fallback: an occurrence that gets lost on
+ * the way is found by the next scan for due work.
+ */
+export async function storeAndHandOverAcrossTenants(
+  writer: Writer,
+  items: EncodedOccurrence[],
+  receiver: OccurrenceReceiver,
+): Promise<StoredOccurrence[]> {
+  const handed = receiver.isReady ? items.map(toClaimed).filter(one => one !== undefined) : [];
+  const results = await storeOccurrencesAcrossTenants(writer, items, handed.length < items.length);
+  const isNew = new Set(results.map(result => 'id' in result && result.id));
+  const stored = handed.filter(({ id }) => isNew.has(id));
+  if (stored.length > 0) receiver.handOver(stored);
+  return results;
+}
+
+/** Returns the occurrence as it is read from the ledger; undefined if it is large or not due yet. */
+function toClaimed({ value }: EncodedOccurrence): ClaimedOccurrence | undefined {
+  if (typeof value === 'string' || value.due_at) return undefined;
+  return {
+    organization_id: value.organization_id,
+    id: value.id,
+    project_id: value.project_id,
+    application_id: value.application_id,
+    event_id: value.event_id,
+    priority: value.priority,
+    context: inStoredOrder(value.context) as JsonObject,
+    options: inStoredOrder(value.options) as JsonObject,
+    cursor: null,
+    deliveries: 0,
+    correlation_id: value.correlation_id ?? null,
+    due_at: value.created_at,
+    expires_at: value.expires_at ?? null,
+    created_at: value.created_at,
+    acknowledged_at: null,
+    resolved_at: null,
+    traceparent: value.traceparent ?? null,
+  };
 }
 
 interface IdempotencyClaim {

@@ -3,7 +3,8 @@
  * crash resumes where it stopped:
  *
  * - First pages, of many occurrences at once, are locked, decided and stored in one transaction. That is all that
- *   nearly every occurrence needs.
+ *   nearly every occurrence needs. Occurrences that were handed over in memory are not locked, but stored only if they
+ *   are still waiting: usually that is one statement.
  * - Further pages of a fan-out, one occurrence at a time, are claimed by `owner`. A lock would delay the outcomes of
  *   earlier pages, which are counted in the same row.
  */
@@ -11,6 +12,7 @@ import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
 import type { JsonObject } from '../../core/json.ts';
 import { plainArray } from '../connection/arrays.ts';
+import { inLedgerTransaction } from '../connection/transaction.ts';
 import type { OccurrenceFacts } from '../history/occurrences.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
@@ -108,22 +110,37 @@ const lockAccepted = {
   text: `with ${pickRoundRobin('accepted', columns)} select * from picked`,
 };
 
-// First pages of any number of occurrences. All rows are new, so the counts are known in advance. The parts of this
-// statement are not joined: that took quadratic time.
-const storeFirst = {
-  name: 'store_first_pages',
-  text: `
-    with ${storeDeliveriesText()}, advanced as (
+/** SQL text: stores the state of occurrences after their first pages, with parameters after those of the deliveries. */
+const advancedText = (condition = '') => `advanced as (
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
         completed_at = case when p.status = 'completed' then now() end
       from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
         $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
-      where o.organization_id = p.organization_id and o.id = p.id
+      where o.organization_id = p.organization_id and o.id = p.id ${condition}
       returning ${completedColumns}, case when o.status = 'completed' then o.outcome end as outcome
-    ), ${completionEventsText('advanced')}
+    ), ${completionEventsText('advanced')}`;
+
+// First pages of any number of occurrences. All rows are new, so the counts are known in advance. The parts of this
+// statement are not joined: that took quadratic time.
+const storeFirst = {
+  name: 'store_first_pages',
+  text: `
+    with ${storeDeliveriesText()}, ${advancedText()}
     select ${storedIdsText}, array(select outcome from advanced) as outcomes`,
+};
+
+// Stores the pages of those occurrences that are still as they were handed over; the others are left to the queue. Its
+// first part locks the tables in the same order as a transaction for the ledger does.
+const storeHanded = {
+  name: 'store_handed_pages',
+  text: `
+    with tables as (select from deliveries where false),
+    ${advancedText(`and o.status = 'accepted' and o.acknowledged_at is null and o.resolved_at is null`)},
+    ${storeDeliveriesText('where g.occurrence_id = any(array(select id from advanced))')}
+    select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
+      array(select outcome from advanced) as outcomes`,
 };
 
 /** Locks due occurrences until the transaction ends. */
@@ -156,8 +173,65 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
   pages: ExpansionPage<Planned>[],
   commit: () => Promise<unknown>,
 ): Promise<StoredPages<Planned>> {
-  const suppressed = pages.map(page => page.deliveries.filter(one => one.status === 'suppressed').length);
-  const occurrenceArrays = [
+  const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
+    ...storeFirst,
+    values: firstPageValues(owner, pages),
+  });
+  if (pages.some(hasMore)) {
+    await storing;
+    await storeMore(client, pages);
+  }
+  const [{ rows }] = await Promise.all([storing, commit()]);
+  const { stored_at, ids, outcomes } = rows[0]!;
+  const paired = pairWithIds(pages, ids);
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
+}
+
+/**
+ * Stores the first pages of occurrences that were handed over, and returns the ids of those that were still waiting. Fails
+ * with a unique violation, storing nothing, as above.
+ */
+export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>(
+  pool: pg.Pool,
+  owner: number,
+  pages: ExpansionPage<Planned>[],
+): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
+  const statement = { ...storeHanded, values: firstPageValues(owner, pages) };
+  type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
+  const { rows } = pages.some(hasMore)
+    ? await inLedgerTransaction(pool, async client => {
+        const result = await client.query<Row>(statement);
+        const advanced = new Set(result.rows[0]!.advanced);
+        await storeMore(
+          client,
+          pages.filter(({ id }) => advanced.has(id)),
+        );
+        return result;
+      })
+    : await pool.query<Row>(statement);
+  const { stored_at, ids, inserted, advanced, outcomes } = rows[0]!;
+  const paired = pairWithIds(pages, ids, inserted);
+  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
+  return { stored, ended: outcomes.filter(outcome => outcome !== null), advanced: new Set(advanced) };
+}
+
+const isSuppressed = ({ status }: NewDelivery) => status === 'suppressed';
+
+/** Returns whether a page needs more than the statement that stores its deliveries. */
+function hasMore({ steps, deliveries }: ExpansionPage): boolean {
+  return (steps?.length ?? 0) > 0 || deliveries.some(isSuppressed);
+}
+
+async function storeMore(client: pg.PoolClient, pages: ExpansionPage[]): Promise<void> {
+  await beginStepsAcrossTenants(client, pages);
+  await addSuppressedAcrossTenants(client, suppressedCounts(pages));
+}
+
+function firstPageValues(owner: number, pages: ExpansionPage[]): unknown[] {
+  const suppressed = pages.map(page => page.deliveries.filter(isSuppressed).length);
+  return [
+    ...deliveryArrays(owner, pages),
     plainArray(pages.map(page => page.organization_id)),
     plainArray(pages.map(page => page.id)),
     plainArray(
@@ -170,20 +244,6 @@ export async function storeFirstPagesAcrossTenants<Planned extends NewDelivery>(
     pages.map(page => (page.deliveries.length === 0 || page.reason?.startsWith('limit.') ? page.reason : null)),
     pages.map(page => page.retryAt ?? null),
   ];
-  const storing = client.query<{ stored_at: Date; ids: string[]; outcomes: (OccurrenceOutcome | null)[] }>({
-    ...storeFirst,
-    values: [...deliveryArrays(owner, pages), ...occurrenceArrays],
-  });
-  if (pages.some(page => page.steps?.length) || suppressed.some(count => count > 0)) {
-    await storing;
-    await beginStepsAcrossTenants(client, pages);
-    await addSuppressedAcrossTenants(client, suppressedCounts(pages));
-  }
-  const [{ rows }] = await Promise.all([storing, commit()]);
-  const { stored_at, ids, outcomes } = rows[0]!;
-  const paired = pairWithIds(pages, ids);
-  const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
-  return { stored, ended: outcomes.filter(outcome => outcome !== null) };
 }
 
 function statusAfter({ cursor, retryAt }: ExpansionPage, outstanding: number): string {
