@@ -1,5 +1,6 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { afterEach, describe, expect, it } from 'vitest';
+import { defaultLayout } from '../../src/core/render/layout-default.ts';
 import { createOutbound } from '../../src/lib/outbound.ts';
 import { type ComposeOptions, createComposer } from '../../src/providers/email/smtp/compose.ts';
 import { smtp } from '../../src/providers/email/smtp/smtp.ts';
@@ -108,6 +109,8 @@ describe('a body', () => {
       );
     };
     expect(encodingOf('Hello')).toBe('7bit');
+    // Encoding takes four times as long as composing.
+    expect(encodingOf(defaultLayout)).toBe('7bit');
     expect(encodingOf('Hello, Grüße, and so on and on and on')).toBe('quoted-printable');
     expect(encodingOf('Привет, мир')).toBe('base64');
   });

@@ -63,7 +63,7 @@ ${outlook.join('')}
 {%- if unsubscribe_url != '' and preferences_url != '' %}
 <tr>
 <td class="footer" align="center" style="padding:20px 12px 0;${font};font-size:13px;line-height:1.6;color:#5b6673">
-<a href="{{ unsubscribe_url }}" style="color:#5b6673">{{ unsubscribe_label }}</a> &nbsp;·&nbsp; <a href="{{ preferences_url }}" style="color:#5b6673">{{ preferences_label }}</a>
+<a href="{{ unsubscribe_url }}" style="color:#5b6673">{{ unsubscribe_label }}</a> &nbsp;&middot;&nbsp; <a href="{{ preferences_url }}" style="color:#5b6673">{{ preferences_label }}</a>
 </td>
 </tr>
 {%- endif %}
