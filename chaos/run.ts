@@ -27,11 +27,12 @@ import { slowStop } from './scenarios/slow-stop.ts';
 import { fewDescriptors, smallMemory } from './scenarios/small-machine.ts';
 import { cancelMeansStop, deletedMeansStop, optOutMeansStop, pauseMeansStop } from './scenarios/stops.ts';
 import { stepsKilled, webhooksKilled } from './scenarios/work-killed.ts';
-import { workerKilled } from './scenarios/worker-killed.ts';
+import { serviceKilled, workerKilled } from './scenarios/worker-killed.ts';
 import { wrongKey } from './scenarios/wrong-key.ts';
 
 const scenarios: Record<string, Scenario> = {
   'worker-killed': workerKilled,
+  'service-killed': serviceKilled,
   'power-cut': powerCut,
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,

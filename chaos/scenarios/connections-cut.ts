@@ -7,7 +7,7 @@ import { startStream } from '../stream.ts';
 export const connectionsCut: Scenario = {
   title: 'all database connections are cut three times during a stream',
   async run(scenario, scale) {
-    const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker'] });
+    const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['all'] });
     try {
       const stream = startStream(stage, 100);
       await sleep(3_000 * scale);

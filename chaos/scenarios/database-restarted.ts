@@ -6,7 +6,7 @@ import { startStream } from '../stream.ts';
 export const databaseRestarted: Scenario = {
   title: 'PostgreSQL is shut down and restarted during a stream',
   async run(scenario, scale) {
-    const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['api', 'worker'] });
+    const stage = await Stage.open({ recipients: 3, sinkMs: 20, roles: ['all'] });
     try {
       const stream = startStream(stage, 100);
       await sleep(4_000 * scale);
