@@ -10,6 +10,7 @@ import {
   IconInbox,
   IconMail,
   IconMessage,
+  IconMessages,
   IconPhone,
   IconSend,
   IconWebhook,
@@ -32,6 +33,7 @@ export const channelTypes: Record<string, ChannelType> = {
   teams: { name: texts.microsoftTeams, icon: IconBrandTeams, summary: texts.teamsSummary, example: '' },
   discord: { name: texts.discord, icon: IconBrandDiscord, summary: texts.discordSummary, example: '' },
   telegram: { name: texts.telegram, icon: IconBrandTelegram, summary: texts.telegramSummary, example: '123456789' },
+  chat: { name: texts.chat, icon: IconMessages, summary: texts.chatSummary, example: '!room:acme.test' },
   webhook: {
     name: texts.webhook,
     icon: IconWebhook,

@@ -347,7 +347,7 @@ describe('Markdown', () => {
           toAdaptiveCard('a', blocks, values);
           toSlackBlocks('a', blocks, values);
         });
-        for (const medium of ['slack', 'discord', 'telegram'] as const) {
+        for (const medium of ['slack', 'discord', 'telegram', 'chat'] as const) {
           expectCheap(`${medium} of ${JSON.stringify(source)}`, () => toChat(medium, blocks, values));
         }
       }),

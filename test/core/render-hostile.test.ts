@@ -289,7 +289,7 @@ describe('an excessive template', () => {
     const message = compileMessage({ subject: '{{ v }}', body });
     for (const unit of [' ', '\n', '\t\n', '*', '`', '&', '<', '>', '_ ', '[', '\\', 'a', '.', '/', '1.', '# ', '🔔']) {
       const scope = { v: unit.repeat(10_000 / unit.length) };
-      for (const medium of ['email', 'slack', 'discord', 'telegram', 'teams']) {
+      for (const medium of ['email', 'slack', 'discord', 'telegram', 'teams', 'chat']) {
         const started = cpuMs();
         renderMessage(message, { medium, channel: 'x', scope });
         expect(cpuMs() - started, `${JSON.stringify(unit)} in ${medium}`).toBeLessThan(1500);

@@ -30,6 +30,7 @@ export function PreviewBody({ type, content }: { type: string; content: Message 
     case 'sms':
     case 'whatsapp':
     case 'telegram':
+    case 'chat':
       return <Bubble text={content.text} />;
     default:
       return <Plain title={content.title} text={content.text} />;

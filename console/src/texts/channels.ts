@@ -12,6 +12,8 @@ export const texts = {
   teamsSummary: 'A card in a chat or channel',
   discord: 'Discord',
   discordSummary: 'To a channel',
+  chat: 'Chat',
+  chatSummary: 'Mattermost, Matrix, Google Chat and others',
   telegram: 'Telegram',
   telegramSummary: 'From a bot to a chat',
   webhook: 'Webhook',

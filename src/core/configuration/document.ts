@@ -27,6 +27,7 @@ export const media = [
   'slack',
   'teams',
   'discord',
+  'chat',
   'webhook',
   'webpush',
   'push',

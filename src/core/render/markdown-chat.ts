@@ -88,6 +88,12 @@ const discord: Dialect = {
   rule: '———',
 };
 
+/** Markdown as Mattermost, Zulip, Webex and others read it, where more names address a whole room. */
+const chat: Dialect = {
+  ...discord,
+  text: text => escapeDiscord(text).replace(/@(?=all|channel)/gi, `@${invisible}`),
+};
+
 const telegram: Dialect = {
   text: escapeAngles,
   codeText: escapeAngles,
@@ -106,7 +112,7 @@ const telegram: Dialect = {
   rule: '———',
 };
 
-const dialects = { slack, discord, telegram };
+const dialects = { slack, discord, telegram, chat };
 type ChatMedium = keyof typeof dialects;
 
 export function isChatMedium(medium: string): medium is ChatMedium {

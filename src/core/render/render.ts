@@ -45,17 +45,17 @@ export interface Content {
   title: string;
   /** The body as plain text. */
   text: string;
-  /** Email: a complete HTML document. */
+  /** Email: a complete HTML document. Chat: the body as a fragment. */
   html?: string;
-  /** The body in the medium's own markup: Slack's mrkdwn, Discord's Markdown, Telegram's HTML. */
+  /** The body in the medium's own markup: Slack's mrkdwn, Telegram's HTML, Markdown for Discord and chat. */
   markup?: string;
   /** Title and body as an Adaptive Card (Teams) or a list of blocks (Slack). */
   card?: Json;
   /** Webhook: the JSON to send. */
   data?: Json;
-  /** Inbox: the URL of a picture. */
+  /** Inbox and push: the URL of a picture. */
   avatar?: string;
-  /** Inbox: buttons. Each has a link or the slug of an event, or acknowledges the occurrence. */
+  /** Inbox and push: buttons. Each has a link or the slug of an event, or acknowledges the occurrence. */
   actions?: { name: string; label: string; url?: string; event?: string; acknowledge?: true }[];
   /** SMS: the number of segments. */
   segments?: number;
@@ -73,7 +73,7 @@ export interface RenderOptions {
   scope: Record<string, unknown>;
   /** The layout of an email. Default: the built-in one. */
   layout?: CompiledLayout | undefined;
-  /** False skips the HTML of an email. */
+  /** False skips the HTML of an email or chat message. */
   html?: boolean;
   /** Whether it runs on the event loop: it throws InlineLimitError when it could take long. */
   inline?: boolean;
@@ -110,7 +110,8 @@ export function renderMessage(message: CompiledMessage, options: RenderOptions):
     const parts = { content: toHtml(blocks, values), title: content.title, preheader, lang: locale };
     content.html = withFieldErrors('layout', () => fillLayout(layout, parts, runOptions));
   }
-  if (medium === 'inbox') Object.assign(content, toInApp(message, runOptions));
+  if (medium === 'chat' && html) content.html = toHtml(rendered.blocks ?? [], rendered.values ?? []);
+  if (medium === 'inbox' || medium === 'push') Object.assign(content, toInApp(message, runOptions));
   if (message.strict && missing.size > 0) {
     throw new AppError('template.failed', `the context lacks ${[...missing].join(', ')}`);
   }

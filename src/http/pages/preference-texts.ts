@@ -49,6 +49,7 @@ const types = {
   slack: 'Slack',
   teams: 'Teams',
   discord: 'Discord',
+  chat: 'Chat',
   webpush: 'Browser',
   push: 'Push',
   inbox: 'Inbox',

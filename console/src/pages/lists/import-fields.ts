@@ -25,7 +25,7 @@ const fields: { target: Target; label: string; pattern: RegExp }[] = [
   { target: 'opt_out', label: texts.optOut, pattern: /^(opt[ _-]?out|opted[ _-]?out|unsubscribed?)$/ },
 ];
 
-const addressKinds = ['slack', 'telegram', 'webhook', 'whatsapp'];
+const addressKinds = ['slack', 'telegram', 'chat', 'webhook', 'whatsapp'];
 
 /** Derives a custom field from a header: `Postal code` becomes `custom.postal_code`. */
 function customOf(header: string): Target {

@@ -18,7 +18,7 @@ import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
 import { personKey } from './person-key.ts';
 
-const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'webhook', 'webpush'];
+const types = ['email', 'phone', 'sms', 'slack', 'telegram', 'chat', 'webhook', 'webpush'];
 
 export function Addresses({ username }: { username: string }) {
   const org = useOrg();
