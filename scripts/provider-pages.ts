@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
+import { feedbackReaders } from '../src/providers/feedback/index.ts';
 import { providers } from '../src/providers/index.ts';
 import type { Provider } from '../src/providers/provider.ts';
 
@@ -69,9 +70,37 @@ A provider sends the messages of a channel. A channel can have several, which ar
 |---|---|---|---|
 ${rows.join('\n')}
 
+## What each can do
+
+Email providers send HTML and text. *Formatting* means that bold text, links and lists arrive as such. *Delivery reports* means that Belfry
+understands what the service reports about a message afterwards. A provider that *recognizes duplicates* gets a message again after a lost
+response; for the others, the channel’s \`on_unknown\` decides.
+
+| provider | formatting | buttons | images | delivery reports | recognizes duplicates |
+|---|---|---|---|---|---|
+${Object.values(providers)
+  .filter(({ name }) => name !== 'sandbox')
+  .map(comparisonRow)
+  .join('\n')}
+
 Providers can only reach the public internet. A server on a private network, or on the same machine as Belfry, is refused unless
 \`BELFRY_OUTBOUND_ALLOW\` includes its network.
 `;
+}
+
+function comparisonRow({ name, title, medium, shows = [], dedupes }: Provider): string {
+  const cells = [
+    medium === 'email' ? 'HTML' : yes(shows.includes('formatting')),
+    medium === 'email' ? 'in HTML' : yes(shows.includes('buttons')),
+    medium === 'email' ? 'in HTML' : yes(shows.includes('images')),
+    yes(Object.hasOwn(feedbackReaders, name)),
+    yes(dedupes),
+  ];
+  return `| [${title}](${name}.md) | ${cells.join(' | ')} |`;
+}
+
+function yes(value: boolean): string {
+  return value ? 'yes' : '–';
 }
 
 function providerPage(provider: Provider, notes: string): string {
@@ -100,15 +129,17 @@ ${example}\`\`\`
 ${example.includes('${env:') ? '\nSecrets are stored encrypted and never shown again: see [secrets](../configuration.md#secrets).\n' : ''}`;
 }
 
-function destinationOf({ name, medium, reach }: Provider): string {
-  // The destination depends on the URL in its settings.
-  if (name === 'standard-webhooks')
-    return 'to `url`, one for each recipient; without `url`, to each address named `webhook`';
+function destinationOf(provider: Provider): string {
+  const { medium, reach } = provider;
   const how = reach?.({}) ?? 'address';
   if (how === 'room') return 'to the destination in the settings, as one message for all recipients';
   if (how === 'recipient') return 'to each recipient; no address is needed';
-  const names: Record<string, string> = { sms: '`phone…` or `sms…`' };
-  return `to each recipient who has an address named ${names[medium] ?? `\`${medium}…\``}`;
+  const names: Record<string, string> = { email: '`email…`', sms: '`phone…` or `sms…`' };
+  const address = `to each recipient who has an address named ${names[medium] ?? `\`${medium}\``}`;
+  const field = Object.keys(provider.settings.properties).find(one => (reach?.({ [one]: 'x' }) ?? how) !== how);
+  if (!field) return address;
+  const manner = reach?.({ [field]: 'x' }) === 'room' ? 'as one message for all recipients' : 'one for each recipient';
+  return `to \`${field}\`, ${manner}; without \`${field}\`, ${address}`;
 }
 
 function afterLostResponse({ dedupes }: Provider): string {

@@ -23,3 +23,29 @@ export function headingOf({ title, text }: Content): string {
 export function paragraphs(...parts: string[]): string {
   return parts.filter(part => part.trim() !== '').join('\n\n');
 }
+
+/** Returns title and body as Markdown. */
+export function toMarkdown(content: Content): string {
+  const heading = headingOf(content);
+  return paragraphs(heading && `**${escapeMarkdown(heading)}**`, content.markup ?? escapeMarkdown(content.text));
+}
+
+/** Returns title and body as plain text. */
+export function toPlainText(content: Content): string {
+  return paragraphs(headingOf(content), content.text);
+}
+
+function escapeMarkdown(text: string): string {
+  return text.replace(/[\\*_~`|<>#[\]()]/g, '\\$&');
+}
+
+/** Truncates to a number of bytes in UTF-8, ending in …, and never splits a character. */
+export function truncateBytes(text: string, maxBytes: number): string {
+  if (Buffer.byteLength(text) <= maxBytes) return text;
+  const kept = Buffer.from(text).subarray(0, maxBytes - Buffer.byteLength('…'));
+  // A character that was cut decodes to U+FFFD.
+  return `${kept
+    .toString('utf8')
+    .replace(/\ufffd+$/, '')
+    .trimEnd()}…`;
+}

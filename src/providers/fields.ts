@@ -24,6 +24,31 @@ export function endpoint(defaultUrl: string, example: string) {
   );
 }
 
+/** The URL of the user's own server. */
+export function serverUrl(description: string, example: string) {
+  return Type.String({
+    destination: true,
+    maxLength: 2048,
+    pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+    format: 'url',
+    patternHint: 'must be an http or https URL without a user name or a query',
+    description,
+    examples: [example],
+  });
+}
+
+/** A key that is sent in a header, so it must be visible ASCII. */
+export function secretKey(description: string) {
+  return Type.String({
+    minLength: 1,
+    maxLength: 512,
+    pattern: '^[!-~]+$',
+    patternHint: 'must not contain spaces',
+    secret: true,
+    description,
+  });
+}
+
 /** Joins base and path with one slash between them. */
 export function join(base: string, path: string): string {
   return `${base.replace(/\/+$/, '')}${path}`;

@@ -59,6 +59,7 @@ export function fromStatus({ status, headers, text }: OutboundResponse, secrets:
     ok: false,
     retry,
     ...(wait !== undefined && { retryAfterSeconds: wait }),
+    ...(status === 401 && { denied: true as const }),
     reason: toReason(detail ? `${status}: ${detail}` : `${status}`, secrets),
   };
 }

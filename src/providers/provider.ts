@@ -26,6 +26,8 @@ export interface Provider<Settings extends TObject = TObject> {
   dedupes: boolean;
   /** Which content it needs: everything (the default), or only text, so that no layout is rendered. */
   reads?: 'all' | 'text';
+  /** What recipients see beyond plain text; email is always HTML. Shown in the comparison of providers. */
+  shows?: readonly ('formatting' | 'buttons' | 'images')[];
   /** Generates a key pair if the public field is left out; it is stored from then on. */
   generates?: { publicField: string; make: () => Record<string, string> };
   /** Called once with valid settings; the sender is then used for many messages concurrently. */

@@ -43,6 +43,8 @@ export type Outcome =
       unknown?: boolean;
       /** This address will never work again: it is disabled or removed. */
       gone?: boolean;
+      /** The credentials in the settings were rejected. */
+      denied?: true;
       /** Nothing was sent, because `mayStillSend` refused it. */
       withdrawn?: true;
       /** A readable reason with the provider's error message; never contains a secret. */

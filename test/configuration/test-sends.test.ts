@@ -110,6 +110,18 @@ describe('a channel', () => {
     expect(answer.body.detail).toContain('nobody here');
   });
 
+  test('explains rejected credentials by the settings that hold them', async () => {
+    web.reply = { status: 401, body: '{"errors":[{"message":"The provided authorization grant is invalid"}]}' };
+    const { body } = await tryOut('api', { to: 'you@acme.test' });
+    web.reply = {};
+    expect(body).toMatchObject({
+      ok: false,
+      reason: 'provider.failed',
+      detail:
+        'SendGrid rejected the credentials: check api_key. It answered 401: The provided authorization grant is invalid',
+    });
+  });
+
   test('that cannot be reached returns the reason', async () => {
     const { body } = await tryOut('gone', {});
     expect(body).toMatchObject({

@@ -6,7 +6,7 @@ import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
 import { readRetryAfter, toReason } from '../../src/providers/http-outcome.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outgoing } from '../../src/providers/sending.ts';
-import { type ComplianceCase, complianceSuite, exampleOutgoing } from '../support/compliance.ts';
+import { type ComplianceCase, exampleOutgoing } from '../support/compliance.ts';
 import { emailCases } from '../support/compliance-email.ts';
 import { fairNow } from '../support/fair-clock.ts';
 import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from '../support/http-peer.ts';
@@ -14,8 +14,6 @@ import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from '.
 const { sendgrid, mailgun, mailjet, postmark, resend, ses } = emailCases;
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
-
-for (const [name, suite] of Object.entries(emailCases)) complianceSuite(name, suite as unknown as ComplianceCase);
 
 describe('on the wire', () => {
   let peer: HttpPeer;

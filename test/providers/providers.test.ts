@@ -6,11 +6,12 @@ import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import type { Outbound } from '../../src/lib/outbound.ts';
 import { providers } from '../../src/providers/index.ts';
 import { checkEntry, findMissing, type Provider, readEntry } from '../../src/providers/provider.ts';
-import { type ComplianceCase, complianceSuite, exampleOutgoing } from '../support/compliance.ts';
+import { type ComplianceCase, complianceSuite, exampleOutgoing, sendToHangingServer } from '../support/compliance.ts';
 import { chatCases } from '../support/compliance-chat.ts';
 import { emailCases } from '../support/compliance-email.ts';
+import { serviceCases } from '../support/compliance-services.ts';
 
-const cases = { ...emailCases, ...chatCases } as unknown as Record<string, ComplianceCase>;
+const cases = { ...emailCases, ...chatCases, ...serviceCases } as unknown as Record<string, ComplianceCase>;
 
 /** Providers that do not use HTTP, with complete settings. */
 const others: Record<string, Record<string, unknown>> = {
@@ -36,6 +37,12 @@ interface Field {
 
 for (const [name, suite] of Object.entries(cases)) complianceSuite(name, suite);
 
+it('every provider reports an unknown outcome if the response does not arrive in time', async () => {
+  for (const [name, outcome] of Object.entries(await sendToHangingServer(cases))) {
+    expect(outcome, name).toMatchObject({ ok: false, retry: true, unknown: true });
+  }
+});
+
 describe('the list of providers', () => {
   it('covers every provider with the compliance suite or a reason not to', () => {
     expect([...Object.keys(cases), ...Object.keys(others)].sort()).toEqual(Object.keys(providers).sort());
@@ -45,7 +52,7 @@ describe('the list of providers', () => {
   it.each(all)('lists %s by its name with a valid medium', (name, provider) => {
     expect(provider.name).toBe(name);
     expect([...media, 'any']).toContain(provider.medium);
-    expect(provider.title).toMatch(/^[A-Z]/);
+    expect(provider.title).toMatch(/^(ntfy$|[A-Z])/);
     expect(provider.summary).toMatch(/^[A-Z].*\.$/);
   });
 
@@ -67,7 +74,12 @@ describe('where messages go', () => {
 
   it('is one room for all recipients if the settings define it', () => {
     const rooms = Object.keys(providers).filter(name => reachOf(name) === 'room');
-    expect(rooms.sort()).toEqual(['discord-webhook', 'slack-webhook', 'teams-workflow']);
+    const fixed = ['apprise', 'discord-webhook', 'google-chat', 'gotify', 'opsgenie', 'pagerduty', 'slack-webhook'];
+    expect(rooms.sort()).toEqual([...fixed, 'teams-workflow']);
+    const chosen = { channel_id: 'x', channel: 'x', room_id: 'x', to: 'x', topic: 'x', user_key: 'x' };
+    for (const name of ['mattermost', 'rocketchat', 'matrix', 'zulip', 'webex', 'signal', 'ntfy', 'pushover']) {
+      expect([name, reachOf(name), reachOf(name, chosen)]).toEqual([name, 'address', 'room']);
+    }
   });
 
   it('is each recipient for the inbox, the sandbox, and a webhook URL in the settings', () => {

@@ -53,7 +53,8 @@ describe('twilio', () => {
     [401, 20003, 'the token is wrong'],
   ])('keeps the address after %d %d: %s', async (status, code) => {
     const { outcome } = await wire.send(twilio, { reply: problem(status, code) });
-    expect(outcome).toEqual({ ok: false, retry: false, reason: `${status}: ${code} No luck` });
+    expect(outcome).toMatchObject({ ok: false, retry: false, reason: `${status}: ${code} No luck` });
+    expect(outcome).not.toHaveProperty('gone');
   });
 
   it('is retried after a rate limit', async () => {

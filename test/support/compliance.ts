@@ -8,7 +8,7 @@ import { shapeErrors } from '../../src/core/configuration/shape.ts';
 import { createOutbound, type Outbound } from '../../src/lib/outbound.ts';
 import type { Provider } from '../../src/providers/provider.ts';
 import type { Outcome, Outgoing, Sender } from '../../src/providers/sending.ts';
-import { closedUrl, type HttpPeer, openHttpPeer, type Reply } from './http-peer.ts';
+import { closedUrl, type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from './http-peer.ts';
 
 type PlainReply = Exclude<Reply, string>;
 
@@ -31,7 +31,13 @@ export interface ComplianceCase<S extends TObject = TObject> {
     /** Outcome of a 200 with a garbled body. Default: accepted. */
     garbled?: Partial<Outcome>;
   };
+  /** The request for `exampleOutgoing`, compared completely except for headers of the transport. */
+  request?: { method?: string; path: string; headers: Record<string, string>; body: unknown };
+  /** Further documented errors by their meaning, with their outcomes. */
+  errors?: Record<string, [reply: PlainReply, outcome: Partial<Failure>]>;
 }
+
+type Failure = Extract<Outcome, { ok: false }>;
 
 /** Long enough for a busy machine; the test that waits for a timeout sets its own. */
 const timeoutMs = 10_000;
@@ -47,6 +53,33 @@ export function exampleOutgoing(changes: Partial<Outgoing> = {}): Outgoing {
     tags: { organization: 'acme', event: 'order-paid', notification: 'Receipt, by mail' },
     ...changes,
   };
+}
+
+function outgoingOf(
+  { address }: Pick<ComplianceCase, 'address'>,
+  url: string,
+  changes: Partial<Outgoing> = {},
+): Outgoing {
+  const at = typeof address === 'function' ? address(url) : address;
+  return exampleOutgoing({ ...(at !== undefined && { address: at }), ...changes });
+}
+
+/** Sends one message through every provider to a server that never answers: all at once, as each waits for its timeout. */
+export async function sendToHangingServer(cases: Record<string, ComplianceCase>): Promise<Record<string, Outcome>> {
+  const outbound = createOutbound({ allow: loopback, timeoutMs: shortTimeoutMs });
+  const peer = await openHttpPeer('hang');
+  const outcomes = await Promise.all(
+    Object.entries(cases).map(async ([name, suite]) => {
+      const sender = suite.provider.open(suite.settings(peer.url), { outbound });
+      const outcome = await sender.send(outgoingOf(suite, peer.url));
+      await sender.close();
+      return [name, outcome] as const;
+    }),
+  );
+  await outbound.close();
+  await peer.close();
+  expect(peer.seen).toHaveLength(outcomes.length);
+  return Object.fromEntries(outcomes);
 }
 
 export function complianceSuite<S extends TObject>(name: string, suite: ComplianceCase<S>): void {
@@ -70,11 +103,7 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       peer.seen.length = 0;
     });
 
-    const outgoing = (url: string, changes: Partial<Outgoing> = {}) => {
-      const { address } = suite;
-      const at = typeof address === 'function' ? address(url) : address;
-      return exampleOutgoing({ ...(at !== undefined && { address: at }), ...changes });
-    };
+    const outgoing = (url: string, changes: Partial<Outgoing> = {}) => outgoingOf(suite, url, changes);
     const sendTo = (reply: Reply): Promise<Outcome> => {
       peer.reply = reply;
       return sender.send(outgoing(peer.url));
@@ -98,6 +127,26 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       const outcomes = await Promise.all(ids.map(id => sender.send(outgoing(peer.url, { id }))));
       expect(outcomes.filter(({ ok }) => !ok)).toEqual([]);
       expect(peer.seen).toHaveLength(50);
+    });
+
+    if (suite.request) {
+      const { method = 'POST', path, headers, body } = suite.request;
+      it('sends the documented request', async () => {
+        await sendTo(answers.accepted);
+        const [seen] = peer.seen;
+        expect([seen!.method, seen!.path]).toEqual([method, path]);
+        expect(seen!.headers).toMatchObject(headers);
+        expect(readBody(seen!)).toEqual(body);
+      });
+    }
+
+    it('explains rejected credentials', async () => {
+      expect(await sendTo({ status: 401, body: 'no' })).toMatchObject({ ok: false, denied: true });
+    });
+
+    it.each(Object.entries(suite.errors ?? {}))('classifies this error: %s', async (_, [reply, outcome]) => {
+      const { reason: _reason, ...found } = (await sendTo(reply)) as Failure;
+      expect(found).toEqual({ ok: false, ...outcome });
     });
 
     it('treats a rejection as permanent, with the reason given by the provider', async () => {
@@ -135,17 +184,6 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       expect(outcome).not.toHaveProperty('unknown');
     });
 
-    it('reports an unknown outcome if the response does not arrive in time', async () => {
-      const hasty = createOutbound({ allow: loopback, timeoutMs: shortTimeoutMs });
-      const waiting = provider.open(suite.settings(peer.url), { outbound: hasty });
-      peer.reply = 'hang';
-      const outcome = await waiting.send(outgoing(peer.url));
-      expect(outcome).toMatchObject({ ok: false, retry: true, unknown: true });
-      expect(peer.seen).toHaveLength(1);
-      await waiting.close();
-      await hasty.close();
-    });
-
     it.each(['drop', 'nonsense'] as const)('does not know what became of a message after %s', async fault => {
       const outcome = await sendTo(fault);
       expect(outcome).toMatchObject({ ok: false, retry: true, unknown: true });
@@ -181,6 +219,12 @@ export function complianceSuite<S extends TObject>(name: string, suite: Complian
       await strict.close();
     });
   });
+}
+
+function readBody({ headers, body }: RecordedRequest): unknown {
+  const type = headers['content-type'] ?? '';
+  if (type.startsWith('application/json')) return JSON.parse(body);
+  return type === 'application/x-www-form-urlencoded' ? Object.fromEntries(new URLSearchParams(body)) : body;
 }
 
 function reasonOf(outcome: Outcome): string {

@@ -1,7 +1,6 @@
 /** https://discord.com/developers/docs/resources/webhook#execute-webhook */
 import { Type } from 'typebox';
-import type { Content } from '../../core/render/render.ts';
-import { headingOf, paragraphs, truncate } from '../chat-text.ts';
+import { toMarkdown, truncate } from '../chat-text.ts';
 import { secretPartsOf, secretUrl, TimeoutMs } from '../fields.ts';
 import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
@@ -34,6 +33,7 @@ export const discordWebhook: Provider<typeof Settings> = {
   medium: 'discord',
   summary: 'Posts to one Discord channel.',
   settings: Settings,
+  shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',
   open({ url, username, thread_id, timeout_ms }, { outbound }) {
@@ -45,7 +45,7 @@ export const discordWebhook: Provider<typeof Settings> = {
         headers: { 'content-type': 'application/json' },
         // Values must not be able to mention everyone.
         body: JSON.stringify({
-          content: truncate(toText(content), maxLength),
+          content: truncate(toMarkdown(content), maxLength),
           username,
           allowed_mentions: { parse: [] },
         }),
@@ -72,13 +72,4 @@ function toRequestUrl(url: string, threadId: string | undefined): string {
   target.searchParams.set('wait', 'true');
   if (threadId) target.searchParams.set('thread_id', threadId);
   return target.href;
-}
-
-function toText(content: Content): string {
-  const heading = headingOf(content);
-  return paragraphs(heading && `**${escapeMarkdown(heading)}**`, content.markup ?? escapeMarkdown(content.text));
-}
-
-function escapeMarkdown(text: string): string {
-  return text.replace(/[\\*_~`|<>#[\]()]/g, '\\$&');
 }

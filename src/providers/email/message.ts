@@ -13,22 +13,10 @@ export const From = Type.String({
 export const ReplyTo = Type.Optional(
   Type.String({ format: 'mailbox', maxLength: 512, description: 'The address for replies. Default: the sender.' }),
 );
-export { join, TimeoutMs } from '../fields.ts';
+export { join, secretKey, TimeoutMs } from '../fields.ts';
 
 export function endpoint(defaultUrl: string) {
   return apiEndpoint(defaultUrl, "a region's");
-}
-
-/** A key that is sent in a header, so it must be visible ASCII. */
-export function secretKey(description: string) {
-  return Type.String({
-    minLength: 1,
-    maxLength: 512,
-    pattern: '^[!-~]+$',
-    patternHint: 'must not contain spaces',
-    secret: true,
-    description,
-  });
 }
 
 export interface Mailbox {

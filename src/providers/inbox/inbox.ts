@@ -13,6 +13,7 @@ export const inbox: Provider<typeof Settings> = {
   medium: 'inbox',
   summary: 'Messages inside your own application.',
   settings: Settings,
+  shows: ['buttons', 'images'],
   dedupes: true,
   reach: () => 'recipient',
   open: () => stateless(async ({ id }) => ({ ok: true, id })),

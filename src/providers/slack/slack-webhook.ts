@@ -18,6 +18,7 @@ export const slackWebhook: Provider<typeof Settings> = {
   medium: 'slack',
   summary: 'Posts to one Slack channel.',
   settings: Settings,
+  shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {

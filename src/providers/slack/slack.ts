@@ -37,6 +37,9 @@ const ambiguousErrors = new Set(['internal_error', 'fatal_error', 'request_timeo
 /** The user or the channel was closed. `channel_not_found` may only mean that the bot was not invited. */
 const goneErrors = new Set(['is_archived', 'user_disabled', 'user_not_found']);
 
+/** The token is wrong, was revoked, or belongs to a deleted account. */
+const deniedErrors = new Set(['invalid_auth', 'not_authed', 'account_inactive', 'token_revoked', 'token_expired']);
+
 /** Long enough to send to a list of recipients, short enough for an email that moves to another user. */
 const cacheMs = 60 * 60 * 1000;
 const maxCached = 50_000;
@@ -47,6 +50,7 @@ export const slack: Provider<typeof Settings> = {
   medium: 'slack',
   summary: 'Direct messages and channels. The address is a channel ID, a member ID or an email address.',
   settings: Settings,
+  shows: ['formatting'],
   dedupes: false,
   open({ token, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const call: Partial<HttpSend> = { timeoutMs: timeout_ms, secrets: [token], errorText: errorOf, classify: classify };
@@ -108,5 +112,6 @@ function classify(answer: ProviderAnswer): { ok: true } | Partial<Failure> | und
   }
   if (temporaryErrors.has(error)) return { retry: true };
   if (ambiguousErrors.has(error)) return { retry: true, unknown: true };
+  if (deniedErrors.has(error)) return { retry: false, denied: true };
   return goneErrors.has(error) ? { retry: false, gone: true } : { retry: false };
 }

@@ -21,6 +21,7 @@ export const teamsWorkflow: Provider<typeof Settings> = {
   medium: 'teams',
   summary: 'Posts to a chat or channel of Microsoft Teams.',
   settings: Settings,
+  shows: ['formatting'],
   dedupes: false,
   reach: () => 'room',
   open({ url, timeout_ms }, { outbound }) {

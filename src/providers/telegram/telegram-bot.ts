@@ -39,6 +39,7 @@ export const telegramBot: Provider<typeof Settings> = {
   medium: 'telegram',
   summary: 'Messages from a bot. The address is a chat ID.',
   settings: Settings,
+  shows: ['formatting'],
   dedupes: false,
   open({ token, link_preview = false, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(async ({ address, content }) => {

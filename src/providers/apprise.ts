@@ -1,0 +1,78 @@
+/** https://github.com/caronc/apprise-api: a server that passes messages on to the services that Apprise supports. */
+import { Type } from 'typebox';
+import type { Content } from '../core/render/render.ts';
+import { headingOf } from './chat-text.ts';
+import { join, serverUrl, TimeoutMs } from './fields.ts';
+import { basic, pick, sendHttp, toBase64 } from './http-outcome.ts';
+import { type Provider, settings } from './provider.ts';
+import { httpSender } from './sending.ts';
+
+const Settings = settings(
+  {
+    server_url: serverUrl('The URL of your Apprise API server.', 'https://apprise.acme.test'),
+    config_key: Type.String({
+      secret: true,
+      pattern: '^[A-Za-z0-9_-]{1,128}$',
+      patternHint: 'must be up to 128 letters, digits, dashes and underscores',
+      description: 'The key of a configuration on the server, which lists the services. It is part of the URL.',
+    }),
+    tag: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'Only services with these tags: a comma means or, a space means and. Default: all.',
+      }),
+    ),
+    type: Type.Optional(
+      Type.Enum(['info', 'success', 'warning', 'failure'], { description: 'The kind of message. Default: info.' }),
+    ),
+    user: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 256, description: 'The user name, if the server requires one.' }),
+    ),
+    password: Type.Optional(
+      Type.String({ secret: true, minLength: 1, maxLength: 256, description: 'The password for this user.' }),
+    ),
+    timeout_ms: TimeoutMs,
+  },
+  { dependentRequired: { user: ['password'], password: ['user'] } },
+);
+
+export const apprise: Provider<typeof Settings> = {
+  name: 'apprise',
+  title: 'Apprise',
+  medium: 'any',
+  summary: 'Hands messages to an Apprise API server, which supports more than 150 services.',
+  settings: Settings,
+  shows: ['formatting'],
+  dedupes: false,
+  reach: () => 'room',
+  open({ server_url, config_key, tag, type = 'info', user, password, timeout_ms }, { outbound }) {
+    const authorization = user && password ? basic(user, password) : undefined;
+    return httpSender(({ content }) =>
+      sendHttp(outbound, {
+        url: join(server_url, `/notify/${config_key}`),
+        headers: {
+          ...(authorization && { authorization }),
+          accept: 'application/json',
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ ...toBody(content), type, tag }),
+        timeoutMs: timeout_ms,
+        secrets: [config_key, password, user && password && toBase64(`${user}:${password}`)],
+        errorText: ({ json }) => pick(json, 'error'),
+        classify: ({ status }) => {
+          if (status === 204) return { retry: false, reason: 'there is no configuration with this key' };
+          // One of the services failed, and others may have sent the message: to repeat it would send it twice.
+          return status === 424 ? { retry: false } : undefined;
+        },
+      }),
+    );
+  },
+};
+
+function toBody(content: Content): object {
+  const title = headingOf(content) || undefined;
+  return content.html !== undefined
+    ? { title, body: content.html, format: 'html' }
+    : { title, body: content.text || content.title, format: 'text' };
+}

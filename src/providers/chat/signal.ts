@@ -1,0 +1,68 @@
+/** https://bbernhard.github.io/signal-cli-rest-api/, POST /v2/send: a server that runs signal-cli for your number. */
+import { Type } from 'typebox';
+import { toPlainText } from '../chat-text.ts';
+import { join, serverUrl, TimeoutMs } from '../fields.ts';
+import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const Settings = settings(
+  {
+    server_url: serverUrl('The URL of your signal-cli-rest-api server.', 'https://signal.acme.test'),
+    from: Type.String({
+      pattern: '^\\+[0-9]{5,15}$',
+      patternHint: 'must be a number such as +15555550100',
+      description: 'The number that is registered with Signal.',
+      examples: ['+15555550100'],
+    }),
+    to: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'A number or the ID of a group, group.…. Default: the `chat` address of each recipient.',
+      }),
+    ),
+    user: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 256,
+        description: 'The user name, if a proxy in front of the server requires one. The server itself has none.',
+      }),
+    ),
+    password: Type.Optional(
+      Type.String({ secret: true, minLength: 1, maxLength: 256, description: 'The password for this user.' }),
+    ),
+    timeout_ms: TimeoutMs,
+  },
+  { dependentRequired: { user: ['password'], password: ['user'] } },
+);
+
+export const signal: Provider<typeof Settings> = {
+  name: 'signal',
+  title: 'Signal',
+  medium: 'chat',
+  summary: 'Signal messages through your own signal-cli server. The address is a phone number or the ID of a group.',
+  settings: Settings,
+  dedupes: false,
+  reads: 'text',
+  reach: ({ to }) => (to ? 'room' : 'address'),
+  open({ server_url, from, to, user, password, timeout_ms }, { outbound }) {
+    const authorization = user && password ? basic(user, password) : undefined;
+    return httpSender(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(server_url, '/v2/send'),
+        headers: { ...(authorization && { authorization }), 'content-type': 'application/json' },
+        body: JSON.stringify({ message: toPlainText(content), number: from, recipients: [to ?? address] }),
+        timeoutMs: timeout_ms,
+        secrets: [password, user && password && toBase64(`${user}:${password}`)],
+        id: ({ json }) => pick(json, 'timestamp'),
+        errorText: ({ json }) => pick(json, 'error'),
+        // signal-cli's own text is the only sign of a number without Signal.
+        classify: ({ status, json }) =>
+          status === 400 && /unregistered user/i.test(pick(json, 'error') ?? '')
+            ? { retry: false, gone: true }
+            : undefined,
+      }),
+    );
+  },
+};

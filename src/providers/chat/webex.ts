@@ -1,0 +1,58 @@
+/** https://developer.webex.com/docs/api/v1/messages/create-a-message */
+import { Type } from 'typebox';
+import { isEmail } from '../../core/text.ts';
+import { toMarkdown, toPlainText, truncateBytes } from '../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://webexapis.com/v1';
+
+const Settings = settings({
+  token: secretKey('The access token of a bot.'),
+  room_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: 'The ID of the space to post to. Default: the `chat` address of each recipient.',
+    }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'https://api-usgov.webex.com/v1'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxBytes = 7_439;
+
+export const webex: Provider<typeof Settings> = {
+  name: 'webex',
+  title: 'Webex',
+  medium: 'chat',
+  summary: 'Messages from a bot. The address is the ID of a space, or the email address of a person.',
+  settings: Settings,
+  shows: ['formatting'],
+  dedupes: false,
+  reads: 'text',
+  reach: ({ room_id }) => (room_id ? 'room' : 'address'),
+  open({ token, room_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, '/messages'),
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          ...(!room_id && isEmail(address) ? { toPersonEmail: address } : { roomId: room_id ?? address }),
+          markdown: truncateBytes(toMarkdown(content), maxBytes),
+          // For clients that do not show Markdown.
+          text: truncateBytes(toPlainText(content), maxBytes),
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [token],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'message'),
+        // 423: the space is locked for a moment, with Retry-After.
+        classify: ({ status, headers }) =>
+          status === 423 ? { retry: true, retryAfterSeconds: readRetryAfter(headers['retry-after']) ?? 1 } : undefined,
+      }),
+    );
+  },
+};

@@ -1,0 +1,73 @@
+/** https://zulip.com/api/send-message */
+import { Type } from 'typebox';
+import { toMarkdown, truncate } from '../chat-text.ts';
+import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
+import { basic, pick, readRetryAfter, sendHttp, toBase64 } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const Settings = settings({
+  server_url: serverUrl('The URL of your Zulip organization.', 'https://acme.zulipchat.com'),
+  bot_email: Type.String({
+    format: 'email',
+    maxLength: 320,
+    description: 'The email address of the bot.',
+    examples: ['belfry-bot@acme.zulipchat.com'],
+  }),
+  api_key: secretKey('The API key of the bot.'),
+  channel: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 60,
+      description: 'The channel to post to. Default: a direct message to the `chat` address of each recipient.',
+    }),
+  ),
+  topic: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 60,
+      description: 'The topic in the channel. Default: the title of each message.',
+    }),
+  ),
+  timeout_ms: TimeoutMs,
+});
+
+const maxLength = 10_000;
+const maxTopicLength = 60;
+
+export const zulip: Provider<typeof Settings> = {
+  name: 'zulip',
+  title: 'Zulip',
+  medium: 'chat',
+  summary: 'Posts to a channel of Zulip, or to users. The address is the email address or the ID of a user.',
+  settings: Settings,
+  shows: ['formatting'],
+  dedupes: false,
+  reads: 'text',
+  reach: ({ channel }) => (channel ? 'room' : 'address'),
+  open({ server_url, bot_email, api_key, channel, topic, timeout_ms }, { outbound }) {
+    const secrets = [api_key, toBase64(`${bot_email}:${api_key}`)];
+    return httpSender(({ address, content }) => {
+      const destination: Record<string, string> = channel
+        ? { type: 'stream', to: channel, topic: truncate(topic ?? (content.title || 'Belfry'), maxTopicLength) }
+        : { type: 'direct', to: JSON.stringify([/^\d{1,15}$/.test(address) ? Number(address) : address]) };
+      return sendHttp(outbound, {
+        url: join(server_url, '/api/v1/messages'),
+        headers: {
+          authorization: basic(bot_email, api_key),
+          'content-type': 'application/x-www-form-urlencoded',
+        },
+        body: new URLSearchParams({ ...destination, content: truncate(toMarkdown(content), maxLength) }).toString(),
+        timeoutMs: timeout_ms,
+        secrets,
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'msg'),
+        classify: ({ json }) => {
+          if (pick(json, 'code') !== 'RATE_LIMIT_HIT') return undefined;
+          const wait = readRetryAfter(pick(json, 'retry-after'));
+          return { retry: true, ...(wait !== undefined && { retryAfterSeconds: wait }) };
+        },
+      });
+    });
+  },
+};

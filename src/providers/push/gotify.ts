@@ -1,0 +1,41 @@
+/** https://gotify.net/api-docs#/message/createMessage */
+import { Type } from 'typebox';
+import { headingOf } from '../chat-text.ts';
+import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const Settings = settings({
+  server_url: serverUrl('The URL of your Gotify server.', 'https://gotify.acme.test'),
+  token: secretKey('The token of the application that messages appear under.'),
+  priority: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 10, description: 'From 0 to 10. Default: the priority of the application.' }),
+  ),
+  timeout_ms: TimeoutMs,
+});
+
+export const gotify: Provider<typeof Settings> = {
+  name: 'gotify',
+  title: 'Gotify',
+  medium: 'push',
+  summary: 'Notifications through your own Gotify server, to the devices of one user.',
+  settings: Settings,
+  dedupes: false,
+  reads: 'text',
+  reach: () => 'room',
+  open({ server_url, token, priority, timeout_ms }, { outbound }) {
+    return httpSender(({ content }) =>
+      sendHttp(outbound, {
+        url: join(server_url, '/message'),
+        headers: { 'x-gotify-key': token, 'content-type': 'application/json' },
+        body: JSON.stringify({ title: headingOf(content) || undefined, message: content.text, priority }),
+        timeoutMs: timeout_ms,
+        secrets: [token],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'errorDescription') ?? pick(json, 'error'),
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      }),
+    );
+  },
+};

@@ -1,0 +1,71 @@
+/** https://docs.ntfy.sh/publish/#publish-as-json */
+import { Type } from 'typebox';
+import type { Content } from '../../core/render/render.ts';
+import { headingOf, truncateBytes } from '../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://ntfy.sh';
+
+const Settings = settings({
+  token: Type.Optional(secretKey('An access token, tk_…, if the topic is protected.')),
+  topic: Type.Optional(
+    Type.String({
+      pattern: '^[-_A-Za-z0-9]{1,64}$',
+      patternHint: 'must be up to 64 letters, digits, dashes and underscores',
+      description: 'The topic to publish to. Default: the `push` address of each recipient.',
+    }),
+  ),
+  priority: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 5, description: 'From 1 (silent) to 5 (urgent). Default: 3.' }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'your own server'),
+  timeout_ms: TimeoutMs,
+});
+
+/** A longer message becomes an attachment. */
+const maxBytes = 4_096;
+const maxActions = 3;
+
+export const ntfy: Provider<typeof Settings> = {
+  name: 'ntfy',
+  title: 'ntfy',
+  medium: 'push',
+  summary: 'Notifications through ntfy.sh or your own ntfy server. The address is a topic.',
+  settings: Settings,
+  shows: ['buttons', 'images'],
+  dedupes: false,
+  reads: 'text',
+  reach: ({ topic }) => (topic ? 'room' : 'address'),
+  open({ token, topic, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, '/'),
+        headers: { ...(token && { authorization: `Bearer ${token}` }), 'content-type': 'application/json' },
+        body: JSON.stringify({
+          topic: topic ?? address,
+          title: headingOf(content) || undefined,
+          message: truncateBytes(content.text, maxBytes),
+          priority,
+          icon: content.avatar,
+          ...toActions(content),
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [token],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'error'),
+        // 403: the token may not write to the topic.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      }),
+    );
+  },
+};
+
+/** Buttons that open a page. Others would need the credentials of a recipient. */
+function toActions({ actions = [] }: Content): object {
+  const links = actions.filter(({ url }) => url !== undefined).slice(0, maxActions);
+  if (links.length === 0) return {};
+  return { actions: links.map(({ label, url }) => ({ action: 'view', label, url })) };
+}

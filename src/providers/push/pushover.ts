@@ -1,0 +1,94 @@
+/** https://pushover.net/api */
+import { Type } from 'typebox';
+import { headingOf, truncate } from '../chat-text.ts';
+import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://api.pushover.net';
+
+const key = { pattern: '^[A-Za-z0-9]{30}$', patternHint: 'must be 30 letters and digits' } as const;
+
+const Settings = settings({
+  token: Type.String({ ...key, secret: true, description: 'The API token of your Pushover application.' }),
+  user_key: Type.Optional(
+    Type.String({
+      ...key,
+      secret: true,
+      description: 'The key of a user or a group. Default: the `push` address of each recipient.',
+    }),
+  ),
+  priority: Type.Optional(
+    Type.Integer({
+      minimum: -2,
+      maximum: 1,
+      description: 'From -2 (no alert) to 1 (bypasses quiet hours). Default: 0.',
+    }),
+  ),
+  sound: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9_-]{1,20}$',
+      patternHint: 'must be the name of a sound',
+      description: "The name of a sound. Default: the user's own choice.",
+    }),
+  ),
+  ttl_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 31_536_000,
+      description: 'After how many seconds the message is deleted from devices. Default: never.',
+    }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'a proxy'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxLength = 1_024;
+const maxTitleLength = 250;
+
+export const pushover: Provider<typeof Settings> = {
+  name: 'pushover',
+  title: 'Pushover',
+  medium: 'push',
+  summary: 'Notifications through Pushover. The address is the key of a user or a group.',
+  settings: Settings,
+  dedupes: false,
+  reads: 'text',
+  reach: ({ user_key }) => (user_key ? 'room' : 'address'),
+  open({ token, user_key, priority, sound, ttl_seconds, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ address, content, createdAt }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, '/1/messages.json'),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          token,
+          user: user_key ?? address,
+          message: truncate(content.text, maxLength),
+          title: truncate(headingOf(content), maxTitleLength) || undefined,
+          timestamp: Math.floor(createdAt.getTime() / 1000),
+          priority,
+          sound,
+          ttl: ttl_seconds,
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [token, user_key],
+        id: ({ json }) => pick(json, 'request'),
+        errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
+        classify,
+      }),
+    );
+  },
+};
+
+function errorsOf(json: unknown): string[] {
+  const { errors } = (json ?? {}) as { errors?: unknown };
+  return Array.isArray(errors) ? errors.map(String) : [];
+}
+
+/** `token` or `user` is "invalid" beside the error messages. A 429 means that the month's messages are used up. */
+function classify({ status, json }: ProviderAnswer) {
+  if (status < 400 || status >= 500) return undefined;
+  if (pick(json, 'token') === 'invalid') return { retry: false, denied: true as const };
+  return pick(json, 'user') === 'invalid' ? { retry: false, gone: true } : undefined;
+}

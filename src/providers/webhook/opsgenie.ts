@@ -1,0 +1,73 @@
+/** https://docs.opsgenie.com/docs/alert-api#create-alert */
+import { Type } from 'typebox';
+import { isObject } from '../../core/json.ts';
+import { truncate } from '../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://api.opsgenie.com';
+
+const Settings = settings({
+  api_key: secretKey('The key of an API integration.'),
+  priority: Type.Optional(
+    Type.Enum(['P1', 'P2', 'P3', 'P4', 'P5'], { description: 'The priority of alerts. Default: P3.' }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'https://api.eu.opsgenie.com'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxMessageLength = 130;
+const maxDescriptionLength = 15_000;
+/** Of all details together. */
+const maxDetailsLength = 8_000;
+
+export const opsgenie: Provider<typeof Settings> = {
+  name: 'opsgenie',
+  title: 'Opsgenie',
+  medium: 'webhook',
+  summary: 'Creates an alert in Opsgenie.',
+  settings: Settings,
+  // By `alias`, as long as the alert is open.
+  dedupes: true,
+  reads: 'text',
+  reach: () => 'room',
+  open({ api_key, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ id, content, tags }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, '/v2/alerts'),
+        headers: { authorization: `GenieKey ${api_key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          message: truncate(content.title || content.text, maxMessageLength) || 'Belfry',
+          alias: id,
+          description: truncate(content.text, maxDescriptionLength),
+          source: 'Belfry',
+          entity: truncate(tags.event, 512),
+          ...toDetails(content.data),
+          priority,
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_key],
+        id: ({ json }) => pick(json, 'requestId'),
+        errorText: ({ json }) => pick(json, 'message'),
+        // 403: the key belongs to another kind of integration.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      }),
+    );
+  },
+};
+
+/** Details are a map of texts, so other values are written as JSON. Those that are too long are left out. */
+function toDetails(data: unknown): { details?: Record<string, string> } {
+  if (!isObject(data)) return {};
+  const details: Record<string, string> = {};
+  let length = 0;
+  for (const [name, value] of Object.entries(data)) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    length += name.length + text.length;
+    if (length > maxDetailsLength) break;
+    details[name] = text;
+  }
+  return { details };
+}

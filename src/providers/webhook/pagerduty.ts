@@ -1,0 +1,78 @@
+/** https://developer.pagerduty.com/api-reference/368ae3d938c9e-send-an-event-to-pager-duty (Events API v2) */
+import { Type } from 'typebox';
+import { truncate } from '../chat-text.ts';
+import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://events.pagerduty.com';
+
+const Settings = settings({
+  routing_key: Type.String({
+    secret: true,
+    pattern: '^[A-Za-z0-9]{32}$',
+    patternHint: 'must be 32 letters and digits',
+    description: 'The integration key of an Events API v2 integration.',
+  }),
+  severity: Type.Optional(
+    Type.Enum(['critical', 'error', 'warning', 'info'], { description: 'The severity of alerts. Default: error.' }),
+  ),
+  source: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'The affected system. Default: the organization and the event.',
+    }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'https://events.eu.pagerduty.com'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxSummaryLength = 1_024;
+
+export const pagerduty: Provider<typeof Settings> = {
+  name: 'pagerduty',
+  title: 'PagerDuty',
+  medium: 'webhook',
+  summary: 'Triggers an alert in PagerDuty.',
+  settings: Settings,
+  // By `dedup_key`, as long as the alert is open.
+  dedupes: true,
+  reads: 'text',
+  reach: () => 'room',
+  open({ routing_key, severity = 'error', source, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ id, content, createdAt, tags }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, '/v2/enqueue'),
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({
+          routing_key,
+          event_action: 'trigger',
+          dedup_key: id,
+          payload: {
+            summary: truncate(content.title || content.text, maxSummaryLength) || 'Belfry',
+            source: source ?? `${tags.organization}/${tags.event}`,
+            severity,
+            timestamp: createdAt.toISOString(),
+            custom_details: content.data ?? { text: content.text },
+          },
+          client: 'Belfry',
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [routing_key],
+        id: ({ json }) => pick(json, 'dedup_key'),
+        errorText: ({ json }) => errorsOf(json).join('; ') || pick(json, 'message'),
+        classify: ({ status, json }) =>
+          status === 400 && /routing_key|integration key/i.test(errorsOf(json).join(' '))
+            ? { retry: false, denied: true }
+            : undefined,
+      }),
+    );
+  },
+};
+
+function errorsOf(json: unknown): string[] {
+  const { errors } = (json ?? {}) as { errors?: unknown };
+  return Array.isArray(errors) ? errors.map(String) : [];
+}
