@@ -9,13 +9,17 @@ import { signal } from './chat/signal.ts';
 import { webex } from './chat/webex.ts';
 import { zulip } from './chat/zulip.ts';
 import { discordWebhook } from './discord/discord-webhook.ts';
+import { brevo } from './email/brevo.ts';
+import { mailersend } from './email/mailersend.ts';
 import { mailgun } from './email/mailgun.ts';
 import { mailjet } from './email/mailjet.ts';
+import { mailtrap } from './email/mailtrap.ts';
 import { postmark } from './email/postmark.ts';
 import { resend } from './email/resend.ts';
 import { sendgrid } from './email/sendgrid.ts';
 import { ses } from './email/ses.ts';
 import { smtp } from './email/smtp/smtp.ts';
+import { sparkpost } from './email/sparkpost.ts';
 import { inbox } from './inbox/inbox.ts';
 import type { Providers } from './provider.ts';
 import { gotify } from './push/gotify.ts';
@@ -24,6 +28,12 @@ import { pushover } from './push/pushover.ts';
 import { sandbox } from './sandbox.ts';
 import { slack } from './slack/slack.ts';
 import { slackWebhook } from './slack/slack-webhook.ts';
+import { bird } from './sms/bird.ts';
+import { infobip } from './sms/infobip.ts';
+import { plivo } from './sms/plivo.ts';
+import { sinch } from './sms/sinch.ts';
+import { smsGateway } from './sms/sms-gateway.ts';
+import { sns } from './sms/sns.ts';
 import { twilio } from './sms/twilio.ts';
 import { vonage } from './sms/vonage.ts';
 import { teamsWorkflow } from './teams/teams-workflow.ts';
@@ -41,8 +51,18 @@ export const providers: Providers = {
   postmark,
   resend,
   ses,
+  brevo,
+  sparkpost,
+  mailersend,
+  mailtrap,
   twilio,
   vonage,
+  plivo,
+  sinch,
+  infobip,
+  bird,
+  sns,
+  'sms-gateway': smsGateway,
   slack,
   'slack-webhook': slackWebhook,
   'teams-workflow': teamsWorkflow,

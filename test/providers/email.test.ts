@@ -11,7 +11,7 @@ import { emailCases } from '../support/compliance-email.ts';
 import { fairNow } from '../support/fair-clock.ts';
 import { type HttpPeer, openHttpPeer, type RecordedRequest, type Reply } from '../support/http-peer.ts';
 
-const { sendgrid, mailgun, mailjet, postmark, resend, ses } = emailCases;
+const { sendgrid, mailgun, mailjet, postmark, resend, ses, brevo, sparkpost, mailersend, mailtrap } = emailCases;
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 
@@ -58,6 +58,29 @@ describe('on the wire', () => {
       categories: ['acme', 'order-paid', 'Receipt, by mail'],
       headers: { 'Message-ID': `<${id}@acme.test>` },
     });
+  });
+
+  it('sparkpost receives braces that it does not replace', async () => {
+    const { seen } = await send(sparkpost, { outgoing: { content: { title: '{{x}}', text: '{{{y', missing: [] } } });
+    expect(JSON.parse(seen.body).content).toMatchObject({
+      subject: '{{opening_double_curly()}}x}}',
+      text: '{{opening_double_curly()}}{y',
+    });
+  });
+
+  it('brevo, sparkpost, mailersend and mailtrap receive one-click unsubscribe', async () => {
+    const outgoing = { unsubscribeUrl: 'https://b.test/u' };
+    const headers = {
+      'List-Unsubscribe': '<https://b.test/u>',
+      'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
+    };
+    expect(JSON.parse((await send(brevo, { outgoing })).seen.body).headers).toEqual(headers);
+    expect(JSON.parse((await send(sparkpost, { outgoing })).seen.body)).toMatchObject({
+      content: { headers },
+      options: { transactional: false },
+    });
+    expect(JSON.parse((await send(mailersend, { outgoing })).seen.body).list_unsubscribe).toBe('<https://b.test/u>');
+    expect(JSON.parse((await send(mailtrap, { outgoing })).seen.body).headers).toEqual(headers);
   });
 
   it('sendgrid receives no empty part and no duplicate tag', async () => {

@@ -10,8 +10,12 @@ import { type ComplianceCase, complianceSuite, exampleOutgoing, sendToHangingSer
 import { chatCases } from '../support/compliance-chat.ts';
 import { emailCases } from '../support/compliance-email.ts';
 import { serviceCases } from '../support/compliance-services.ts';
+import { smsCases } from '../support/compliance-sms.ts';
 
-const cases = { ...emailCases, ...chatCases, ...serviceCases } as unknown as Record<string, ComplianceCase>;
+const cases = { ...emailCases, ...chatCases, ...smsCases, ...serviceCases } as unknown as Record<
+  string,
+  ComplianceCase
+>;
 
 /** Providers that do not use HTTP, with complete settings. */
 const others: Record<string, Record<string, unknown>> = {
@@ -96,7 +100,13 @@ describe('where messages go', () => {
 });
 
 /** Settings that are named like secrets but are not. */
-const open = new Set(['twilio.api_key_sid', 'vonage.api_key', 'vapid.public_key', 'ses.access_key_id']);
+const open = new Set([
+  'twilio.api_key_sid',
+  'vonage.api_key',
+  'vapid.public_key',
+  'ses.access_key_id',
+  'sns.access_key_id',
+]);
 
 describe('settings', () => {
   it.each(all)('of %s can be shown as a form', (_, provider) => {

@@ -1,6 +1,9 @@
 /** The wire formats of the SMS providers, and their error codes. */
 import { describe, expect, it } from 'vitest';
+import { providers } from '../../src/providers/index.ts';
+import { checkEntry } from '../../src/providers/provider.ts';
 import { account, chatCases } from '../support/compliance-chat.ts';
+import { smsCases } from '../support/compliance-sms.ts';
 import { json, openWire } from '../support/wire.ts';
 
 const { twilio, vonage } = chatCases;
@@ -101,5 +104,73 @@ describe('vonage', () => {
     const reply = json(402, { type: 'https://developer.vonage.com/api-errors#low-balance', title: 'Low balance' });
     const { outcome } = await wire.send(vonage, { reply });
     expect(outcome).toEqual({ ok: false, retry: false, reason: '402: Low balance' });
+  });
+});
+
+describe('Amazon SNS', () => {
+  it('receives a signed form with the attributes of the message', async () => {
+    const { seen } = await wire.send(smsCases.sns, { content: { text: 'Paid: 100 % & more + ü' } });
+    expect([seen.method, seen.path]).toEqual(['POST', '/']);
+    expect(Object.fromEntries(new URLSearchParams(seen.body))).toEqual({
+      Action: 'Publish',
+      Version: '2010-03-31',
+      PhoneNumber: '+15555550123',
+      Message: 'Paid: 100 % & more + ü',
+      'MessageAttributes.entry.1.Name': 'AWS.SNS.SMS.SMSType',
+      'MessageAttributes.entry.1.Value.DataType': 'String',
+      'MessageAttributes.entry.1.Value.StringValue': 'Transactional',
+      'MessageAttributes.entry.2.Name': 'AWS.SNS.SMS.SenderID',
+      'MessageAttributes.entry.2.Value.DataType': 'String',
+      'MessageAttributes.entry.2.Value.StringValue': 'Acme',
+    });
+    expect(seen.headers.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIAEXAMPLEEXAMPLE\/\d{8}\/eu-central-1\/sns\/aws4_request, SignedHeaders=.*host.*, Signature=[0-9a-f]{64}$/,
+    );
+    expect(seen.headers['x-amz-security-token']).toBe('hush-session');
+  });
+});
+
+describe('an HTTP gateway', () => {
+  const gateway = smsCases['sms-gateway'];
+  const hostile = 'a"}],\r\nx: y {secret} &to=1 ü';
+
+  it('gets values in the encoding of their place, so that none changes the request', async () => {
+    const { peer } = wire;
+    const settings = { url: `${peer().url}/send/{text}?to={to}`, headers: { 'x-text': '{text}' } };
+    const { seen } = await wire.send(gateway, { settings, content: { text: hostile } });
+    expect(seen.path).toBe(`/send/${encodeURIComponent(hostile)}?to=%2B15555550123`);
+    expect(seen.headers['x-text']).toBe('a"}], x: y {secret} &to=1');
+    expect(JSON.parse(seen.body)).toEqual({ to: '+15555550123', from: 'Acme', text: hostile });
+    const form = await wire.send(gateway, { settings: { format: 'form' }, content: { text: hostile } });
+    expect(Object.fromEntries(new URLSearchParams(form.seen.body))).toEqual({
+      to: '+15555550123',
+      from: 'Acme',
+      text: hostile,
+    });
+    const text = await wire.send(gateway, { settings: { format: 'text', body: '{to}: {text}' } });
+    expect(text.seen.body).toBe('+15555550123: Hello Jane');
+  });
+
+  it('can be a GET without a body', async () => {
+    const settings = { method: 'GET' as const, url: `${wire.peer().url}/?q={text}&key={secret}` };
+    const { seen } = await wire.send(gateway, { settings });
+    expect([seen.method, seen.path, seen.body]).toEqual(['GET', '/?q=Hello%20Jane&key=hush-key', '']);
+  });
+
+  it('is not called with a body that is not JSON', async () => {
+    const { outcome, all } = await wire.send(gateway, { settings: { body: '{"text":{text}}' } });
+    expect(outcome).toMatchObject({ ok: false, retry: false, reason: expect.stringContaining('not valid JSON') });
+    expect(all).toEqual([]);
+  });
+
+  it.each([
+    ['url', 'https://{to}/x'],
+    ['url', 'https://me:{secret}@acme.test/'],
+    ['headers', { host: 'x.test' }],
+    ['headers', { 'x-a': 'b\r\nc: d' }],
+    ['id_path', 'a..b'],
+  ])('is refused with %s %j', (field, value) => {
+    const entry = { ...gateway.settings('https://acme.test'), use: 'sms-gateway', [field]: value };
+    expect(checkEntry(providers, entry, 'sms')[0]?.field).toMatch(new RegExp(`^${field}`));
   });
 });

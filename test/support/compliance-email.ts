@@ -1,10 +1,14 @@
 /** Compliance cases of the HTTP email providers, with the responses of their APIs. */
+import { brevo } from '../../src/providers/email/brevo.ts';
+import { mailersend } from '../../src/providers/email/mailersend.ts';
 import { mailgun } from '../../src/providers/email/mailgun.ts';
 import { mailjet } from '../../src/providers/email/mailjet.ts';
+import { mailtrap } from '../../src/providers/email/mailtrap.ts';
 import { postmark } from '../../src/providers/email/postmark.ts';
 import { resend } from '../../src/providers/email/resend.ts';
 import { sendgrid } from '../../src/providers/email/sendgrid.ts';
 import { ses } from '../../src/providers/email/ses.ts';
+import { sparkpost } from '../../src/providers/email/sparkpost.ts';
 import type { ComplianceCase } from './compliance.ts';
 
 const from = 'Acme <no-reply@acme.test>';
@@ -105,4 +109,129 @@ export const emailCases = {
       refused: words => json(400, { message: words }, { 'x-amzn-errortype': 'MessageRejected' }),
     },
   } satisfies ComplianceCase<typeof ses.settings>,
+
+  brevo: {
+    provider: brevo,
+    settings: url => ({ api_key: 'xkeysib-hush', from, reply_to: 'help@acme.test', endpoint: url }),
+    secrets: ['xkeysib-hush'],
+    answers: {
+      accepted: json(201, { messageId: '<202301020304.1234@smtp-relay.mailin.fr>' }),
+      id: '202301020304.1234@smtp-relay.mailin.fr',
+      refused: words => json(400, { code: 'invalid_parameter', message: words }),
+      throttled: json(429, { code: 'too_many_requests', message: 'wait' }, { 'x-sib-ratelimit-reset': '7' }),
+    },
+    request: {
+      path: '/v3/smtp/email',
+      headers: { 'api-key': 'xkeysib-hush', 'content-type': 'application/json' },
+      body: {
+        sender: { email: 'no-reply@acme.test', name: 'Acme' },
+        to: [{ email: 'jane@acme.test' }],
+        replyTo: { email: 'help@acme.test' },
+        subject: 'Order 7 is paid',
+        textContent: 'Hello Jane',
+        htmlContent: '<p>Hello <b>Jane</b></p>',
+        tags: ['acme', 'order-paid', 'Receipt, by mail'],
+      },
+    },
+    errors: {
+      'no credits left': [json(402, { code: 'not_enough_credits', message: 'no' }), { retry: false }],
+    },
+  } satisfies ComplianceCase<typeof brevo.settings>,
+
+  sparkpost: {
+    provider: sparkpost,
+    settings: url => ({ api_key: 'hush-key', from, reply_to: 'Help <help@acme.test>', endpoint: url }),
+    secrets: ['hush-key'],
+    answers: {
+      accepted: json(200, {
+        results: { total_rejected_recipients: 0, total_accepted_recipients: 1, id: '11668787484950529' },
+      }),
+      id: '11668787484950529',
+      refused: words => json(400, { errors: [{ message: 'Invalid domain', description: words, code: '7001' }] }),
+    },
+    request: {
+      path: '/api/v1/transmissions',
+      headers: { authorization: 'hush-key', 'content-type': 'application/json' },
+      body: {
+        recipients: [
+          { address: { email: 'jane@acme.test' }, metadata: { belfry_id: '01890a5d-ac96-774b-bcce-b302099a8057' } },
+        ],
+        metadata: { organization: 'acme', event: 'order-paid', notification: 'Receipt, by mail' },
+        content: {
+          from: { email: 'no-reply@acme.test', name: 'Acme' },
+          subject: 'Order 7 is paid',
+          reply_to: 'Help <help@acme.test>',
+          text: 'Hello Jane',
+          html: '<p>Hello <b>Jane</b></p>',
+        },
+        options: { open_tracking: false, click_tracking: false, transactional: true },
+      },
+    },
+    errors: {
+      'a sending limit': [json(420, { errors: [{ message: 'Exceed Sending Limit', code: '2101' }] }), { retry: true }],
+      'a key without the permission': [
+        json(403, { errors: [{ message: 'Forbidden.' }] }),
+        { retry: false, denied: true },
+      ],
+    },
+  } satisfies ComplianceCase<typeof sparkpost.settings>,
+
+  mailersend: {
+    provider: mailersend,
+    settings: url => ({ api_token: 'mlsn.hush', from, reply_to: 'Help <help@acme.test>', endpoint: url }),
+    secrets: ['mlsn.hush'],
+    answers: {
+      accepted: { status: 202, headers: { 'x-message-id': '5e42957d51f1d94a1070a733' } },
+      id: '5e42957d51f1d94a1070a733',
+      refused: words => json(422, { message: words, errors: { 'from.email': [words] } }),
+    },
+    request: {
+      path: '/v1/email',
+      headers: { authorization: 'Bearer mlsn.hush', 'content-type': 'application/json' },
+      body: {
+        from: { email: 'no-reply@acme.test', name: 'Acme' },
+        to: [{ email: 'jane@acme.test' }],
+        reply_to: { email: 'help@acme.test', name: 'Help' },
+        subject: 'Order 7 is paid',
+        text: 'Hello Jane',
+        html: '<p>Hello <b>Jane</b></p>',
+        tags: ['acme', 'order-paid', 'Receipt, by mail'],
+      },
+    },
+    errors: {
+      maintenance: [json(421, { message: 'wait' }), { retry: true }],
+      'a token without the permission': [json(403, { message: 'no' }), { retry: false, denied: true }],
+    },
+  } satisfies ComplianceCase<typeof mailersend.settings>,
+
+  mailtrap: {
+    provider: mailtrap,
+    settings: url => ({ api_token: 'hush-token', from, reply_to: 'Help <help@acme.test>', endpoint: url }),
+    secrets: ['hush-token'],
+    answers: {
+      accepted: json(200, { success: true, message_ids: ['0c7fd939-02cf-11ed-88c2-0a58a9feac02'] }),
+      id: '0c7fd939-02cf-11ed-88c2-0a58a9feac02',
+      refused: words => json(400, { success: false, errors: [words] }),
+    },
+    request: {
+      path: '/api/send',
+      headers: { authorization: 'Bearer hush-token', 'content-type': 'application/json' },
+      body: {
+        from: { email: 'no-reply@acme.test', name: 'Acme' },
+        to: [{ email: 'jane@acme.test' }],
+        reply_to: { email: 'help@acme.test', name: 'Help' },
+        subject: 'Order 7 is paid',
+        text: 'Hello Jane',
+        html: '<p>Hello <b>Jane</b></p>',
+        category: 'order-paid',
+        custom_variables: { belfry_id: '01890a5d-ac96-774b-bcce-b302099a8057' },
+      },
+    },
+    errors: {
+      'a token of another domain': [
+        json(403, { success: false, errors: ['Forbidden'] }),
+        { retry: false, denied: true },
+      ],
+    },
+  } satisfies ComplianceCase<typeof mailtrap.settings>,
 };

@@ -50,3 +50,9 @@ export function bodies({ content }: Outgoing): { text?: string; html?: string } 
   const text = content.text || (content.html ? undefined : ' ');
   return { ...(text && { text }), ...(content.html && { html: content.html }) };
 }
+
+/** Returns a mailbox as most APIs write it. */
+export function toContact(text: string): { email: string; name?: string } {
+  const { name, address } = toMailbox(text);
+  return { email: address, ...(name && { name }) };
+}

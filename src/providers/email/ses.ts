@@ -1,38 +1,14 @@
 /** https://docs.aws.amazon.com/ses/latest/APIReference-V2/API_SendEmail.html */
-import { AwsV4Signer } from 'aws4fetch';
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 import { Type } from 'typebox';
+import { awsSettings, deniedErrors, signAws } from '../aws.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 import * as email from './message.ts';
 
 const Settings = settings({
-  region: Type.String({
-    pattern: '^[a-z]{2}(-[a-z]+)+-\\d+$',
-    patternHint: 'must be a region such as eu-central-1',
-    description: 'The AWS region of the sending identity, such as eu-central-1.',
-    examples: ['eu-central-1'],
-  }),
-  access_key_id: Type.String({
-    minLength: 16,
-    maxLength: 128,
-    pattern: '^\\w+$',
-    patternHint: 'must be letters and digits',
-    description: 'The access key ID of a user with the permission ses:SendEmail.',
-    examples: ['AKIAIOSFODNN7EXAMPLE'],
-  }),
-  secret_access_key: email.secretKey('The secret access key.'),
-  session_token: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 4096,
-      pattern: '^[!-~]+$',
-      patternHint: 'must not contain spaces',
-      secret: true,
-      description: 'Only for temporary credentials.',
-    }),
-  ),
+  ...awsSettings('ses:SendEmail', ' of the sending identity'),
   configuration_set: Type.Optional(
     Type.String({
       maxLength: 64,
@@ -55,7 +31,7 @@ export const ses: Provider<typeof Settings> = {
   settings: Settings,
   dedupes: false,
   open(options, { outbound }) {
-    const { region, access_key_id, secret_access_key, session_token, configuration_set, from, reply_to } = options;
+    const { region, configuration_set, from, reply_to } = options;
     const url = email.join(options.endpoint ?? `https://email.${region}.amazonaws.com`, '/v2/email/outbound-emails');
     const sender = encodeMailbox(from);
     const replyTo = reply_to && encodeMailbox(reply_to);
@@ -78,24 +54,16 @@ export const ses: Provider<typeof Settings> = {
         EmailTags: Object.entries(labels).map(([Name, value]) => ({ Name, Value: email.toLabel(value) })),
         ...(configuration_set && { ConfigurationSetName: configuration_set }),
       });
-      const signer = new AwsV4Signer({
-        url,
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body,
-        accessKeyId: access_key_id,
-        secretAccessKey: secret_access_key,
-        sessionToken: session_token,
-        service: 'ses',
-        region,
-      });
-      const signed = await signer.sign();
+      const { headers, secrets } = await signAws(
+        { service: 'ses', url, contentType: 'application/json', body },
+        options,
+      );
       return sendHttp(outbound, {
         url,
-        headers: Object.fromEntries(signed.headers),
+        headers,
         body,
         timeoutMs: options.timeout_ms,
-        secrets: [secret_access_key, session_token, signed.headers.get('authorization') ?? undefined],
+        secrets,
         id: ({ json }) => pick(json, 'MessageId'),
         errorText: ({ json, headers }) => pick(json, 'message') ?? pick(json, 'Message') ?? headers['x-amzn-errortype'],
         classify: classify,
@@ -107,7 +75,9 @@ export const ses: Provider<typeof Settings> = {
 /** Throttling may also be reported as a 400, recognizable only by the name of the error. */
 function classify({ status, headers, json }: ProviderAnswer) {
   const name = headers['x-amzn-errortype'] ?? pick(json, '__type') ?? '';
-  return status >= 400 && /Throttl|TooManyRequests/.test(name) ? { retry: true } : undefined;
+  if (status < 400) return undefined;
+  if (deniedErrors.test(name)) return { retry: false, denied: true as const };
+  return /Throttl|TooManyRequests/.test(name) ? { retry: true } : undefined;
 }
 
 function utf8(text: string): { Data: string; Charset: string } {

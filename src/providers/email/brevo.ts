@@ -1,0 +1,54 @@
+/** https://developers.brevo.com/reference/send-transac-email */
+import { pick, readRetryAfter, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+import * as email from './message.ts';
+
+const defaultEndpoint = 'https://api.brevo.com';
+
+const Settings = settings({
+  api_key: email.secretKey('An API key of version 3, xkeysib-….'),
+  from: email.From,
+  reply_to: email.ReplyTo,
+  endpoint: email.endpoint(defaultEndpoint),
+  timeout_ms: email.TimeoutMs,
+});
+
+export const brevo: Provider<typeof Settings> = {
+  name: 'brevo',
+  title: 'Brevo',
+  medium: 'email',
+  summary: 'Email through the Brevo API, formerly Sendinblue.',
+  settings: Settings,
+  dedupes: false,
+  open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const sender = email.toContact(from);
+    const replyTo = reply_to && email.toContact(reply_to);
+    return httpSender(outgoing => {
+      const { text, html } = email.bodies(outgoing);
+      return sendHttp(outbound, {
+        url: email.join(endpoint, '/v3/smtp/email'),
+        headers: { 'api-key': api_key, accept: 'application/json', 'content-type': 'application/json' },
+        body: JSON.stringify({
+          sender,
+          to: [{ email: outgoing.address }],
+          ...(replyTo && { replyTo }),
+          subject: outgoing.content.title,
+          ...(text && { textContent: text }),
+          ...(html && { htmlContent: html }),
+          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+          tags: [...new Set(Object.values(outgoing.tags))],
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_key],
+        id: ({ json }) => pick(json, 'messageId')?.replace(/^<(.*)>$/, '$1'),
+        errorText: ({ json }) => pick(json, 'message'),
+        classify: ({ status, headers }) => {
+          // Brevo has a header for the wait, in seconds.
+          const wait = status === 429 ? readRetryAfter(headers['x-sib-ratelimit-reset']) : undefined;
+          return wait === undefined ? undefined : { retry: true, retryAfterSeconds: wait };
+        },
+      });
+    });
+  },
+};

@@ -1,0 +1,54 @@
+/** https://developers.mailersend.com/api/v1/email.html#send-an-email */
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+import * as email from './message.ts';
+
+const defaultEndpoint = 'https://api.mailersend.com';
+
+const Settings = settings({
+  api_token: email.secretKey('An API token with the permission to send email, mlsn.….'),
+  from: email.From,
+  reply_to: email.ReplyTo,
+  endpoint: email.endpoint(defaultEndpoint),
+  timeout_ms: email.TimeoutMs,
+});
+
+const maxTags = 5;
+
+export const mailersend: Provider<typeof Settings> = {
+  name: 'mailersend',
+  title: 'MailerSend',
+  medium: 'email',
+  summary: 'Email through the MailerSend API.',
+  settings: Settings,
+  dedupes: false,
+  open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const sender = email.toContact(from);
+    const replyTo = reply_to && email.toContact(reply_to);
+    return httpSender(outgoing =>
+      sendHttp(outbound, {
+        url: email.join(endpoint, '/v1/email'),
+        headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          from: sender,
+          to: [{ email: outgoing.address }],
+          ...(replyTo && { reply_to: replyTo }),
+          subject: outgoing.content.title,
+          ...email.bodies(outgoing),
+          ...(outgoing.unsubscribeUrl !== undefined && { list_unsubscribe: `<${outgoing.unsubscribeUrl}>` }),
+          tags: [...new Set(Object.values(outgoing.tags))].slice(0, maxTags),
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_token],
+        id: ({ headers }) => headers['x-message-id'],
+        errorText: ({ json }) => pick(json, 'message'),
+        // 403: the token lacks the permission. 421: maintenance.
+        classify: ({ status }) => {
+          if (status === 421) return { retry: true };
+          return status === 403 ? { retry: false, denied: true } : undefined;
+        },
+      }),
+    );
+  },
+};

@@ -1,0 +1,51 @@
+/** https://docs.mailtrap.io/developers/email-sending/transactional */
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+import * as email from './message.ts';
+
+const defaultEndpoint = 'https://send.api.mailtrap.io';
+
+const Settings = settings({
+  api_token: email.secretKey('The API token of the sending domain.'),
+  from: email.From,
+  reply_to: email.ReplyTo,
+  endpoint: email.endpoint(defaultEndpoint),
+  timeout_ms: email.TimeoutMs,
+});
+
+export const mailtrap: Provider<typeof Settings> = {
+  name: 'mailtrap',
+  title: 'Mailtrap',
+  medium: 'email',
+  summary: 'Email through the Mailtrap API.',
+  settings: Settings,
+  dedupes: false,
+  open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    const sender = email.toContact(from);
+    const replyTo = reply_to && email.toContact(reply_to);
+    return httpSender(outgoing =>
+      sendHttp(outbound, {
+        url: email.join(endpoint, '/api/send'),
+        headers: { authorization: `Bearer ${api_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          from: sender,
+          to: [{ email: outgoing.address }],
+          ...(replyTo && { reply_to: replyTo }),
+          // Mailtrap refuses an empty subject.
+          subject: outgoing.content.title || ' ',
+          ...email.bodies(outgoing),
+          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+          category: outgoing.tags.event.slice(0, 255),
+          custom_variables: { belfry_id: outgoing.id },
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_token],
+        id: ({ json }) => pick(json, 'message_ids', 0),
+        errorText: ({ json }) => pick(json, 'errors', 0),
+        // The token belongs to another domain, or lacks the permission.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      }),
+    );
+  },
+};

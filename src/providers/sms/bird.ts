@@ -1,0 +1,51 @@
+/** https://docs.bird.com/api/channels-api/api-reference/messaging */
+import { Type } from 'typebox';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://api.bird.com';
+
+const id = (description: string) =>
+  Type.String({
+    pattern: '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$',
+    patternHint: 'must be a UUID',
+    description,
+    examples: ['a1b2c3d4-0000-4000-8000-000000000000'],
+  });
+
+const Settings = settings({
+  access_key: secretKey('An access key that may send messages.'),
+  workspace_id: id('The ID of the workspace.'),
+  channel_id: id('The ID of the SMS channel, which defines the sender.'),
+  endpoint: endpoint(defaultEndpoint, 'a proxy'),
+  timeout_ms: TimeoutMs,
+});
+
+export const bird: Provider<typeof Settings> = {
+  name: 'bird',
+  title: 'Bird',
+  medium: 'sms',
+  summary: 'Text messages through the Bird API, formerly MessageBird.',
+  settings: Settings,
+  dedupes: false,
+  open({ access_key, workspace_id, channel_id, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, `/workspaces/${workspace_id}/channels/${channel_id}/messages`),
+        headers: { authorization: `AccessKey ${access_key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          receiver: { contacts: [{ identifierKey: 'phonenumber', identifierValue: address }] },
+          body: { type: 'text', text: { text: content.text } },
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [access_key],
+        id: ({ json }) => pick(json, 'id'),
+        errorText: ({ json }) => pick(json, 'message'),
+        // 403: the access policy of the key does not include the channel.
+        classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
+      }),
+    );
+  },
+};

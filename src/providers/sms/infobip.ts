@@ -1,0 +1,65 @@
+/** https://www.infobip.com/docs/api/channels/sms/outbound-sms/send-sms-messages, version 3 */
+import { Type } from 'typebox';
+import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
+import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const Settings = settings({
+  base_url: serverUrl(
+    'The base URL of your account, from the home page of the portal.',
+    'https://xyz123.api.infobip.com',
+  ),
+  api_key: secretKey('An API key with the scope for sending SMS.'),
+  from: Type.String({
+    pattern: '^(\\+?[0-9]{3,15}|[A-Za-z0-9 ._-]{1,11})$',
+    patternHint: 'must be a number such as +15555550100, or a sender name of up to 11 characters',
+    description: 'The sender: a number of the account, or a sender name if the country allows one.',
+    examples: ['Acme'],
+  }),
+  timeout_ms: TimeoutMs,
+});
+
+export const infobip: Provider<typeof Settings> = {
+  name: 'infobip',
+  title: 'Infobip',
+  medium: 'sms',
+  summary: 'Text messages through the Infobip API.',
+  settings: Settings,
+  dedupes: false,
+  open({ base_url, api_key, from, timeout_ms }, { outbound }) {
+    return httpSender(({ address, content }) =>
+      sendHttp(outbound, {
+        url: join(base_url, '/sms/3/messages'),
+        headers: {
+          authorization: `App ${api_key}`,
+          accept: 'application/json',
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({
+          messages: [
+            // Infobip expects numbers that start with the country code, without +.
+            { sender: from, destinations: [{ to: address.replace(/^\+/, '') }], content: { text: content.text } },
+          ],
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [api_key],
+        id: ({ json }) => pick(json, 'messages', 0, 'messageId'),
+        errorText,
+        classify,
+      }),
+    );
+  },
+};
+
+/** A message can be rejected in a response with status 200. */
+function classify({ status, json }: ProviderAnswer) {
+  const group = pick(json, 'messages', 0, 'status', 'groupName');
+  if (status >= 300 || (group !== 'REJECTED' && group !== 'UNDELIVERABLE')) return undefined;
+  const description = pick(json, 'messages', 0, 'status', 'description') ?? group;
+  return { retry: false, reason: description };
+}
+
+function errorText({ json }: ProviderAnswer): string | undefined {
+  return pick(json, 'description') ?? pick(json, 'requestError', 'serviceException', 'text');
+}

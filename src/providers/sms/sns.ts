@@ -1,0 +1,93 @@
+/** https://docs.aws.amazon.com/sns/latest/api/API_Publish.html, to a phone number. */
+import { Type } from 'typebox';
+import { awsSettings, deniedErrors, signAws } from '../aws.ts';
+import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
+import { type ProviderAnswer, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const Settings = settings({
+  ...awsSettings('sns:Publish', ''),
+  sender_id: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9-]{1,11}$',
+      patternHint: 'must be up to 11 letters, digits and dashes',
+      description: 'The sender name, if the country of the recipient allows one. Default: the account’s own.',
+    }),
+  ),
+  origination_number: Type.Optional(
+    Type.String({
+      pattern: '^\\+?[0-9]{3,15}$',
+      patternHint: 'must be a number such as +15555550100',
+      description: 'A phone number of the account to send from. Default: AWS chooses one.',
+    }),
+  ),
+  sms_type: Type.Optional(
+    Type.Enum(['Transactional', 'Promotional'], { description: 'The kind of messages. Default: Transactional.' }),
+  ),
+  endpoint: apiEndpoint('the region’s', 'that of a VPC endpoint'),
+  timeout_ms: TimeoutMs,
+});
+
+const contentType = 'application/x-www-form-urlencoded; charset=utf-8';
+
+export const sns: Provider<typeof Settings> = {
+  name: 'sns',
+  title: 'Amazon SNS',
+  medium: 'sms',
+  summary: 'Text messages through Amazon Simple Notification Service.',
+  settings: Settings,
+  dedupes: false,
+  open(options, { outbound }) {
+    const { region, sender_id, origination_number, sms_type = 'Transactional', timeout_ms } = options;
+    const url = join(options.endpoint ?? `https://sns.${region}.amazonaws.com`, '/');
+    const attributes = toAttributes({
+      'AWS.SNS.SMS.SMSType': sms_type,
+      'AWS.SNS.SMS.SenderID': sender_id,
+      'AWS.MM.SMS.OriginationNumber': origination_number,
+    });
+    return httpSender(async ({ address, content }) => {
+      const form = { Action: 'Publish', Version: '2010-03-31', PhoneNumber: address, Message: content.text };
+      const body = new URLSearchParams({ ...form, ...attributes }).toString();
+      const { headers, secrets } = await signAws({ service: 'sns', url, contentType, body }, options);
+      return sendHttp(outbound, {
+        url,
+        headers,
+        body,
+        timeoutMs: timeout_ms,
+        secrets,
+        id: answer => element(answer, 'MessageId'),
+        errorText: answer => element(answer, 'Message') ?? element(answer, 'Code'),
+        classify,
+      });
+    });
+  },
+};
+
+function toAttributes(values: Record<string, string | undefined>): Record<string, string> {
+  const set = Object.entries(values).filter(([, value]) => value !== undefined) as [string, string][];
+  const entries = set.flatMap(([name, value], index) => {
+    const prefix = `MessageAttributes.entry.${index + 1}`;
+    return [
+      [`${prefix}.Name`, name],
+      [`${prefix}.Value.DataType`, 'String'],
+      [`${prefix}.Value.StringValue`, value],
+    ];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Throttling may also be reported as a 400, recognizable only by the name of the error. */
+function classify(answer: ProviderAnswer) {
+  if (answer.status < 400) return undefined;
+  const code = element(answer, 'Code') ?? '';
+  if (/Throttl/.test(code)) return { retry: true };
+  if (deniedErrors.test(code)) return { retry: false, denied: true as const };
+  return code === 'OptedOut' ? { retry: false, gone: true } : undefined;
+}
+
+/** Responses are XML with one element of each name, without attributes. */
+function element({ text }: ProviderAnswer, name: string): string | undefined {
+  const [, value] = text.split(`<${name}>`, 2);
+  return value?.split('<', 1)[0]?.trim() || undefined;
+}
