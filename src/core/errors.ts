@@ -97,7 +97,7 @@ const catalogue = {
   'limit.stored_messages': ['rate_limited', 'Stored message limit of the organization reached'],
   'limit.streams': ['rate_limited', 'Inbox stream limit of the organization reached'],
 
-  'push.limit': ['rate_limited', 'Browser limit of the user reached'],
+  'push.limit': ['rate_limited', 'Device limit of the user reached'],
   'stream.limit': ['rate_limited', 'Inbox stream limit of the user reached'],
 
   'message.acted': ['conflict', 'Another action has already been taken'],

@@ -7,7 +7,7 @@ export const limits = {
   slug: 100,
   email: 254,
   address: 512,
-  /** For addresses whose name begins with `webpush`: a subscription as JSON. Edge's has about 600 characters. */
+  /** For addresses whose name begins with `webpush` or `push`: a subscription or device as JSON. Edge's has about 600 characters. */
   subscription: 2_048,
   key: 255,
   locale: 85,
@@ -68,7 +68,7 @@ export function readAddress(name: string, value: string): { value: string } | { 
       return { mistake: 'is not a phone number in international format, such as +15555550100' };
     }
     default: {
-      const max = fold(name).startsWith('webpush') ? limits.subscription : limits.address;
+      const max = /^(web)?push/.test(fold(name)) ? limits.subscription : limits.address;
       if (value.length > max) return { mistake: `is longer than ${max} characters` };
       if (Buffer.byteLength(name + value) > maxAddressBytes)
         return { mistake: 'is too long in combination with its name' };

@@ -13,6 +13,7 @@ import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '..
 import { claimProgress, type Shares } from '../db/ledger/round-robin.ts';
 import type { Span } from '../lib/traces.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
+import { acceptsAddress, type PlannedChannel, type PlannedProvider } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Engine } from './engine.ts';
@@ -141,6 +142,7 @@ async function deliver(
   if (plan) setEventAttributes(span, plan);
   const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
   if (verdict) return settleVerdict(delivery, verdict);
+  skipProviders(delivery, channel!);
   const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
   const context = { delivery, ...read, span };
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
@@ -151,6 +153,14 @@ async function deliver(
     return undefined;
   }
   return attempt(engine, context).finally(admission.release);
+}
+
+/** Moves a delivery on to the first provider, from its current one, that can send to its address. */
+function skipProviders(delivery: Delivery, { providers, accepts }: PlannedChannel): void {
+  if (!accepts) return;
+  const able = (one: PlannedProvider, index: number) =>
+    index >= delivery.provider_index && acceptsAddress(one, delivery.address ?? '');
+  delivery.provider_index = Math.max(providers.findIndex(able), delivery.provider_index);
 }
 
 async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {

@@ -8,7 +8,7 @@ import { AppError } from '../core/errors.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
-import type { PlannedChannel } from '../pipeline/plans.ts';
+import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 
 /** Per provider. Eight attempts span about ten minutes at most. */
@@ -99,8 +99,8 @@ function retryLater(delivery: Delivery, change: Partial<Settlement>, now: number
   return settlementOf(delivery, { ...change, status: 'retrying', due_at });
 }
 
-function hasNextProvider({ provider_index }: Delivery, { providers }: PlannedChannel): boolean {
-  return provider_index + 1 < providers.length;
+function hasNextProvider({ provider_index, address }: Delivery, { providers }: PlannedChannel): boolean {
+  return providers.slice(provider_index + 1).some(one => acceptsAddress(one, address ?? ''));
 }
 
 function failOver(delivery: Delivery, change: Partial<Settlement>, now: number): Settlement {

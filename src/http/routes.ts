@@ -4,6 +4,7 @@
  * core/identity/permissions.ts and core/identity/roles.ts.
  */
 
+import * as devices from './audience/devices.ts';
 import * as distributionLists from './audience/distribution-lists.ts';
 import * as inbox from './audience/inbox.ts';
 import * as inboxPush from './audience/inbox-push.ts';
@@ -186,6 +187,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/u/:username/inbox/seen/', 'inbox:write', inbox.seeInbox),
   get('/api/o/:org/u/:username/inbox/unread/', 'inbox:read', inbox.countUnread),
   get('/api/o/:org/u/:username/inbox/counts/', 'inbox:read', inbox.retrieveInboxCounts),
+  post('/api/o/:org/u/:username/inbox/devices/', 'inbox:write', devices.registerDevice),
+  post('/api/o/:org/u/:username/inbox/devices/unregister/', 'inbox:write', devices.unregisterDevice),
   get('/api/o/:org/u/:username/inbox/push/', 'inbox:read', inboxPush.retrievePushKey),
   post('/api/o/:org/u/:username/inbox/push/', 'inbox:write', inboxPush.registerPush),
   get('/api/o/:org/u/:username/inbox/stream/', 'inbox:read', inboxStream.streamInbox),

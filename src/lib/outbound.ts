@@ -106,6 +106,8 @@ async function openAgent(guard: Guard, http2: boolean, ca: OutboundOptions['ca']
   return new undici.Agent({
     connect: guardedConnector(undici.buildConnector, guard, http2, ca),
     allowH2: http2,
+    // Push services answer up to 1,000 requests of one connection at a time; undici's default is 100.
+    h2Options: { maxConcurrentStreams: 1_000 },
     pipelining: 1,
     keepAliveTimeout: idleMs,
     keepAliveMaxTimeout: maxIdleMs,

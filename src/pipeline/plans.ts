@@ -37,6 +37,11 @@ export interface PlannedProvider {
   settings: JsonObject;
 }
 
+/** Whether the provider can send to this address, or leaves it to the next one. */
+export function acceptsAddress({ provider, settings }: PlannedProvider, address: string): boolean {
+  return provider.accepts?.(address, settings) ?? true;
+}
+
 export interface PlannedChannel extends DecisionChannel {
   organizationId: number;
   projectId: number | null;
@@ -226,6 +231,9 @@ export class Plans {
       paused: row.paused,
       reach: first?.provider.reach?.(first.settings) ?? 'address',
       usable: providers.length > 0,
+      accepts: providers.some(({ provider }) => provider.accepts)
+        ? address => providers.some(one => acceptsAddress(one, address))
+        : undefined,
       onUnknown: row.on_unknown,
       ratePerSecond: row.rate_per_second,
       concurrency: row.concurrency,

@@ -22,6 +22,8 @@ import { smtp } from './email/smtp/smtp.ts';
 import { sparkpost } from './email/sparkpost.ts';
 import { inbox } from './inbox/inbox.ts';
 import type { Providers } from './provider.ts';
+import { apns } from './push/apns.ts';
+import { fcm } from './push/fcm.ts';
 import { gotify } from './push/gotify.ts';
 import { ntfy } from './push/ntfy.ts';
 import { pushover } from './push/pushover.ts';
@@ -79,6 +81,8 @@ export const providers: Providers = {
   pagerduty,
   opsgenie,
   vapid,
+  fcm,
+  apns,
   ntfy,
   gotify,
   pushover,

@@ -37,6 +37,8 @@ export interface Provider<Settings extends TObject = TObject> {
    * destination in the settings, one message for all recipients. 'recipient': one for each, whatever addresses they have.
    */
   reach?(settings: Static<Settings>): Reach;
+  /** Whether it can send to an address of its medium. Others are left to the channel's next provider. Default: to all. */
+  accepts?(address: string, settings: Static<Settings>): boolean;
 }
 export type Providers = Readonly<Record<string, Provider>>;
 

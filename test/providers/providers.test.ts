@@ -9,10 +9,11 @@ import { checkEntry, findMissing, type Provider, readEntry } from '../../src/pro
 import { type ComplianceCase, complianceSuite, exampleOutgoing, sendToHangingServer } from '../support/compliance.ts';
 import { chatCases } from '../support/compliance-chat.ts';
 import { emailCases } from '../support/compliance-email.ts';
+import { pushCases } from '../support/compliance-push.ts';
 import { serviceCases } from '../support/compliance-services.ts';
 import { smsCases } from '../support/compliance-sms.ts';
 
-const cases = { ...emailCases, ...chatCases, ...smsCases, ...serviceCases } as unknown as Record<
+const cases = { ...emailCases, ...chatCases, ...smsCases, ...serviceCases, ...pushCases } as unknown as Record<
   string,
   ComplianceCase
 >;
@@ -106,6 +107,7 @@ const open = new Set([
   'vapid.public_key',
   'ses.access_key_id',
   'sns.access_key_id',
+  'apns.key_id',
 ]);
 
 describe('settings', () => {

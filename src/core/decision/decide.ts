@@ -104,6 +104,8 @@ export interface DecisionChannel {
   enabled: boolean;
   reach: Reach;
   usable: boolean;
+  /** Whether one of its providers can send to an address of its type. Absent: to all. */
+  accepts?: ((address: string) => boolean) | undefined;
 }
 
 export interface DecisionNotification {
@@ -178,7 +180,7 @@ export function isExcludedByTrigger(reason: Reason | undefined): boolean {
   return reason === 'options.channels' || reason === 'options.limit_to';
 }
 
-/** Decides for one recipient and channel: the addresses to send to, or why not. Only web push, where each address is a device, has several. */
+/** Decides for one recipient and channel: the addresses to send to, or why not. Only push and web push, where each address is a device, have several. */
 export function decide(
   channel: DecisionChannel,
   recipient: Recipient,
@@ -272,13 +274,14 @@ type ChannelAddress = Omit<RecipientAddress, 'name'>;
 function findAddresses(channel: DecisionChannel, recipient: Recipient): ChannelAddress[] {
   if (channel.reach === 'room') return [{ value: `room ${channel.slug}`, disabled: false }];
   const { member } = recipient;
-  const own = recipient.addresses.filter(({ name }) => addressKind(name) === channel.type);
+  const { accepts = () => true } = channel;
+  const own = recipient.addresses.filter(({ name, value }) => addressKind(name) === channel.type && accepts(value));
   const entered =
     member && addressKind(member.name) === channel.type && own.find(({ value }) => value === member.value);
   if (entered) return [entered];
   // The shortest name is the primary address: `email` before `email-work`.
   own.sort((a, b) => a.name.length - b.name.length);
-  if (channel.type === 'webpush') return own;
+  if (channel.type === 'webpush' || channel.type === 'push') return own;
   if (own[0]) return [own[0]];
   return channel.reach === 'recipient' ? [{ value: recipient.username, disabled: false }] : [];
 }

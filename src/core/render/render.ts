@@ -51,7 +51,7 @@ export interface Content {
   markup?: string;
   /** Title and body as an Adaptive Card (Teams) or a list of blocks (Slack). */
   card?: Json;
-  /** Webhook: the JSON to send. */
+  /** Webhook: the JSON to send. Push: the options of the message. */
   data?: Json;
   /** Inbox and push: the URL of a picture. */
   avatar?: string;
@@ -132,7 +132,7 @@ function toJsonBody(
   { field, readJson }: CompiledTemplate,
   run: TemplateOutput,
 ): RenderedBody | undefined {
-  const [, bracket] = medium === 'webhook' ? (/^\s*([[{])/.exec(run.skeleton) ?? []) : [];
+  const [, bracket] = medium === 'webhook' || medium === 'push' ? (/^\s*([[{])/.exec(run.skeleton) ?? []) : [];
   if (bracket === undefined) return undefined;
   const json = writeJson(readJson(run.skeleton), run.values);
   if (json) return { content: { title, text: json.text, data: json.data } };

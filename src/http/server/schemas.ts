@@ -201,7 +201,7 @@ export const NewAddress = Type.Object(
     value: Type.String({
       minLength: 1,
       maxLength: limits.subscription,
-      description: `Up to ${limits.address} characters, or ${limits.subscription} if the name starts with \`webpush\`.`,
+      description: `Up to ${limits.address} characters, or ${limits.subscription} if the name starts with \`webpush\` or \`push\`.`,
     }),
   },
   { $id: 'NewAddress', ...closed },

@@ -1,10 +1,10 @@
 /** https://gotify.net/api-docs#/message/createMessage */
 import { Type } from 'typebox';
-import { headingOf } from '../chat-text.ts';
 import { join, secretKey, serverUrl, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
+import { toTitleAndText } from './message.ts';
 
 const Settings = settings({
   server_url: serverUrl('The URL of your Gotify server.', 'https://gotify.acme.test'),
@@ -25,17 +25,18 @@ export const gotify: Provider<typeof Settings> = {
   reads: 'text',
   reach: () => 'room',
   open({ server_url, token, priority, timeout_ms }, { outbound }) {
-    return httpSender(({ content }) =>
-      sendHttp(outbound, {
+    return httpSender(({ id, content }) => {
+      const { title, text } = toTitleAndText(id, content);
+      return sendHttp(outbound, {
         url: join(server_url, '/message'),
         headers: { 'x-gotify-key': token, 'content-type': 'application/json' },
-        body: JSON.stringify({ title: headingOf(content) || undefined, message: content.text, priority }),
+        body: JSON.stringify({ title: title || undefined, message: text, priority }),
         timeoutMs: timeout_ms,
         secrets: [token],
         id: ({ json }) => pick(json, 'id'),
         errorText: ({ json }) => pick(json, 'errorDescription') ?? pick(json, 'error'),
         classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
-      }),
-    );
+      });
+    });
   },
 };

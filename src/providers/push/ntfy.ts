@@ -1,19 +1,22 @@
 /** https://docs.ntfy.sh/publish/#publish-as-json */
 import { Type } from 'typebox';
 import type { Content } from '../../core/render/render.ts';
-import { headingOf, truncateBytes } from '../chat-text.ts';
+import { truncateBytes } from '../chat-text.ts';
 import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
 import { pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
+import { toTitleAndText } from './message.ts';
 
 const defaultEndpoint = 'https://ntfy.sh';
+
+const topicPattern = /^[-_A-Za-z0-9]{1,64}$/;
 
 const Settings = settings({
   token: Type.Optional(secretKey('An access token, tk_…, if the topic is protected.')),
   topic: Type.Optional(
     Type.String({
-      pattern: '^[-_A-Za-z0-9]{1,64}$',
+      pattern: topicPattern.source,
       patternHint: 'must be up to 64 letters, digits, dashes and underscores',
       description: 'The topic to publish to. Default: the `push` address of each recipient.',
     }),
@@ -39,15 +42,17 @@ export const ntfy: Provider<typeof Settings> = {
   dedupes: false,
   reads: 'text',
   reach: ({ topic }) => (topic ? 'room' : 'address'),
+  accepts: (address, { topic }) => topic !== undefined || topicPattern.test(address),
   open({ token, topic, priority, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content }) =>
-      sendHttp(outbound, {
+    return httpSender(({ id, address, content }) => {
+      const { title, text } = toTitleAndText(id, content);
+      return sendHttp(outbound, {
         url: join(endpoint, '/'),
         headers: { ...(token && { authorization: `Bearer ${token}` }), 'content-type': 'application/json' },
         body: JSON.stringify({
           topic: topic ?? address,
-          title: headingOf(content) || undefined,
-          message: truncateBytes(content.text, maxBytes),
+          title: title || undefined,
+          message: truncateBytes(text, maxBytes),
           priority,
           icon: content.avatar,
           ...toActions(content),
@@ -58,8 +63,8 @@ export const ntfy: Provider<typeof Settings> = {
         errorText: ({ json }) => pick(json, 'error'),
         // 403: the token may not write to the topic.
         classify: ({ status }) => (status === 403 ? { retry: false, denied: true } : undefined),
-      }),
-    );
+      });
+    });
   },
 };
 

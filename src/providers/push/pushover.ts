@@ -1,10 +1,11 @@
 /** https://pushover.net/api */
 import { Type } from 'typebox';
-import { headingOf, truncate } from '../chat-text.ts';
+import { truncate } from '../chat-text.ts';
 import { endpoint, join, TimeoutMs } from '../fields.ts';
 import { type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
+import { toTitleAndText } from './message.ts';
 
 const defaultEndpoint = 'https://api.pushover.net';
 
@@ -56,16 +57,18 @@ export const pushover: Provider<typeof Settings> = {
   dedupes: false,
   reads: 'text',
   reach: ({ user_key }) => (user_key ? 'room' : 'address'),
+  accepts: (address, { user_key }) => user_key !== undefined || /^[A-Za-z0-9]{30}$/.test(address),
   open({ token, user_key, priority, sound, ttl_seconds, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
-    return httpSender(({ address, content, createdAt }) =>
-      sendHttp(outbound, {
+    return httpSender(({ id, address, content, createdAt }) => {
+      const { title, text } = toTitleAndText(id, content);
+      return sendHttp(outbound, {
         url: join(endpoint, '/1/messages.json'),
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({
           token,
           user: user_key ?? address,
-          message: truncate(content.text, maxLength),
-          title: truncate(headingOf(content), maxTitleLength) || undefined,
+          message: truncate(text, maxLength),
+          title: truncate(title, maxTitleLength) || undefined,
           timestamp: Math.floor(createdAt.getTime() / 1000),
           priority,
           sound,
@@ -76,8 +79,8 @@ export const pushover: Provider<typeof Settings> = {
         id: ({ json }) => pick(json, 'request'),
         errorText: ({ json }) => errorsOf(json).join('; ') || undefined,
         classify,
-      }),
-    );
+      });
+    });
   },
 };
 

@@ -1,8 +1,7 @@
 /** Web push for a user's browsers: the key a page needs to subscribe, and storing the subscription as an address. */
 import { AppError } from '../../core/errors.ts';
-import { listAddresses } from '../../db/audience/addresses.ts';
 import type { Deps } from '../deps.ts';
-import { addAddress } from './users.ts';
+import { addDeviceAddress } from './devices.ts';
 
 /** A browser's push subscription, as `PushSubscription.toJSON()` returns it. */
 interface Subscription {
@@ -11,8 +10,6 @@ interface Subscription {
 }
 
 const addressName = 'webpush';
-/** Maximum number of browsers per user. Expired subscriptions are disabled when the push service reports them. */
-const maxBrowsers = 20;
 
 /** Returns the public key of the organization's first enabled web push channel. */
 export async function getPushKey({ plans }: Deps, organizationId: number): Promise<string> {
@@ -36,15 +33,5 @@ export async function registerPush(
   { endpoint, keys }: Subscription,
 ): Promise<void> {
   const value = JSON.stringify({ endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } });
-  const existing = (await listAddresses(deps.db, organizationId, user.id, { after: 0, limit: 1_000 })).filter(
-    address => address.name === addressName,
-  );
-  if (existing.some(address => address.value === value)) return;
-  if (existing.length >= maxBrowsers) {
-    throw new AppError(
-      'push.limit',
-      `a user may register ${maxBrowsers} browsers: delete one of the user's webpush addresses`,
-    );
-  }
-  await addAddress(deps, organizationId, user, { name: addressName, value });
+  await addDeviceAddress(deps, organizationId, user, { name: addressName, value });
 }

@@ -58,7 +58,9 @@ export async function readPage(deps: Deps, person: LinkedUser, locale: string): 
   return {
     ...showCategories(offered, toChoices(preferences), locale),
     addresses: addresses
-      .filter(({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush'].includes(addressKind(name)))
+      .filter(
+        ({ name, disabled_at }) => disabled_at === null && !['webhook', 'webpush', 'push'].includes(addressKind(name)),
+      )
       .map(({ name, value }) => ({ type: addressKind(name), value: maskAddress(value) })),
     lastChange: last && { at: last.changed_at, source: last.source as PreferenceSource },
   };

@@ -1,0 +1,186 @@
+/**
+ * Apple Push Notification service, https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns.
+ * Requests are streams of one HTTP/2 connection, signed with a token that is renewed every 40 minutes: Apple refuses tokens
+ * that are older than an hour, and more than one in 20 minutes.
+ */
+import { importPKCS8, SignJWT } from 'jose';
+import { Type } from 'typebox';
+import { readDevice } from '../../core/device.ts';
+import { endpoint as apiEndpoint, join, TimeoutMs } from '../fields.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import type { Outcome } from '../sending.ts';
+import { fitBody, type PushMessage, toPushMessage } from './message.ts';
+
+const hosts = { production: 'https://api.push.apple.com', sandbox: 'https://api.sandbox.push.apple.com' } as const;
+
+const appleId = { pattern: '^[A-Z0-9]{10}$', patternHint: 'must be 10 letters and digits' } as const;
+
+const Settings = settings({
+  team_id: Type.String({ ...appleId, description: 'The ID of your team.', examples: ['A1B2C3D4E5'] }),
+  key_id: Type.String({ ...appleId, description: 'The ID of the key.', examples: ['F6G7H8I9J0'] }),
+  private_key: Type.String({
+    secret: true,
+    maxLength: 2048,
+    pattern: '^-----BEGIN PRIVATE KEY-----[\\sA-Za-z0-9+/=]+-----END PRIVATE KEY-----\\s*$',
+    patternHint: 'must be the content of the .p8 file, with its first and last line',
+    description: 'The content of the .p8 file of the key.',
+  }),
+  bundle_id: Type.String({
+    pattern: '^[A-Za-z0-9.-]{1,155}$',
+    patternHint: 'must be letters, digits, dots and dashes',
+    description: 'The bundle ID of the app. Only devices that registered for it get messages.',
+    examples: ['com.acme.shop'],
+  }),
+  environment: Type.Optional(
+    Type.Enum(['production', 'sandbox'], {
+      description: 'sandbox for apps that Xcode installed, production for all others. Default: production.',
+    }),
+  ),
+  ttl_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_419_200,
+      description: 'How long a message is kept for a device that is offline. Default: 2592000 at Apple’s discretion.',
+    }),
+  ),
+  sound: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: default.' }),
+  ),
+  endpoint: apiEndpoint('that of the environment', 'a proxy'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxBytes = 4_096;
+const tokenLifetimeMs = 40 * 60_000;
+const maxInFlight = 200;
+
+/** A token of APNs is hexadecimal; a token of FCM never is. */
+export function isAppleToken(token: string): boolean {
+  return /^[0-9a-fA-F]{64,200}$/.test(token);
+}
+
+export const apns: Provider<typeof Settings> = {
+  name: 'apns',
+  title: 'Apple Push Notification service',
+  medium: 'push',
+  summary: 'Push notifications for iPhone, iPad and Mac.',
+  settings: Settings,
+  shows: ['buttons', 'images'],
+  dedupes: false,
+  accepts: (address, { bundle_id }) => {
+    const device = readDevice(address);
+    return device !== undefined && isAppleToken(device.token) && device.app === bundle_id;
+  },
+  open(options, { outbound }) {
+    const {
+      team_id,
+      key_id,
+      private_key,
+      bundle_id,
+      environment = 'production',
+      ttl_seconds,
+      sound = 'default',
+    } = options;
+    const endpoint = options.endpoint ?? hosts[environment];
+    const tokens = providerTokens({ team_id, key_id, private_key });
+    return {
+      maxConcurrent: maxInFlight,
+      close: async () => {},
+      async send({ id, address, content, createdAt }): Promise<Outcome> {
+        const device = readDevice(address);
+        if (!device || !isAppleToken(device.token)) {
+          return { ok: false, retry: false, gone: true, reason: 'the address is not a device of APNs' };
+        }
+        const push = toPushMessage(id, content);
+        const body = fitBody(push.body, maxBytes, text =>
+          serialize({ ...push, body: text, sound: push.sound ?? sound }),
+        );
+        if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of APNs' };
+        const token = await tokens.get();
+        if (!token) return { ok: false, retry: false, denied: true, reason: 'private_key is not a key for ES256' };
+        const ttl = push.ttlSeconds ?? ttl_seconds;
+        const expiresAt = ttl === 0 ? 0 : Math.floor(createdAt.getTime() / 1000) + (ttl ?? 0);
+        return sendHttp(outbound, {
+          url: join(endpoint, `/3/device/${device.token}`),
+          headers: {
+            authorization: `bearer ${token}`,
+            'content-type': 'application/json',
+            'apns-topic': bundle_id,
+            'apns-push-type': push.silent ? 'background' : 'alert',
+            'apns-priority': push.silent || push.priority === 'normal' ? '5' : '10',
+            // A message that is sent again replaces the first one.
+            'apns-collapse-id': push.collapseKey ?? id.slice(0, 64),
+            ...(ttl !== undefined && { 'apns-expiration': String(expiresAt) }),
+          },
+          body,
+          timeoutMs: options.timeout_ms,
+          http2: true,
+          secrets: [token, device.token],
+          id: ({ headers }) => headers['apns-id'],
+          errorText: ({ json }) => pick(json, 'reason'),
+          classify: answer => {
+            const failure = classify(answer);
+            if (failure?.retry && answer.status === 403) tokens.forget(token);
+            return failure;
+          },
+        });
+      },
+    };
+  },
+};
+
+function providerTokens({ team_id, key_id, private_key }: { team_id: string; key_id: string; private_key: string }) {
+  let current: { token: Promise<string | undefined>; until: number } | undefined;
+  const sign = async () => {
+    try {
+      const key = await importPKCS8(private_key, 'ES256');
+      return await new SignJWT()
+        .setProtectedHeader({ alg: 'ES256', kid: key_id })
+        .setIssuer(team_id)
+        .setIssuedAt()
+        .sign(key);
+    } catch {
+      return undefined;
+    }
+  };
+  return {
+    get(): Promise<string | undefined> {
+      if (!current || current.until <= Date.now()) current = { token: sign(), until: Date.now() + tokenLifetimeMs };
+      return current.token;
+    },
+    async forget(token: string) {
+      if ((await current?.token) === token) current = undefined;
+    },
+  };
+}
+
+function serialize({ title, body, image, badge, sound, silent, data }: PushMessage): string {
+  const aps = silent
+    ? { 'content-available': 1, badge }
+    : { alert: { title, body }, badge, sound, 'mutable-content': image === undefined ? undefined : 1 };
+  return JSON.stringify({ ...data, ...(image !== undefined && { image }), aps });
+}
+
+/** The device is gone, or never was one. */
+const goneReasons = new Set(['BadDeviceToken', 'Unregistered', 'ExpiredToken']);
+/** The key, the team or the permission for the app is wrong. */
+const deniedReasons = new Set([
+  'InvalidProviderToken',
+  'MissingProviderToken',
+  'BadCertificate',
+  'BadCertificateEnvironment',
+  'BadEnvironmentKeyInToken',
+  'UnrelatedKeyIdInToken',
+  'Forbidden',
+  'TopicDisallowed',
+]);
+
+/** https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status < 300) return undefined;
+  const reason = pick(json, 'reason') ?? '';
+  if (status === 410 || goneReasons.has(reason)) return { retry: false, gone: true };
+  if (reason === 'ExpiredProviderToken' || reason === 'IdleTimeout') return { retry: true };
+  return deniedReasons.has(reason) ? { retry: false, denied: true } : undefined;
+}

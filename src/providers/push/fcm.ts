@@ -1,0 +1,251 @@
+/**
+ * Firebase Cloud Messaging, https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send. A signed
+ * assertion of the service account is exchanged for an access token, which lasts an hour.
+ */
+import { importPKCS8, SignJWT } from 'jose';
+import { Type } from 'typebox';
+import { readDevice } from '../../core/device.ts';
+import { isObject } from '../../core/json.ts';
+import type { Outbound } from '../../lib/outbound.ts';
+import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import type { Outcome } from '../sending.ts';
+import { isAppleToken } from './apns.ts';
+import { fitBody, type PushMessage, toPushMessage } from './message.ts';
+
+const defaultEndpoint = 'https://fcm.googleapis.com';
+
+const Settings = settings({
+  service_account: Type.String({
+    secret: true,
+    minLength: 2,
+    maxLength: 8192,
+    description: 'The JSON file with the private key of a service account of the Firebase project, as text.',
+  }),
+  app: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Only devices that registered for this app, such as com.acme.shop. Default: all of the project.',
+    }),
+  ),
+  ttl_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 2_419_200,
+      description: 'How long a message is kept for a device that is offline. Default: 2419200 (four weeks).',
+    }),
+  ),
+  sound: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'The sound to play. Default: none.' })),
+  endpoint: endpoint(defaultEndpoint, 'a proxy'),
+  timeout_ms: TimeoutMs,
+});
+
+interface ServiceAccount {
+  project_id: string;
+  client_email: string;
+  private_key: string;
+  token_uri: string;
+}
+
+const scope = 'https://www.googleapis.com/auth/firebase.messaging';
+const maxBytes = 4_096;
+/** Tokens are renewed before they expire, so that none expires on the way. */
+const marginMs = 5 * 60_000;
+const maxInFlight = 200;
+
+export const fcm: Provider<typeof Settings> = {
+  name: 'fcm',
+  title: 'Firebase Cloud Messaging',
+  medium: 'push',
+  summary: 'Push notifications for Android, and for other devices that registered with Firebase.',
+  settings: Settings,
+  shows: ['buttons', 'images'],
+  dedupes: false,
+  accepts: (address, { app }) => {
+    const device = readDevice(address);
+    return device !== undefined && !isAppleToken(device.token) && (app === undefined || app === device.app);
+  },
+  open(options, { outbound }) {
+    const { endpoint = defaultEndpoint, ttl_seconds, sound, timeout_ms: timeoutMs } = options;
+    const account = readAccount(options.service_account);
+    const access = account && accessTokens(outbound, account, timeoutMs);
+    return {
+      maxConcurrent: maxInFlight,
+      close: async () => {},
+      async send({ id, address, content }): Promise<Outcome> {
+        if (!account || !access) {
+          return {
+            ok: false,
+            retry: false,
+            denied: true,
+            reason: 'service_account is not the JSON file of a service account',
+          };
+        }
+        const device = readDevice(address);
+        if (!device) return { ok: false, retry: false, gone: true, reason: 'the address is not a device' };
+        const push = toPushMessage(id, content);
+        const message = { ttlSeconds: ttl_seconds, sound, ...withoutUndefined(push) };
+        const body = fitBody(push.body, maxBytes, text => serialize(device.token, { ...message, body: text }));
+        if (!body) return { ok: false, retry: false, reason: 'the message is larger than 4 KB, the limit of FCM' };
+        const token = await access.get();
+        if (typeof token !== 'string') return token;
+        return sendHttp(outbound, {
+          url: join(endpoint, `/v1/projects/${encodeURIComponent(account.project_id)}/messages:send`),
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+          body,
+          timeoutMs,
+          http2: true,
+          secrets: [token, device.token],
+          id: ({ json }) => pick(json, 'name'),
+          errorText: ({ json }) =>
+            [errorCode(json), pick(json, 'error', 'message')].filter(Boolean).join(': ') || undefined,
+          classify: answer => {
+            if (answer.status === 401) access.forget(token);
+            return classify(answer);
+          },
+        });
+      },
+    };
+  },
+};
+
+function readAccount(text: string): ServiceAccount | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isObject(value)) return undefined;
+    const fields = ['project_id', 'client_email', 'private_key', 'token_uri'];
+    return fields.every(field => typeof value[field] === 'string') ? (value as unknown as ServiceAccount) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Concurrent messages share one exchange. A failed one is not cached. */
+function accessTokens(outbound: Outbound, account: ServiceAccount, timeoutMs: number | undefined) {
+  let current: { token: Promise<string | Failure>; readonly until: number } | undefined;
+
+  const exchange = async (keepFor: (ms: number) => void): Promise<string | Failure> => {
+    let assertion: string;
+    try {
+      const key = await importPKCS8(account.private_key, 'RS256');
+      assertion = await new SignJWT({ scope })
+        .setProtectedHeader({ alg: 'RS256', typ: 'JWT' })
+        .setIssuer(account.client_email)
+        .setAudience(account.token_uri)
+        .setIssuedAt()
+        .setExpirationTime('1h')
+        .sign(key);
+    } catch {
+      return { ok: false, retry: false, denied: true, reason: 'the private key of the service account cannot be read' };
+    }
+    const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
+    let lifetimeSeconds = 0;
+    const outcome = await sendHttp(outbound, {
+      url: account.token_uri,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams(grant).toString(),
+      timeoutMs,
+      secrets: [assertion],
+      id: ({ json }) => {
+        lifetimeSeconds = Number(pick(json, 'expires_in'));
+        return pick(json, 'access_token');
+      },
+      errorText: ({ json }) => pick(json, 'error_description') ?? pick(json, 'error'),
+      // Google answers 400 invalid_grant to a key that was deleted.
+      classify: ({ status }) => (status === 400 || status === 403 ? { retry: false, denied: true } : undefined),
+    });
+    if (outcome.ok && outcome.id && lifetimeSeconds > 0) {
+      keepFor(Math.max(lifetimeSeconds * 1000 - marginMs, lifetimeSeconds * 500));
+      return outcome.id;
+    }
+    if (outcome.ok) return { ok: false, retry: true, reason: 'the token response could not be read' };
+    // Nothing was sent to a device yet.
+    const { unknown: _, ...failure } = outcome;
+    return { ...failure, reason: `signing in to Google: ${failure.reason}` };
+  };
+
+  return {
+    get(): Promise<string | Failure> {
+      if (current && current.until > Date.now()) return current.token;
+      let until = Number.POSITIVE_INFINITY;
+      const token = exchange(ms => {
+        until = Date.now() + ms;
+      });
+      const entry = {
+        token,
+        get until() {
+          return until;
+        },
+      };
+      current = entry;
+      token.then(result => {
+        if (typeof result !== 'string' && current === entry) current = undefined;
+      });
+      return token;
+    },
+    async forget(token: string) {
+      if ((await current?.token) === token) current = undefined;
+    },
+  };
+}
+
+function serialize(token: string, message: PushMessage): string {
+  const { title, body, image, badge, sound, collapseKey, ttlSeconds, priority = 'high', silent, data } = message;
+  const ttl = ttlSeconds === undefined ? undefined : `${ttlSeconds}s`;
+  const notification = silent ? undefined : { title, body, image };
+  return JSON.stringify({
+    message: {
+      token,
+      notification,
+      data,
+      android: {
+        collapse_key: collapseKey,
+        priority: priority === 'high' ? 'HIGH' : 'NORMAL',
+        ttl,
+        // A message that is sent again replaces the first one.
+        notification: silent ? undefined : { sound, notification_count: badge, tag: collapseKey ?? data.belfry_id },
+      },
+      apns: {
+        headers: { 'apns-priority': priority === 'high' && !silent ? '10' : '5', 'apns-collapse-id': collapseKey },
+        payload: { aps: { badge, sound: silent ? undefined : sound, 'content-available': silent ? 1 : undefined } },
+      },
+      webpush: ttlSeconds === undefined ? undefined : { headers: { TTL: String(ttlSeconds) } },
+    },
+  });
+}
+
+function errorCode(json: unknown): string | undefined {
+  const details = (json as { error?: { details?: unknown } } | undefined)?.error?.details;
+  const found = Array.isArray(details) ? details.find(one => pick(one, 'errorCode') !== undefined) : undefined;
+  return pick(found, 'errorCode') ?? pick(json, 'error', 'status');
+}
+
+/** https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  if (status < 300) return undefined;
+  switch (errorCode(json)) {
+    case 'UNREGISTERED':
+      return { retry: false, gone: true };
+    case 'INVALID_ARGUMENT':
+      // The message or the token; only the text says which.
+      return /registration token/i.test(pick(json, 'error', 'message') ?? '')
+        ? { retry: false, gone: true }
+        : { retry: false };
+    case 'SENDER_ID_MISMATCH':
+      return { retry: false };
+    case 'THIRD_PARTY_AUTH_ERROR':
+    case 'PERMISSION_DENIED':
+    case 'UNAUTHENTICATED':
+      return { retry: false, denied: true };
+    default:
+      return undefined;
+  }
+}
+
+function withoutUndefined(message: PushMessage): PushMessage {
+  return Object.fromEntries(
+    Object.entries(message).filter(([, value]) => value !== undefined),
+  ) as unknown as PushMessage;
+}

@@ -1,0 +1,49 @@
+/** Devices of a user that get push notifications: browsers and apps, each stored as an address. */
+
+import { type Device, deviceAddressName, writeDevice } from '../../core/device.ts';
+import { AppError } from '../../core/errors.ts';
+import { listWholeAddresses } from '../../db/audience/addresses.ts';
+import type { Deps } from '../deps.ts';
+import { addAddress, deleteAddress, setAddressEnabled } from './users.ts';
+
+interface DeviceOwner {
+  id: number;
+  username: string;
+}
+
+/** Maximum number of devices per user and kind. Expired ones are disabled when the push service reports them. */
+const maxDevices = 20;
+
+export async function registerDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
+  await addDeviceAddress(deps, organizationId, user, { name: deviceAddressName, value: writeDevice(device) });
+}
+
+/** Removing an unknown device changes nothing. */
+export async function unregisterDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
+  const value = writeDevice(device);
+  const registered = await listDeviceAddresses(deps, organizationId, user, deviceAddressName);
+  const found = registered.find(address => address.value === value);
+  if (found) await deleteAddress(deps, organizationId, user, found, { cascade: true, dryRun: false });
+}
+
+/** Adds an address unless the user has it. One that was disabled is enabled again: the device has just registered. */
+export async function addDeviceAddress(
+  deps: Deps,
+  organizationId: number,
+  user: DeviceOwner,
+  { name, value }: { name: string; value: string },
+): Promise<void> {
+  const registered = await listDeviceAddresses(deps, organizationId, user, name);
+  const found = registered.find(address => address.value === value);
+  if (found?.disabled_at) await setAddressEnabled(deps, organizationId, user, found.id, true);
+  if (found) return;
+  if (registered.length >= maxDevices) {
+    throw new AppError('push.limit', `a user may register ${maxDevices} devices: delete a ${name} address of the user`);
+  }
+  await addAddress(deps, organizationId, user, { name, value });
+}
+
+async function listDeviceAddresses({ db }: Deps, organizationId: number, { id }: DeviceOwner, name: string) {
+  const all = await listWholeAddresses(db, organizationId, id, { after: 0, limit: 1_000 });
+  return all.filter(address => address.name === name);
+}

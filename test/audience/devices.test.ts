@@ -1,0 +1,97 @@
+/** Devices of an app: registered and removed with the user's own token, and given up when the push service says so. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { asker, expectProblem } from '../support/api.ts';
+import { appleToken, pushCases } from '../support/compliance-push.ts';
+import { eventually } from '../support/eventually.ts';
+import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
+import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { json } from '../support/wire.ts';
+
+let world: EngineWorld;
+let peer: HttpPeer;
+beforeAll(async () => {
+  world = await openWorld();
+  peer = await openHttpPeer();
+});
+afterAll(async () => {
+  await world.close();
+  await peer.close();
+});
+
+const ann = 'ann@x.test';
+const device = (token: string, changes = {}) => ({ platform: 'android', app: 'com.acme.shop', token, ...changes });
+const iphone = device(appleToken, { platform: 'ios' });
+const open = () => {
+  const { fcm, apns } = pushCases;
+  const providers = [
+    { use: 'fcm', ...fcm.settings(peer.url) },
+    { use: 'apns', ...apns.settings(peer.url) },
+  ];
+  return world.tenant({
+    users: [ann],
+    channels: [{ slug: 'app', name: 'App', type: 'push', providers }],
+    notifications: [{ name: 'n', channels: ['app'], message: { subject: 'Hello', body: 'World' } }],
+  });
+};
+const userOf = async (tenant: Tenant) => {
+  const { token } = (await tenant.post(`/api/o/${tenant.slug}/u/${ann}/token/`)).body;
+  const headers = { authorization: `Bearer ${token}` };
+  return (path: string, body: object) =>
+    asker(world.service.address)({
+      method: 'POST',
+      path: `/api/o/${tenant.slug}/u/${ann}/inbox/${path}`,
+      headers,
+      body,
+    });
+};
+const listDevices = async (tenant: Tenant) => {
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/u/${ann}/address/` });
+  return body
+    .filter((one: { name: string }) => one.name === 'push')
+    .map((one: { value: string }) => JSON.parse(one.value));
+};
+
+test('a user registers devices with their own token, each stored once, and removes them again', async () => {
+  const tenant = await open();
+  const post = await userOf(tenant);
+  for (const one of [device('a:1'), device('a:1'), iphone]) {
+    expect((await post('devices/', one)).body).toEqual({ registered: true });
+  }
+  expect(await listDevices(tenant)).toEqual([device('a:1'), iphone]);
+  expect((await post('devices/unregister/', device('a:1'))).body).toEqual({ registered: false });
+  expect((await post('devices/unregister/', device('a:1'))).body).toEqual({ registered: false });
+  expect(await listDevices(tenant)).toEqual([iphone]);
+  for (let n = 2; n <= 20; n++) await post('devices/', device(`a:${n}`));
+  expectProblem(await post('devices/', device('a:21')), 429, 'push.limit');
+  expectProblem(await post('devices/', device('x y')), 400, 'request.invalid', ['token']);
+  expectProblem(await post('devices/', device('x', { platform: 'fax' })), 400, 'request.invalid', ['platform']);
+});
+
+test('each device gets a message by the provider that can reach it; one that is gone is disabled until it registers again', async () => {
+  const tenant = await open();
+  const post = await userOf(tenant);
+  for (const one of [device('a:1'), device('a:gone'), iphone]) await post('devices/', one);
+  const gone = json(404, {
+    error: { code: 404, message: 'no', status: 'NOT_FOUND', details: [{ errorCode: 'UNREGISTERED' }] },
+  });
+  peer.reply = ({ body }) => (body.includes('a:gone') ? gone : { status: 200, body: '{"name":"m"}' });
+  peer.seen.length = 0;
+  const id = await tenant.trigger();
+  await eventually(async () => {
+    const deliveries = await tenant.deliveries(id);
+    expect(deliveries.map(({ status, provider }) => [status, provider]).sort()).toEqual([
+      ['failed', 'fcm'],
+      ['sent', 'apns'],
+      ['sent', 'fcm'],
+    ]);
+  });
+  expect(peer.seen.map(({ path }) => path.split('/')[1]).sort()).toEqual(['3', 'v1', 'v1']);
+  const disabled = async () =>
+    tenant.sql<{ value: string }>(
+      `select value from addresses where organization_id = $1 and disabled_at is not null`,
+      tenant.id,
+    );
+  expect((await disabled()).map(({ value }) => JSON.parse(value).token)).toEqual(['a:gone']);
+  await post('devices/', device('a:gone'));
+  expect(await disabled()).toEqual([]);
+});
