@@ -267,7 +267,11 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
   const digest = await readDigest(engine, delivery, notification?.maxItems);
   if (digest) linkDigestItems(sendContext.span, sendContext.occurrence.traceparent, digest.traceparents);
   const context: MessageContext = { ...sendContext, mark, ...(digest && { digestItems: digest }) };
-  const { content, message, renderContext, links } = await renderDelivery(engine.plans, context, html);
+  const { content, message, renderContext, links, acknowledgeUrl, locale } = await renderDelivery(
+    engine.plans,
+    context,
+    html,
+  );
   engine.marker.clear();
   const snapshotId = await engine.snapshots.store(message, plan, channel, renderContext);
   const outgoing: Outgoing = {
@@ -276,6 +280,8 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     content,
     createdAt: delivery.created_at,
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
+    ...(acknowledgeUrl && { acknowledgeUrl }),
+    ...(locale && { locale }),
     tags: {
       organization: plan.organization.slug,
       event: `${plan.project.slug}/${plan.application.slug}/${plan.slug}`,

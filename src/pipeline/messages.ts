@@ -38,6 +38,9 @@ interface RenderedMessage {
   renderContext: RenderContext;
   /** Undefined when the recipient cannot unsubscribe. */
   links: RenderedLinks | undefined;
+  /** Empty if there is nothing to acknowledge, or no public address. */
+  acknowledgeUrl: string;
+  locale: string | undefined;
 }
 
 /**
@@ -66,7 +69,7 @@ export async function renderDelivery(plans: Plans, context: MessageContext, html
     { ...options, layout: message.compiledLayout, html },
     context.mark,
   );
-  return { content, message, renderContext, links };
+  return { content, message, renderContext, links, acknowledgeUrl: acknowledge_url, locale: options.locale };
 }
 
 export function contentOf({ message, overrides }: StoredMessage): MessageContent {

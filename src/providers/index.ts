@@ -40,10 +40,12 @@ import { twilio } from './sms/twilio.ts';
 import { vonage } from './sms/vonage.ts';
 import { teamsWorkflow } from './teams/teams-workflow.ts';
 import { telegramBot } from './telegram/telegram-bot.ts';
+import { twilioVoice } from './voice/twilio-voice.ts';
 import { opsgenie } from './webhook/opsgenie.ts';
 import { pagerduty } from './webhook/pagerduty.ts';
 import { standardWebhooks } from './webhook/standard-webhooks.ts';
 import { vapid } from './webpush/vapid.ts';
+import { whatsapp } from './whatsapp/whatsapp.ts';
 
 export const providers: Providers = {
   smtp,
@@ -65,6 +67,8 @@ export const providers: Providers = {
   bird,
   sns,
   'sms-gateway': smsGateway,
+  'twilio-voice': twilioVoice,
+  whatsapp,
   slack,
   'slack-webhook': slackWebhook,
   'teams-workflow': teamsWorkflow,

@@ -16,6 +16,10 @@ export interface Outgoing {
   createdAt: Date;
   /** For emails with one-click unsubscribe (RFC 8058). */
   unsubscribeUrl?: string;
+  /** Posting a key to it, with `/call` appended, acknowledges the occurrence; only for messages of steps. */
+  acknowledgeUrl?: string;
+  /** The recipient's locale, such as `pt-BR`. */
+  locale?: string;
   /** The current span, for receivers that continue the trace. */
   traceparent?: string;
   /**

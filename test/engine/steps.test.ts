@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { countStepCrash } from '../../src/db/ledger/steps.ts';
 import { eventually } from '../support/eventually.ts';
+import { openHttpPeer } from '../support/http-peer.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 
 let world: EngineWorld;
@@ -179,6 +180,39 @@ test('the link in a message opens a page whose button acknowledges', async () =>
   expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test', outcome: 'acknowledged' });
   expect((await fetch(`${path.slice(0, -2)}xx`, { method: 'POST' })).status).toBe(404);
   expect((await fetch(`${world.service.address}/acknowledge/preview`)).status).toBe(200);
+});
+
+test('pressing 1 during a call acknowledges; another key, or a forged link, changes nothing', async () => {
+  const peer = await openHttpPeer({ status: 201, body: '{"sid":"CA1"}' });
+  const use = { use: 'twilio-voice', account_sid: `AC${'0'.repeat(32)}`, auth_token: 'x', from: '+15555550100' };
+  const tenant = await world.tenant({
+    users: [{ email: 'ann@x.test', locale: 'de', addresses: [{ name: 'voice', value: '+15555550123' }] }],
+    channels: [{ slug: 'call', name: 'Call', type: 'voice', providers: [{ ...use, endpoint: peer.url }] }],
+    notifications: [
+      {
+        steps: [{ channels: ['call'] }, { after: '1h', unless: 'acknowledged', channels: ['call'] }],
+        message: { body: 'Fire' },
+      },
+    ],
+  });
+  const id = await tenant.trigger();
+  await finishedRun(tenant, id, 1);
+  const twiml = new URLSearchParams(peer.seen[0]!.body).get('Twiml')!;
+  expect(twiml).toContain('<Say language="de-DE">Fire</Say>');
+  const action = new URL(/action="([^"]+)"/.exec(twiml)![1]!);
+  const press = (digit: string, path = action.pathname) =>
+    fetch(`${world.service.address}${path}`, { method: 'POST', body: new URLSearchParams({ Digits: digit }) });
+  expect((await press('2')).status).toBe(200);
+  expect((await press('1', action.pathname.replace(/..\/call$/, 'xx/call'))).status).toBe(401);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_at: null });
+  const answer = await press('1');
+  expect(answer.headers.get('content-type')).toBe('text/xml; charset=utf-8');
+  expect(await answer.text()).toMatch(/<Say language="de-DE">Übernommen von ann@x\.test/);
+  expect(await tenant.occurrence(id)).toMatchObject({ acknowledged_by: 'ann@x.test', outcome: 'acknowledged' });
+  await makeStepsDue(tenant);
+  expect((await steps(tenant, id))[1]).toMatchObject({ number: 2, status: 'ended', reason: 'acknowledged' });
+  expect(peer.seen).toHaveLength(1);
+  await peer.close();
 });
 
 test('triggers with one dedup key join the open occurrence, and resolving it notifies the recipients so far', async () => {

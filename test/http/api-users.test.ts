@@ -325,6 +325,7 @@ describe('addresses', () => {
     const username = await newUser();
     for (const [name, length] of [
       ['webpush', 2_048],
+      ['push', 2_048],
       ['WebPush-phone', 2_048],
       [`webpush-${anySigns(247, 0x61)}`, 2_048],
     ] as const) {
@@ -333,7 +334,8 @@ describe('addresses', () => {
     }
     for (const [name, value] of [
       ['webpush', subscription(2_049)],
-      ['push', subscription(513)],
+      ['push', subscription(2_049)],
+      ['telegram', subscription(513)],
       ['chat', subscription(2_048)],
       [`webpush${anySigns(248, 0x20000)}`, subscription(2_048)],
       ['webpush', anySigns(2_048, 0x4e00)],

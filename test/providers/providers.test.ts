@@ -108,6 +108,7 @@ const open = new Set([
   'ses.access_key_id',
   'sns.access_key_id',
   'apns.key_id',
+  'twilio-voice.api_key_sid',
 ]);
 
 describe('settings', () => {

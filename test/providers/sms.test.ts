@@ -174,3 +174,73 @@ describe('an HTTP gateway', () => {
     expect(checkEntry(providers, entry, 'sms')[0]?.field).toMatch(new RegExp(`^${field}`));
   });
 });
+
+describe('a call', () => {
+  const call = smsCases['twilio-voice'];
+  const twimlOf = async (outgoing: object) => {
+    const { seen } = await wire.send(call, { outgoing });
+    return new URLSearchParams(seen.body).get('Twiml')!;
+  };
+
+  it('speaks the language of the recipient, with nothing in the text read as markup', async () => {
+    const content = { title: '', text: 'Hi <b> &\u0000 "you"', missing: [] };
+    expect(await twimlOf({ locale: 'de', content })).toContain(
+      '<Response><Say language="de-DE">Hi &lt;b&gt; &amp; &quot;you&quot;</Say></Response>',
+    );
+    expect(await twimlOf({ locale: 'pt-PT', content })).toContain('language="pt-PT"');
+    expect(await twimlOf({ locale: 'xx', content })).toContain('language="en-US"');
+  });
+
+  it('asks for a key if there is something to acknowledge', async () => {
+    const acknowledgeUrl = 'https://b.test/acknowledge/t';
+    const content = { title: '', text: 'Fire', missing: [] };
+    expect(await twimlOf({ acknowledgeUrl, content, locale: 'fr' })).toContain(
+      '<Gather numDigits="1" timeout="10" method="POST" action="https://b.test/acknowledge/t/call"><Say language="fr-FR">Fire</Say><Say language="fr-FR">Appuyez sur 1 pour confirmer.</Say></Gather>',
+    );
+    expect(await twimlOf({ acknowledgeUrl, content, locale: 'it' })).toContain(
+      '<Say language="it-IT">Fire</Say><Say language="en-US">Press 1 to acknowledge.</Say>',
+    );
+  });
+
+  it('is shortened to what Twilio accepts', async () => {
+    const content = { title: '', text: '&'.repeat(5_000), missing: [] };
+    expect(Buffer.byteLength(await twimlOf({ content }))).toBeLessThanOrEqual(4_000);
+  });
+});
+
+describe('WhatsApp', () => {
+  const { whatsapp } = smsCases;
+  const messageOf = async (content: object, settings = {}) => {
+    const { template, type } = JSON.parse((await wire.send(whatsapp, { content, settings })).seen.body);
+    return { template, type };
+  };
+  const parameter = (text: string) => ({ type: 'text', text });
+
+  it('gets the template and the parameters that the message names', async () => {
+    const data = { template: 'order_paid', language: 'de', parameters: ['7', 1.5, 'a\n\tb', ''] };
+    expect(await messageOf({ data })).toEqual({
+      type: 'template',
+      template: {
+        name: 'order_paid',
+        language: { code: 'de' },
+        components: [{ type: 'body', parameters: ['7', '1.5', 'a b', '-'].map(parameter) }],
+      },
+    });
+    expect((await messageOf({ data: { template: 'hello' } })).template).toEqual({
+      name: 'hello',
+      language: { code: 'en_US' },
+    });
+  });
+
+  it('gets any other message in the template of the settings', async () => {
+    expect((await messageOf({}, { template: 'notice', language: 'en' })).template).toMatchObject({
+      name: 'notice',
+      components: [{ parameters: [parameter('Order 7 is paid Hello Jane')] }],
+    });
+  });
+
+  it('says what to do when the 24 hours are over', async () => {
+    const { outcome } = await wire.send(whatsapp, { reply: whatsapp.errors['the end of the 24 hours'][0] });
+    expect(outcome).toMatchObject({ reason: expect.stringMatching(/24 hours.*template/) });
+  });
+});

@@ -1,10 +1,12 @@
-/** Compliance cases of further SMS providers, with the requests and responses of their APIs. */
+/** Compliance cases of further SMS providers, of calls and of WhatsApp, with the requests and responses of their APIs. */
 import { bird } from '../../src/providers/sms/bird.ts';
 import { infobip } from '../../src/providers/sms/infobip.ts';
 import { plivo } from '../../src/providers/sms/plivo.ts';
 import { sinch } from '../../src/providers/sms/sinch.ts';
 import { smsGateway } from '../../src/providers/sms/sms-gateway.ts';
 import { sns } from '../../src/providers/sms/sns.ts';
+import { twilioVoice } from '../../src/providers/voice/twilio-voice.ts';
+import { whatsapp } from '../../src/providers/whatsapp/whatsapp.ts';
 import type { ComplianceCase } from './compliance.ts';
 
 const json = (status: number, body: unknown) => ({
@@ -23,6 +25,17 @@ const awsError = (status: number, code: string, message: string) => ({
   headers: { 'content-type': 'text/xml' },
   body: `<ErrorResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error><RequestId>r</RequestId></ErrorResponse>`,
 });
+
+const account = `AC${'0123456789abcdef'.repeat(2)}`;
+const whatsappError = (status: number, code: number, details: string) =>
+  json(status, {
+    error: {
+      message: `(#${code}) x`,
+      type: 'OAuthException',
+      code,
+      error_data: { messaging_product: 'whatsapp', details },
+    },
+  });
 
 export const smsCases = {
   plivo: {
@@ -178,4 +191,70 @@ export const smsCases = {
       body: { to: address, from: 'Acme', text: 'Hello Jane' },
     },
   } satisfies ComplianceCase<typeof smsGateway.settings>,
+
+  'twilio-voice': {
+    provider: twilioVoice,
+    settings: url => ({ account_sid: account, auth_token: 'hush-token', from: '+15555550100', endpoint: url }),
+    address,
+    secrets: ['hush-token', base64(`${account}:hush-token`)],
+    answers: {
+      accepted: json(201, { sid: 'CA0123456789abcdef', status: 'queued' }),
+      id: 'CA0123456789abcdef',
+      refused: words => json(400, { code: 21215, message: words, status: 400 }),
+    },
+    request: {
+      path: `/2010-04-01/Accounts/${account}/Calls.json`,
+      headers: {
+        authorization: `Basic ${base64(`${account}:hush-token`)}`,
+        'content-type': 'application/x-www-form-urlencoded',
+      },
+      body: {
+        To: address,
+        From: '+15555550100',
+        Twiml:
+          '<?xml version="1.0" encoding="UTF-8"?><Response><Say language="en-US">Order 7 is paid Hello Jane</Say></Response>',
+      },
+    },
+    errors: {
+      'a number that does not exist': [json(400, { code: 21211, message: 'no' }), { retry: false, gone: true }],
+      'too many calls at once': [json(429, { code: 20429, message: 'wait' }), { retry: true }],
+    },
+  } satisfies ComplianceCase<typeof twilioVoice.settings>,
+
+  whatsapp: {
+    provider: whatsapp,
+    settings: url => ({ access_token: 'EAAhush', phone_number_id: '106540352242922', endpoint: `${url}/v23.0` }),
+    address,
+    secrets: ['EAAhush'],
+    answers: {
+      accepted: json(200, {
+        messaging_product: 'whatsapp',
+        contacts: [{ input: address, wa_id: '15555550123' }],
+        messages: [{ id: 'wamid.HBgL' }],
+      }),
+      id: 'wamid.HBgL',
+      refused: words => whatsappError(400, 100, words),
+    },
+    request: {
+      path: '/v23.0/106540352242922/messages',
+      headers: { authorization: 'Bearer EAAhush', 'content-type': type },
+      body: {
+        messaging_product: 'whatsapp',
+        recipient_type: 'individual',
+        to: address,
+        type: 'text',
+        text: { preview_url: false, body: 'Order 7 is paid\n\nHello Jane' },
+        biz_opaque_callback_data: id,
+      },
+    },
+    errors: {
+      'a token that expired': [whatsappError(401, 190, 'no'), denied],
+      'a missing permission': [whatsappError(403, 200, 'no'), denied],
+      'the rate limit of the number, with status 400': [whatsappError(400, 130429, 'wait'), { retry: true }],
+      'an outage, with status 400': [whatsappError(400, 131016, 'wait'), { retry: true }],
+      'the end of the 24 hours': [whatsappError(400, 131047, 'no'), { retry: false }],
+      'a template that does not exist': [whatsappError(404, 132001, 'no'), { retry: false }],
+      'a number without WhatsApp, which may get it later': [whatsappError(400, 131026, 'no'), { retry: false }],
+    },
+  } satisfies ComplianceCase<typeof whatsapp.settings>,
 };

@@ -51,7 +51,7 @@ export interface Content {
   markup?: string;
   /** Title and body as an Adaptive Card (Teams) or a list of blocks (Slack). */
   card?: Json;
-  /** Webhook: the JSON to send. Push: the options of the message. */
+  /** Webhook: the JSON to send. Push and WhatsApp: the options of the message. */
   data?: Json;
   /** Inbox and push: the URL of a picture. */
   avatar?: string;
@@ -125,6 +125,9 @@ interface RenderedBody {
   values?: Values;
 }
 
+/** Media whose messages can be written as JSON. */
+const jsonMedia = new Set(['webhook', 'push', 'whatsapp']);
+
 /** Renders a body that its author wrote as JSON; returns undefined for any other body. */
 function toJsonBody(
   medium: string,
@@ -132,7 +135,7 @@ function toJsonBody(
   { field, readJson }: CompiledTemplate,
   run: TemplateOutput,
 ): RenderedBody | undefined {
-  const [, bracket] = medium === 'webhook' || medium === 'push' ? (/^\s*([[{])/.exec(run.skeleton) ?? []) : [];
+  const [, bracket] = jsonMedia.has(medium) ? (/^\s*([[{])/.exec(run.skeleton) ?? []) : [];
   if (bracket === undefined) return undefined;
   const json = writeJson(readJson(run.skeleton), run.values);
   if (json) return { content: { title, text: json.text, data: json.data } };

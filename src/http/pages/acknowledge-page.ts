@@ -1,5 +1,6 @@
 /** The page behind `{{ acknowledge_url }}`. GET shows a button and only POST acknowledges, because link scanners follow links. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { toSpeech } from '../../core/speech.ts';
 import type { Deps } from '../../services/deps.ts';
 import {
   type AcknowledgeLink,
@@ -31,6 +32,16 @@ export async function registerAcknowledgePage(app: FastifyInstance, deps: Deps):
       }
       const frame = frameOf(request, link);
       return sendPage(reply, frame, acknowledgePage(frame, link, link.answers));
+    });
+    // The key that was pressed during a call. The token in the URL is the signature: only the provider was given it.
+    scope.post('/acknowledge/:token/call', hidden, async (request: TokenRequest, reply) => {
+      const link = await findAcknowledgeLink(deps, request.params.token);
+      if (!link) return reply.code(401).type('text/plain').send('The link is not valid.');
+      const digit = new URLSearchParams(String(request.body ?? '')).get('Digits');
+      const answers = digit === '1' ? await acknowledgeByLink(forVisitor(deps, request), link) : link.answers;
+      const { language } = frameOf(request, link);
+      const status = describeStatus(acknowledgeTextsIn(language), language, answers) ?? link.event;
+      return reply.type('text/xml; charset=utf-8').send(toSpeech(status, language));
     });
     scope.post('/acknowledge/:token', hidden, async (request: TokenRequest, reply) => {
       const link = await findAcknowledgeLink(deps, request.params.token);

@@ -5,9 +5,10 @@ import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
 
-const defaultEndpoint = 'https://api.twilio.com';
+export const defaultEndpoint = 'https://api.twilio.com';
 
-const Settings = settings({
+/** The account and its credentials, which text messages and calls share. */
+export const twilioAccount = {
   account_sid: Type.String({
     pattern: '^AC[0-9a-fA-F]{32}$',
     patternHint: 'must be AC followed by 32 hexadecimal digits',
@@ -27,6 +28,10 @@ const Settings = settings({
     maxLength: 128,
     description: 'The auth token of the account, or the secret of the API key if one is set.',
   }),
+};
+
+const Settings = settings({
+  ...twilioAccount,
   from: Type.String({
     pattern: '^(MG[0-9a-fA-F]{32}|\\+?[0-9]{3,15}|[A-Za-z0-9 +_&-]{1,11})$',
     patternHint: 'must be a number such as +15555550100, a sender name of up to 11 characters, or MG…',

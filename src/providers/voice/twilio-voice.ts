@@ -1,0 +1,62 @@
+/** https://www.twilio.com/docs/voice/api/call-resource#create-a-call-resource */
+import { Type } from 'typebox';
+import { toQuestion, toSpeech } from '../../core/speech.ts';
+import { toPlainText } from '../chat-text.ts';
+import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { fitBody } from '../push/message.ts';
+import { httpSender } from '../sending.ts';
+import { defaultEndpoint, twilioAccount } from '../sms/twilio.ts';
+
+const Settings = settings({
+  ...twilioAccount,
+  from: Type.String({
+    pattern: '^\\+[0-9]{5,15}$',
+    patternHint: 'must be a number such as +15555550100',
+    description: 'The number that calls: a phone number of the account, or a verified caller ID.',
+    examples: ['+15555550100'],
+  }),
+  ring_seconds: Type.Optional(
+    Type.Integer({ minimum: 5, maximum: 600, description: 'How long the phone rings at most. Default: 60.' }),
+  ),
+  endpoint: endpoint(defaultEndpoint, "a region's"),
+  timeout_ms: TimeoutMs,
+});
+
+/** Twilio's limit for the document of a call. */
+const maxBytes = 4_000;
+
+/** Errors of the phone number itself. All others may be fixed in the account. */
+const goneCodes = new Set([21211, 21217]);
+
+export const twilioVoice: Provider<typeof Settings> = {
+  name: 'twilio-voice',
+  title: 'Twilio Voice',
+  medium: 'voice',
+  summary: 'Phone calls that speak the message, through the Twilio API.',
+  settings: Settings,
+  dedupes: false,
+  reads: 'text',
+  open(options, { outbound }) {
+    const { account_sid, api_key_sid, auth_token, from, ring_seconds, endpoint = defaultEndpoint } = options;
+    const user = api_key_sid ?? account_sid;
+    return httpSender(async ({ address, content, acknowledgeUrl, locale }) => {
+      const speak = (text: string) =>
+        acknowledgeUrl ? toQuestion(text, locale, `${acknowledgeUrl}/call`) : toSpeech(text, locale);
+      const document = fitBody(toPlainText(content), maxBytes, speak);
+      if (!document) return { ok: false, retry: false, reason: 'the message is too long for a call' };
+      const form = { To: address, From: from, Twiml: document, ...(ring_seconds && { Timeout: String(ring_seconds) }) };
+      return sendHttp(outbound, {
+        url: join(endpoint, `/2010-04-01/Accounts/${account_sid}/Calls.json`),
+        headers: { authorization: basic(user, auth_token), 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams(form).toString(),
+        timeoutMs: options.timeout_ms,
+        secrets: [auth_token, toBase64(`${user}:${auth_token}`), acknowledgeUrl],
+        id: ({ json }) => pick(json, 'sid'),
+        errorText: ({ json }) => [pick(json, 'code'), pick(json, 'message')].filter(Boolean).join(' ') || undefined,
+        classify: ({ json }) => (goneCodes.has(Number(pick(json, 'code'))) ? { retry: false, gone: true } : undefined),
+      });
+    });
+  },
+};

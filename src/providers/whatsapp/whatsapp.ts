@@ -1,0 +1,121 @@
+/**
+ * https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages. WhatsApp delivers free text only within 24 hours
+ * of the recipient's last message; outside of that, only templates that Meta has approved.
+ */
+import { Type } from 'typebox';
+import { isObject } from '../../core/json.ts';
+import type { Content } from '../../core/render/render.ts';
+import { toPlainText, truncate } from '../chat-text.ts';
+import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
+import { type Provider, settings } from '../provider.ts';
+import { httpSender } from '../sending.ts';
+
+const defaultEndpoint = 'https://graph.facebook.com/v23.0';
+
+const Settings = settings({
+  access_token: secretKey('A token of a system user with the permission whatsapp_business_messaging.'),
+  phone_number_id: Type.String({
+    pattern: '^[0-9]{5,20}$',
+    patternHint: 'must be the ID of the number, not the number itself',
+    description: 'The ID of the phone number that sends.',
+    examples: ['106540352242922'],
+  }),
+  template: Type.Optional(
+    Type.String({
+      pattern: '^[a-z0-9_]{1,512}$',
+      patternHint: 'must be lower-case letters, digits and underscores',
+      description:
+        'An approved template with one parameter, which becomes the text of every message. Default: free text, within 24 hours of the recipient’s last message.',
+    }),
+  ),
+  language: Type.Optional(
+    Type.String({
+      pattern: '^[a-z]{2,3}(_[A-Z]{2})?$',
+      patternHint: 'must be a language such as en or en_US',
+      description: 'The language of templates whose message names none. Default: en_US.',
+    }),
+  ),
+  endpoint: endpoint(defaultEndpoint, 'another version of the API'),
+  timeout_ms: TimeoutMs,
+});
+
+const maxTextLength = 4_096;
+const maxParameterLength = 1_024;
+const maxParameters = 50;
+
+export const whatsapp: Provider<typeof Settings> = {
+  name: 'whatsapp',
+  title: 'WhatsApp Cloud API',
+  medium: 'whatsapp',
+  summary: 'WhatsApp messages through the API of Meta: approved templates, and free text within 24 hours.',
+  settings: Settings,
+  dedupes: false,
+  reads: 'text',
+  open({ access_token, phone_number_id, template, language, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+    return httpSender(({ id, address, content }) =>
+      sendHttp(outbound, {
+        url: join(endpoint, `/${phone_number_id}/messages`),
+        headers: { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          messaging_product: 'whatsapp',
+          recipient_type: 'individual',
+          to: address,
+          ...toMessage(content, { template, language }),
+          // Comes back in the status webhooks.
+          biz_opaque_callback_data: id,
+        }),
+        timeoutMs: timeout_ms,
+        secrets: [access_token],
+        id: ({ json }) => pick(json, 'messages', 0, 'id'),
+        errorText: ({ json }) =>
+          [pick(json, 'error', 'code'), pick(json, 'error', 'error_data', 'details') ?? pick(json, 'error', 'message')]
+            .filter(Boolean)
+            .join(' ') || undefined,
+        classify,
+      }),
+    );
+  },
+};
+
+/** A body that is JSON names a template and its parameters; any other is the parameter of the default template, or text. */
+function toMessage(
+  content: Content,
+  defaults: { template?: string | undefined; language?: string | undefined },
+): object {
+  const { data } = content;
+  if (isObject(data) && typeof data.template === 'string') {
+    const parameters = Array.isArray(data.parameters) ? data.parameters.slice(0, maxParameters) : [];
+    const language = typeof data.language === 'string' ? data.language : defaults.language;
+    return toTemplate(data.template, language, parameters.map(String));
+  }
+  const text = toPlainText(content);
+  if (defaults.template) return toTemplate(defaults.template, defaults.language, [text]);
+  return { type: 'text', text: { preview_url: false, body: truncate(text, maxTextLength) } };
+}
+
+function toTemplate(name: string, language = 'en_US', parameters: string[]): object {
+  // WhatsApp refuses line breaks, tabs and more than four spaces in a parameter, and an empty one.
+  const line = (text: string) => truncate(text.replace(/\s+/g, ' ').trim(), maxParameterLength) || '-';
+  const body = { type: 'body', parameters: parameters.map(text => ({ type: 'text', text: line(text) })) };
+  return {
+    type: 'template',
+    template: { name, language: { code: language }, ...(parameters.length > 0 && { components: [body] }) },
+  };
+}
+
+/** Rate limits of the app, the number and the pair of numbers, and outages. */
+const retryCodes = new Set(['4', '80007', '130429', '131048', '131056', '131000', '131016', '133004', '2']);
+/** The token is wrong, has expired or lacks a permission. */
+const deniedCodes = new Set(['0', '190', '3', '10', '131005', '131031']);
+
+/** https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes */
+function classify({ status, json }: ProviderAnswer): Partial<Failure> | undefined {
+  const code = pick(json, 'error', 'code');
+  if (status < 300 || code === undefined) return undefined;
+  if (deniedCodes.has(code) || /^2\d\d$/.test(code)) return { retry: false, denied: true };
+  if (retryCodes.has(code)) return { retry: true };
+  return code === '131047'
+    ? { retry: false, reason: '131047 more than 24 hours have passed since the recipient wrote: send a template' }
+    : undefined;
+}
