@@ -103,6 +103,11 @@ const signed: Record<string, { key: string; send(key: string, time: string): Sen
       headers: { 'x-twilio-signature': ofUrl('AccountSidAC1MessageStatussentTo+15005550006', key) },
     }),
   },
+  whatsapp: {
+    key: secret,
+    hasTime: false,
+    send: key => ({ body: '{"entry":[]}', headers: { 'x-hub-signature-256': `sha256=${hex('{"entry":[]}', key)}` } }),
+  },
   vonage: {
     key: secret,
     hasTime: true,

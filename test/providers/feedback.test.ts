@@ -23,6 +23,7 @@ import {
   twilio,
   unknown,
   vonage,
+  whatsapp,
 } from '../support/feedback-webhooks.ts';
 
 const read = (name: string, body: unknown, contentType = '') =>
@@ -34,7 +35,8 @@ const read = (name: string, body: unknown, contentType = '') =>
 test.each(rows)('%s reports %j as %j', (service, body, outcome) => {
   const events = read(service, body);
   expect(events.map(({ type, permanent, reason }) => [type, permanent, reason])).toEqual(outcome ? [outcome] : []);
-  for (const { recipient } of events) expect(recipient).toBe(['twilio', 'vonage'].includes(service) ? recipient : jane);
+  for (const { recipient } of events)
+    expect(recipient).toBe(['twilio', 'vonage', 'whatsapp'].includes(service) ? recipient : jane);
 });
 
 describe('the fields of an event', () => {
@@ -55,6 +57,7 @@ describe('the fields of an event', () => {
     ['mailtrap', mailtrap({ event: 'open' }), 'm-1', own, at],
     ['twilio', twilio({ MessageStatus: 'read' }), 'SM1', null, null],
     ['vonage', vonage({ status: 'read' }), 'u-1', own, at],
+    ['whatsapp', whatsapp({ status: 'read' }), 'wamid.1', own, at],
   ])('of %s are its message, our delivery and the time: %j', (service, body, messageId, deliveryId, time) => {
     expect(read(service, body)).toMatchObject([{ messageId, deliveryId, at: time }]);
   });

@@ -80,6 +80,31 @@ export const mailtrap = (fields: object) => ({
   events: [{ email: jane, message_id: 'm-1', timestamp: seconds, custom_variables: { belfry_id: 'd-1' }, ...fields }],
 });
 export const twilio = (fields: Record<string, string>) => form({ To: '+15005550006', MessageSid: 'SM1', ...fields });
+export const whatsapp = (fields: object) => ({
+  object: 'whatsapp_business_account',
+  entry: [
+    {
+      id: '1',
+      changes: [
+        {
+          field: 'messages',
+          value: {
+            messaging_product: 'whatsapp',
+            statuses: [
+              {
+                id: 'wamid.1',
+                recipient_id: '15005550006',
+                timestamp: String(seconds),
+                biz_opaque_callback_data: 'd-1',
+                ...fields,
+              },
+            ],
+          },
+        },
+      ],
+    },
+  ],
+});
 export const vonage = (fields: object) => ({
   message_uuid: 'u-1',
   to: '15005550006',
@@ -382,6 +407,11 @@ export const rows: Row[] = [
   ['twilio', twilio({ MessageStatus: 'delivered' }), is('delivered')],
   ['twilio', twilio({ MessageStatus: 'read' }), is('opened')],
   ['twilio', twilio({ MessageStatus: 'sent' })],
+  ['whatsapp', whatsapp({ status: 'delivered' }), is('delivered')],
+  ['whatsapp', whatsapp({ status: 'read' }), is('opened')],
+  ['whatsapp', whatsapp({ status: 'sent' })],
+  ['whatsapp', whatsapp({ status: 'failed', errors: [{ code: 131047 }] }), ['bounced', false, 'policy']],
+  ['whatsapp', whatsapp({ status: 'failed', errors: [{ code: 131026 }] }), ['bounced', false, 'other']],
   [
     'vonage',
     vonage({ status: 'undeliverable', error: { title: '1190', detail: 'Absent Subscriber - Permanent' } }),

@@ -14,6 +14,7 @@ import { smtp } from './smtp.ts';
 import { sparkpost } from './sparkpost.ts';
 import { twilio } from './twilio.ts';
 import { vonage } from './vonage.ts';
+import { whatsapp } from './whatsapp.ts';
 
 export const feedbackReaders: Readonly<Record<string, FeedbackReader>> = {
   smtp,
@@ -30,4 +31,5 @@ export const feedbackReaders: Readonly<Record<string, FeedbackReader>> = {
   mailtrap,
   twilio,
   vonage,
+  whatsapp,
 };
