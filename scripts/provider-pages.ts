@@ -74,7 +74,7 @@ ${rows.join('\n')}
 
 Email providers send HTML and text. *Formatting* means that bold text, links and lists arrive as such. *Delivery reports* means that Belfry
 understands what the service reports about a message afterwards. A provider that *recognizes duplicates* gets a message again after a lost
-response; for the others, the channel’s \`on_unknown\` decides.
+response; for the others, the channel’s \`on_unknown\` decides. No provider sends attachments, or changes a message that it has sent.
 
 | provider | formatting | buttons | images | delivery reports | recognizes duplicates |
 |---|---|---|---|---|---|

@@ -17,7 +17,7 @@ export const texts = {
   telegram: 'Telegram',
   telegramSummary: 'From a bot to a chat',
   webhook: 'Webhook',
-  webhookSummary: 'Signed JSON to your server',
+  webhookSummary: 'Signed JSON to your server, or an alert',
   webPush: 'Web push',
   webPushSummary: 'Browser notifications',
   inbox: 'Inbox',
