@@ -19,6 +19,7 @@ afterAll(async () => {
 });
 
 const ann = 'ann@x.test';
+const bob = 'bob@x.test';
 const device = (token: string, changes = {}) => ({ platform: 'android', app: 'com.acme.shop', token, ...changes });
 const iphone = device(appleToken, { platform: 'ios' });
 const open = () => {
@@ -28,24 +29,25 @@ const open = () => {
     { use: 'apns', ...apns.settings(peer.url) },
   ];
   return world.tenant({
-    users: [ann],
+    users: [ann, bob],
+    members: [ann],
     channels: [{ slug: 'app', name: 'App', type: 'push', providers }],
     notifications: [{ name: 'n', channels: ['app'], message: { subject: 'Hello', body: 'World' } }],
   });
 };
-const userOf = async (tenant: Tenant) => {
-  const { token } = (await tenant.post(`/api/o/${tenant.slug}/u/${ann}/token/`)).body;
+const userOf = async (tenant: Tenant, who = ann) => {
+  const { token } = (await tenant.post(`/api/o/${tenant.slug}/u/${who}/token/`)).body;
   const headers = { authorization: `Bearer ${token}` };
   return (path: string, body: object) =>
     asker(world.service.address)({
       method: 'POST',
-      path: `/api/o/${tenant.slug}/u/${ann}/inbox/${path}`,
+      path: `/api/o/${tenant.slug}/u/${who}/inbox/${path}`,
       headers,
       body,
     });
 };
-const listDevices = async (tenant: Tenant) => {
-  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/u/${ann}/address/` });
+const listDevices = async (tenant: Tenant, who = ann) => {
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/u/${who}/address/` });
   return body
     .filter((one: { name: string }) => one.name === 'push')
     .map((one: { value: string }) => JSON.parse(one.value));
@@ -65,6 +67,17 @@ test('a user registers devices with their own token, each stored once, and remov
   expectProblem(await post('devices/', device('a:21')), 429, 'push.limit');
   expectProblem(await post('devices/', device('x y')), 400, 'request.invalid', ['token']);
   expectProblem(await post('devices/', device('x', { platform: 'fax' })), 400, 'request.invalid', ['platform']);
+});
+
+test('a device that another user registers is removed from the previous one', async () => {
+  const [tenant, other] = [await open(), await open()];
+  const elsewhere = await userOf(other);
+  await elsewhere('devices/', device('a:1'));
+  const [asAnn, asBob] = [await userOf(tenant), await userOf(tenant, bob)];
+  for (const one of [device('a:1'), device('a:2')]) await asAnn('devices/', one);
+  await asBob('devices/', device('a:1'));
+  expect([await listDevices(tenant), await listDevices(tenant, bob)]).toEqual([[device('a:2')], [device('a:1')]]);
+  expect(await listDevices(other)).toEqual([device('a:1')]);
 });
 
 test('each device gets a message by the provider that can reach it; one that is gone is disabled until it registers again', async () => {

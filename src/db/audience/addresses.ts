@@ -163,6 +163,31 @@ export async function findUsernameByAddress(db: Db, organizationId: number, valu
   return rows[0]?.username;
 }
 
+/** Returns the addresses of other users with the same name and value. */
+export async function listSameAddresses(
+  db: Db,
+  organizationId: number,
+  userId: number,
+  { name, value }: { name: string; value: string },
+) {
+  return (
+    db
+      .selectFrom('addresses as a')
+      .innerJoin('users as u', join =>
+        join.onRef('u.organization_id', '=', 'a.organization_id').onRef('u.id', '=', 'a.user_id'),
+      )
+      .select(['a.id', 'a.name', 'a.value', 'a.user_id', 'u.username'])
+      .where('a.organization_id', '=', organizationId)
+      // The index by value leaves these out.
+      .where('a.name', '<>', 'email')
+      .where('a.name', '=', name)
+      .where('a.value', '=', value)
+      .where('a.user_id', '<>', userId)
+      .limit(100)
+      .execute()
+  );
+}
+
 /** Disables an address that no longer works. It is kept so that the reason stays visible, but is no longer used. */
 export async function disableAddress(db: Db, organizationId: number, userId: number, value: string, reason: string) {
   const condition = sql`a.organization_id = ${organizationId} and a.user_id = ${userId} and a.value = ${value}`;

@@ -29,7 +29,7 @@ export const registerDevice = plain(['org', 'username'], {
   id: 'registerDevice',
   summary: 'Register device for push',
   description:
-    'Adds the device token of an app to the user as a `push` address. Register at every start of the app, as the token may change; registering it again changes nothing, and enables it if it was disabled.',
+    'Adds the device token of an app to the user as a `push` address. Register at every start of the app, as the token may change; registering it again changes nothing, and enables it if it was disabled. If another user had registered the device, it is removed from that user.',
   tag,
   status: 200,
   problems: [429],

@@ -2,7 +2,7 @@
 
 import { type Device, deviceAddressName, writeDevice } from '../../core/device.ts';
 import { AppError } from '../../core/errors.ts';
-import { listWholeAddresses } from '../../db/audience/addresses.ts';
+import { listSameAddresses, listWholeAddresses } from '../../db/audience/addresses.ts';
 import type { Deps } from '../deps.ts';
 import { addAddress, deleteAddress, setAddressEnabled } from './users.ts';
 
@@ -14,8 +14,14 @@ interface DeviceOwner {
 /** Maximum number of devices per user and kind. Expired ones are disabled when the push service reports them. */
 const maxDevices = 20;
 
+/** A device has one user: the previous one may have signed out without a connection. */
 export async function registerDevice(deps: Deps, organizationId: number, user: DeviceOwner, device: Device) {
-  await addDeviceAddress(deps, organizationId, user, { name: deviceAddressName, value: writeDevice(device) });
+  const address = { name: deviceAddressName, value: writeDevice(device) };
+  await addDeviceAddress(deps, organizationId, user, address);
+  for (const { user_id, username, ...other } of await listSameAddresses(deps.db, organizationId, user.id, address)) {
+    const holder = { id: user_id, username };
+    await deleteAddress(deps, organizationId, holder, other, { cascade: true, dryRun: false });
+  }
 }
 
 /** Removing an unknown device changes nothing. */
