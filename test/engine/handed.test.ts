@@ -1,4 +1,4 @@
-/** Occurrences that the API hands to the engine of its own process, in memory. The queue is the fallback. */
+/** Occurrences that the API hands to the engine in the same process, in memory. The queue is the fallback. */
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
