@@ -359,6 +359,7 @@ CREATE TABLE deliveries (
   step smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
+CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
@@ -939,6 +940,46 @@ CREATE TABLE suppressions (
 CREATE INDEX suppressions_by_reason ON suppressions (organization_id, reason, id);
 CREATE INDEX suppressions_by_type ON suppressions (organization_id, channel_type, id);
 CREATE INDEX suppressions_expiring ON suppressions (expires_at) WHERE expires_at IS NOT NULL;
+
+CREATE TABLE feedback (
+  organization_id bigint NOT NULL,
+  occurrence_id uuid NOT NULL,
+  delivery_id bigint NOT NULL,
+  key uuid NOT NULL,
+  id uuid NOT NULL,
+  source text NOT NULL,
+  type text NOT NULL,
+  permanent boolean,
+  reason text,
+  detail text,
+  address text,
+  recipient text,
+  at timestamptz NOT NULL,
+  CONSTRAINT feedback_pkey PRIMARY KEY (organization_id, occurrence_id, delivery_id, key),
+  CONSTRAINT feedback_type_check CHECK (type = ANY (ARRAY['delivered', 'bounced', 'deferred', 'complained', 'unsubscribed', 'opened', 'clicked']))
+) PARTITION BY RANGE (occurrence_id);
+CREATE INDEX feedback_by_address ON feedback (organization_id, address, at) WHERE type = ANY (ARRAY['bounced', 'delivered']);
+CREATE INDEX feedback_by_type ON feedback (organization_id, type, id);
+
+CREATE TABLE feedback_rest PARTITION OF feedback DEFAULT;
+
+CREATE TABLE feedback_unmatched (
+  organization_id bigint NOT NULL,
+  key uuid NOT NULL,
+  id uuid NOT NULL,
+  source text NOT NULL,
+  type text NOT NULL,
+  permanent boolean,
+  reason text,
+  detail text,
+  recipient text,
+  message_id text,
+  delivery_ref text,
+  at timestamptz NOT NULL,
+  CONSTRAINT feedback_unmatched_pkey PRIMARY KEY (organization_id, key),
+  CONSTRAINT feedback_unmatched_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX feedback_unmatched_by_time ON feedback_unmatched (organization_id, id);
 
 CREATE VIEW wordings AS
  SELECT organization_id,

@@ -149,6 +149,8 @@ const excluded = [
   '/api/o/{org}/audit/export/',
   '/api/o/{org}/suppressions/export/',
   // The benchmark's organization has no such objects.
+  '/api/o/{org}/feedback/',
+  '/api/o/{org}/feedback/unmatched/',
   '/api/o/{org}/categories/{category}/',
   '/api/o/{org}/webhooks/{webhook}/',
   '/api/o/{org}/webhooks/{webhook}/messages/',

@@ -37,6 +37,7 @@ import { TenantCache } from './services/configuration/tenant-cache.ts';
 import { UsageMeter } from './services/configuration/usage-meter.ts';
 import type { Deps } from './services/deps.ts';
 import { AcknowledgementTimes } from './services/history/acknowledgement-times.ts';
+import { matchLateFeedback } from './services/history/feedback.ts';
 import { createOccurrenceStore } from './services/history/occurrence-store.ts';
 import { KeyUse } from './services/identity/key-use.ts';
 import { Mailer } from './services/identity/mail.ts';
@@ -73,6 +74,8 @@ export interface Service {
 /** How long a starting server waits for its database. */
 const databaseTimeoutMs = 30_000;
 const lastUseEveryMs = 30_000;
+/** How often events are matched again that came before the outcome of their message. */
+const feedbackEveryMs = 60_000;
 const maintenanceEveryMs = 3_600_000;
 /** Far longer than the engine ever blocks its thread. */
 const engineStalledMs = 30_000;
@@ -155,6 +158,7 @@ export async function openRuntime(
       pool: database.pool,
       outbound,
       endedByOutcome: new Map(),
+      feedbackCounts: new Map(),
       traces: undefined,
       actor: commandLine,
     };
@@ -252,6 +256,7 @@ export async function startService(
   const timers = [
     setInterval(() => runSafely(log, 'storing the last use of keys and sessions', saveLastUse), lastUseEveryMs),
     setInterval(() => runSafely(log, 'maintenance', () => runMaintenance(deps, Date.now())), maintenanceEveryMs),
+    setInterval(() => runSafely(log, 'matching feedback', () => matchLateFeedback(deps, Date.now())), feedbackEveryMs),
   ];
   const outboxes =
     config.role === 'api' || config.outboxes.length === 0

@@ -31,6 +31,7 @@ import * as webhooks from './configuration/webhooks.ts';
 import * as activity from './history/activity.ts';
 import * as deliveries from './history/deliveries.ts';
 import * as digests from './history/digests.ts';
+import * as feedback from './history/feedback.ts';
 import * as messages from './history/messages.ts';
 import * as occurrences from './history/occurrences.ts';
 import * as pauses from './history/pauses.ts';
@@ -222,6 +223,8 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/activity/cancel/', 'occurrence:write', activity.cancelDeliveries),
   post('/api/o/:org/activity/retry/', 'occurrence:write', activity.retryDeliveries),
   post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
+  get('/api/o/:org/feedback/', 'occurrence:read', feedback.listFeedback),
+  get('/api/o/:org/feedback/unmatched/', 'occurrence:read', feedback.listUnmatchedFeedback),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
@@ -231,6 +234,7 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/', 'occurrence:read', deliveries.retrieveDelivery),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/message/', 'occurrence:read', messages.retrieveMessage),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/attempts/', 'occurrence:read', deliveries.listAttempts),
+  get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/feedback/', 'occurrence:read', feedback.listDeliveryFeedback),
   get('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:read', deliveries.previewRetry),
   post('/api/o/:org/occurrence/:identifier/deliveries/:delivery/retry/', 'occurrence:write', deliveries.retryDelivery),
   get('/api/o/:org/occurrence/:identifier/suppressed/', 'occurrence:read', occurrences.listSuppressedReasons),

@@ -51,6 +51,8 @@ export interface Deps {
   outbound: Outbound;
   /** Occurrences ended by this process, counted by outcome, for the metrics. */
   endedByOutcome: Map<string, number>;
+  /** Feedback received by this process, counted by `source type`, for the metrics. */
+  feedbackCounts: Map<string, number>;
   /** Undefined if tracing is off. */
   traces: Traces | undefined;
   /** Who makes the changes, for the audit log: the caller of a request, else the command line. */

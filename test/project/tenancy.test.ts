@@ -145,6 +145,7 @@ const acrossTenants: Record<string, string> = {
   listSealedWebhooksAcrossTenants: 'the key that encrypts is the whole installation’s',
   settleWebhookMessagesAcrossTenants: 'one statement notes what came of a batch of anybody’s messages',
   findWebhookBacklogAcrossTenants: 'the backlog of the whole installation',
+  listUnmatchedOwnersAcrossTenants: 'maintenance',
   describeServerAcrossTenants: 'about the database itself',
 };
 

@@ -200,6 +200,7 @@ describe('on the wire', () => {
         { name: 'organization', value: 'acme' },
         { name: 'event', value: 'order-paid' },
         { name: 'notification', value: 'Receipt_by_mail' },
+        { name: 'belfry_id', value: id.replace('.', '_') },
       ],
     });
     const again = await send(resend, { changes: { reply_to: 'help@acme.test' } });

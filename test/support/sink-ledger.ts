@@ -33,7 +33,7 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
        from deliveries d join occurrences o on o.organization_id = d.organization_id and o.id = d.occurrence_id
        where d.status = any($1) and not o.options @> '{"dry_run":true}' group by 1, 2, 3, 4
      ) d using (organization_id, event_id, channel_id, status)
-     where s.count is distinct from d.count and organization_id <> all($2::bigint[])`,
+     where nullif(s.count, 0) is distinct from d.count and organization_id <> all($2::bigint[])`,
     [ended, [...replayed]],
   );
   return [...occurrences, ...statistics, ...(await findDigestMistakes(url))];

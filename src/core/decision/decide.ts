@@ -64,6 +64,7 @@ export const reasons = {
   'unknown.earlier': 'the response to an earlier attempt was lost after it was sent',
   'template.failed': 'the message could not be rendered',
   'provider.failed': 'the provider refused it, or could not be reached in any attempt',
+  bounced: 'it bounced after the provider had accepted it',
 } as const;
 
 export type Reason = keyof typeof reasons;

@@ -16,16 +16,23 @@ export interface ExplainedDelivery {
   digest: string | null;
 }
 
-/** Explains an existing delivery. */
-export function explainDelivery(delivery: ExplainedDelivery): string {
+/** Explains an existing delivery; `aftermath` says what was reported about it after it was sent. */
+export function explainDelivery(delivery: ExplainedDelivery, aftermath = ''): string {
+  const explained = explainOutcome(delivery, aftermath !== '');
+  return aftermath ? `${explained} ${aftermath}` : explained;
+}
+
+function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): string {
   const { status, address, channel, attempts, detail } = delivery;
   const via = channel ? ` via ${channel}` : '';
   const to = address ? ` to ${address}` : '';
   const response = detail ? ` Details: ${detail}` : '';
   const tried = attempts === 1 ? 'one attempt' : `${attempts} attempts`;
+  const at = delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : '';
+  const sent = `It was sent${delivery.digest ? ' in a digest' : ''}${to}${via}${at}`;
   switch (status) {
     case 'sent':
-      return `It was sent${delivery.digest ? ' in a digest' : ''}${to}${via}${delivery.sent_at ? ` at ${delivery.sent_at.toISOString()}` : ''}.`;
+      return `${sent}.`;
     case 'sending':
       return `It is being sent${to}${via} right now.`;
     case 'pending':
@@ -42,6 +49,7 @@ export function explainDelivery(delivery: ExplainedDelivery): string {
         : `It could not be sent${to}${via} in ${tried}${next}.${response}`;
     }
     case 'failed':
+      if (delivery.reason === 'bounced') return `${sent}, but it did not arrive.${hasAftermath ? '' : response}`;
       return `It could not be sent${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
     case 'unknown':
       return `It may have been delivered${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;

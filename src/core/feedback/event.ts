@@ -3,46 +3,40 @@
  * services are read into, and the interface of a reader.
  */
 
-export type FeedbackType =
-  | 'delivered'
+export const feedbackTypes = [
+  'delivered',
   /** It will not arrive. `permanent` says whether the address is dead or the next message may arrive. */
-  | 'bounced'
+  'bounced',
   /** Not yet delivered: the service or mail server tries again. */
-  | 'deferred'
+  'deferred',
   /** Reported as spam. */
-  | 'complained'
-  | 'unsubscribed'
-  | 'opened'
-  | 'clicked';
+  'complained',
+  'unsubscribed',
+  'opened',
+  'clicked',
+] as const;
+export type FeedbackType = (typeof feedbackTypes)[number];
 
-/** Why a message bounced or was deferred. */
-export type FeedbackReason =
-  | 'unknown_user'
-  /** The domain does not exist, or accepts no mail. */
-  | 'domain_missing'
-  /** The recipient has another address now. */
-  | 'moved'
-  /** The account exists but is disabled, locked or unused. */
-  | 'suspended'
-  | 'mailbox_full'
-  /** The message is too large. */
-  | 'size'
-  /** Spam, a virus, or a malformed message. */
-  | 'content'
-  /** SPF, DKIM or DMARC failed, or the sender is not signed in. */
-  | 'authentication'
-  /** The sending server is on a block list, has a bad reputation or no reverse DNS. */
-  | 'blocked'
-  /** Any other rule of the receiver. */
-  | 'policy'
-  | 'relay_denied'
-  | 'rate_limited'
-  | 'network'
-  /** Given up after repeated attempts. */
-  | 'expired'
-  /** The provider itself refuses the address because of an earlier bounce, complaint or unsubscription. */
-  | 'suppressed'
-  | 'other';
+/** Why a message bounced or was deferred, as it is explained to people. */
+export const feedbackReasons = {
+  unknown_user: 'the mailbox does not exist',
+  domain_missing: 'the domain does not exist or accepts no mail',
+  moved: 'the recipient has another address now',
+  suspended: 'the account is disabled, locked or unused',
+  mailbox_full: 'the mailbox is full',
+  size: 'the message is too large',
+  content: 'it was taken for spam, a virus or a malformed message',
+  authentication: 'SPF, DKIM or DMARC failed, or the sender is not signed in',
+  blocked: 'the sending server is on a block list, has a bad reputation or no reverse DNS',
+  policy: 'a rule of the receiver forbids it',
+  relay_denied: 'the server does not accept mail for this address',
+  rate_limited: 'too many messages were sent in a short time',
+  network: 'the server could not be reached',
+  expired: 'all attempts of the service failed',
+  suppressed: 'the provider refuses this address because of an earlier bounce, complaint or unsubscription',
+  other: 'the reason is not known',
+} as const;
+export type FeedbackReason = keyof typeof feedbackReasons;
 
 export interface FeedbackEvent {
   type: FeedbackType;

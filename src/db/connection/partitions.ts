@@ -1,5 +1,5 @@
 /**
- * Occurrences and deliveries have one partition for each month of the occurrence's id. Partitions are created ahead of
+ * Occurrences, deliveries and feedback have one partition for each month of the occurrence's id. Partitions are created ahead of
  * time and dropped as a whole when no organization keeps that month any longer: no row is deleted, nothing to vacuum.
  *
  * Both operations need an exclusive lock for a moment. They wait for it only briefly, as later statements queue behind
@@ -12,7 +12,8 @@ import { lowestUuidAt, timeOfUuid } from '../../core/ids.ts';
 import { waitingList } from '../ledger/status-text.ts';
 import { type Db, sqlState } from './pool.ts';
 
-const partitioned = ['occurrences', 'deliveries'] as const;
+/** In the opposite order in which statements lock them. */
+const partitioned = ['occurrences', 'feedback', 'deliveries'] as const;
 const monthsAhead = 2;
 const dayMs = 86_400_000;
 /** The schema's default; used while there is no organization. */
@@ -69,6 +70,7 @@ async function findMonthInRest(db: Db): Promise<Month | undefined> {
     select id from (
       (select id from occurrences_rest order by id limit 1)
       union all (select occurrence_id from deliveries_rest order by occurrence_id limit 1)
+      union all (select occurrence_id from feedback_rest order by occurrence_id limit 1)
     ) oldest order by id limit 1`.execute(db);
   if (!rows[0]) return undefined;
   const at = new Date(timeOfUuid(rows[0].id));

@@ -1,5 +1,7 @@
 /** Transactions on a `pg` connection. A connection that failed is closed, which rolls back in any state. */
+import { sql } from 'kysely';
 import type pg from 'pg';
+import type { Db } from './pool.ts';
 
 /**
  * The transaction commits when the work returns, unless it called `commit` itself: on a pipelined connection, `commit` is
@@ -14,12 +16,19 @@ export function inPlainTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> 
   return transact(pool, 'begin', work);
 }
 
+const lockText = 'lock table only deliveries in row exclusive mode';
+
 /**
  * For statements that change the ledger. It locks deliveries first, in the same order as dropping a month does, which
  * prevents deadlocks.
  */
 export function inLedgerTransaction<T>(pool: pg.Pool, work: Work<T>): Promise<T> {
-  return transact(pool, 'begin; lock table only deliveries in row exclusive mode', work);
+  return transact(pool, `begin; ${lockText}`, work);
+}
+
+/** The same for a transaction that has begun already. */
+export async function lockLedger(db: Db): Promise<void> {
+  await sql.raw(lockText).execute(db);
 }
 
 async function transact<T>(pool: pg.Pool, begin: string, work: Work<T>): Promise<T> {

@@ -223,6 +223,37 @@ export interface Events {
   context_schema: NullableJson;
 }
 
+export interface Feedback {
+  organization_id: number;
+  occurrence_id: string;
+  delivery_id: number;
+  key: string;
+  id: string;
+  source: string;
+  type: string;
+  permanent: boolean | null;
+  reason: string | null;
+  detail: string | null;
+  address: string | null;
+  recipient: string | null;
+  at: Date;
+}
+
+export interface FeedbackUnmatched {
+  organization_id: number;
+  key: string;
+  id: string;
+  source: string;
+  type: string;
+  permanent: boolean | null;
+  reason: string | null;
+  detail: string | null;
+  recipient: string | null;
+  message_id: string | null;
+  delivery_ref: string | null;
+  at: Date;
+}
+
 export interface HourStats {
   organization_id: number;
   hour: Date;
@@ -731,6 +762,8 @@ export interface Tables {
   distribution_lists: DistributionLists;
   event_day_stats: EventDayStats;
   events: Events;
+  feedback: Feedback;
+  feedback_unmatched: FeedbackUnmatched;
   hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;
   inbox: Inbox;

@@ -23,7 +23,7 @@ export async function listShorterRetentionsAcrossTenants(db: Db, days: number) {
     .execute();
 }
 
-/** Deletes completed occurrences triggered before that time (in milliseconds), and their deliveries. */
+/** Deletes completed occurrences triggered before that time (in milliseconds), their deliveries and feedback. */
 export async function deleteOldHistory(db: Db, organizationId: number, before: number): Promise<void> {
   const end = sql`${lowestUuidAt(before)}::uuid`;
   const unfinished = sql`(
@@ -31,6 +31,11 @@ export async function deleteOldHistory(db: Db, organizationId: number, before: n
       and o.status <> 'completed')`;
   const deliveries = sql`deliveries d where d.organization_id = ${organizationId} and d.occurrence_id < ${end}`;
   await deleteInKeyOrder(db, deliveries, sql`d.occurrence_id, d.id`, sql`not exists ${unfinished}`);
+
+  const feedback = sql`feedback f where f.organization_id = ${organizationId} and f.occurrence_id < ${end}`;
+  const delivery = sql`(
+    select from deliveries d where d.organization_id = ${organizationId} and d.occurrence_id = f.occurrence_id)`;
+  await deleteInKeyOrder(db, feedback, sql`f.occurrence_id, f.delivery_id, f.key`, sql`not exists ${delivery}`);
 
   const remaining = sql`(
     select from deliveries d where d.organization_id = ${organizationId} and d.occurrence_id = o.id)`;

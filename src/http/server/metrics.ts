@@ -112,6 +112,20 @@ export function createMetrics({ deps, outboxes, engineCounts, readEngine, pool }
     },
   });
 
+  new Counter({
+    name: 'belfry_feedback_events_total',
+    help: 'Reports about sent messages that were received, by source and type.',
+    labelNames: ['source', 'type'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const [key, count] of deps.feedbackCounts) {
+        const [source = '', type = ''] = key.split(' ');
+        this.inc({ source, type }, count);
+      }
+    },
+  });
+
   registerBacklog(registry, deps);
   if (outboxes) registerOutboxes(registry, outboxes);
   // In its own registry, to be added up with the engine's counter of the same name.

@@ -13,6 +13,7 @@ const tags = [
   },
   { name: 'Layouts', description: 'The HTML around the body of emails.' },
   { name: 'Occurrences', description: 'Accepted triggers, their deliveries and outcomes.' },
+  { name: 'Feedback', description: 'What became of messages after they were sent: bounces, complaints and more.' },
   { name: 'Statistics', description: 'Delivery statistics of an organization.' },
   { name: 'Users', description: 'People who can be notified, and their addresses.' },
   { name: 'Inbox', description: 'Messages that users read inside your application.' },

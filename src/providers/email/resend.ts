@@ -38,7 +38,7 @@ export const resend: Provider<typeof Settings> = {
           subject: outgoing.content.title,
           ...email.bodies(outgoing),
           ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
-          tags: Object.entries(outgoing.tags).map(([name, value]) => ({ name, value: email.toLabel(value) })),
+          tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({ name, value: email.toLabel(value) })),
         }),
         timeoutMs: timeout_ms,
         secrets: [api_key],

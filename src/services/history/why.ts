@@ -4,16 +4,20 @@
  */
 import { decide, isExcludedByTrigger, type Reason, selectChannels } from '../../core/decision/decide.ts';
 import { explainAbsence, explainDelivery } from '../../core/decision/explain.ts';
+import { explainFeedback } from '../../core/feedback/explain.ts';
+import type { Suppression } from '../../core/suppressions.ts';
 import { fold, normalizePhone } from '../../core/text.ts';
 import type { TriggerOptions } from '../../core/trigger.ts';
 import { findUsernameByAddress } from '../../db/audience/addresses.ts';
 import { findMemberAsRecipient, findRecipientByName, type RecipientRecord } from '../../db/audience/recipients.ts';
 import { findDeliveriesToAddresses, listUserDeliveriesOfOccurrence } from '../../db/history/delivery-history.ts';
 import type { DeliveryView } from '../../db/history/delivery-list.ts';
+import { listDeliveryFeedback } from '../../db/history/feedback.ts';
 import { type findOccurrence, findOccurrencesAcrossTenants } from '../../db/history/occurrences.ts';
 import { circumstancesOf, refuseNotification } from '../../pipeline/decide.ts';
 import type { EventPlan, PlannedNotification } from '../../pipeline/event-plan.ts';
 import { describeUser, isPicked, sourcesOf } from '../../pipeline/recipients.ts';
+import { markSuppressed } from '../../pipeline/suppressions.ts';
 import type { Deps } from '../deps.ts';
 import { getOccurrence } from './occurrences.ts';
 
@@ -70,7 +74,9 @@ export async function explain(
   const missing = await explainMissing(deps, explained, person, new Set(found.map(one => one.notification)));
   const deliveries = [...found.toReversed(), ...missing.deliveries];
   const { locale: _, timezone: __, custom_fields: ___, ...user } = describeUser(person);
-  return { user, final, deliveries, answers: [...deliveries.map(answerFor), ...missing.answers] };
+  const aftermathOf = await explainAftermath(deps, organizationId, identifier, deliveries);
+  const answers = deliveries.map(one => answerFor(one, aftermathOf(one)));
+  return { user, final, deliveries, answers: [...answers, ...missing.answers] };
 }
 
 /** Finds a user by username or by any address. */
@@ -100,7 +106,8 @@ async function explainUnknownUser(deps: Deps, explained: ExplainedOccurrence, na
     isNamed && occurrence.reason === 'limit.users'
       ? absentAnswer(null, 'limit.users')
       : absentAnswer(null, 'user.unknown', `no user of this organization has the username or address ${nameOrAddress}`);
-  return { deliveries, answers: [...deliveries.map(answerFor), unknownUser] };
+  const aftermathOf = await explainAftermath(deps, organizationId, occurrence.identifier, deliveries);
+  return { deliveries, answers: [...deliveries.map(one => answerFor(one, aftermathOf(one))), unknownUser] };
 }
 
 /** Explains the notifications without a delivery for this user. */
@@ -206,9 +213,35 @@ async function selectRecipient(
   return exclusions[0] ?? { reason: 'recipient.not_named' };
 }
 
-function answerFor(delivery: DeliveryView): Answer {
+/** Returns what was reported about these deliveries, and whether their addresses are on the suppression list. */
+async function explainAftermath(
+  deps: Deps,
+  organizationId: number,
+  occurrenceId: string,
+  deliveries: readonly DeliveryView[],
+): Promise<(delivery: DeliveryView) => string> {
+  const ids = deliveries.map(({ id }) => id);
+  const events = Map.groupBy(
+    ids.length > 0 ? await listDeliveryFeedback(deps.db, organizationId, occurrenceId, ids) : [],
+    event => event.delivery_id,
+  );
+  const channels = events.size > 0 ? await deps.plans.listChannels(organizationId) : [];
+  const typeOf = new Map(channels.map(({ slug, type }) => [slug, type]));
+  const reported = deliveries
+    .filter(({ id, address }) => events.has(id) && address)
+    .map(({ address, channel }) => ({ name: typeOf.get(channel ?? '') ?? '', value: address! }));
+  const addresses: { name: string; value: string; suppression?: Suppression }[] = reported;
+  if (addresses.length > 0) await markSuppressed(deps, [{ organization_id: organizationId, addresses }]);
+  const since = new Map(addresses.map(({ value, suppression }) => [value, suppression?.since]));
+  return ({ id, address }) => {
+    const found = events.get(id);
+    return found ? explainFeedback(found, since.get(address ?? '')) : '';
+  };
+}
+
+function answerFor(delivery: DeliveryView, aftermath: string): Answer {
   const { notification, channel, status, reason } = delivery;
-  return { notification, channel, outcome: status, reason, explanation: explainDelivery(delivery) };
+  return { notification, channel, outcome: status, reason, explanation: explainDelivery(delivery, aftermath) };
 }
 
 function absentAnswer(notification: string | null, reason: Reason, about?: string): Answer {

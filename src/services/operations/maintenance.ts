@@ -26,6 +26,7 @@ import {
   listShorterRetentionsAcrossTenants,
 } from '../../db/operations/retention.ts';
 import type { Deps } from '../deps.ts';
+import { deleteOldFeedback } from '../history/feedback.ts';
 import { sumStatistics } from '../history/stats.ts';
 import { sessionLifetime } from '../identity/sessions.ts';
 
@@ -56,6 +57,7 @@ export async function runMaintenance({ db }: Pick<Deps, 'db'>, now: number): Pro
   while ((await deleteOldDigestsAcrossTenants(db, batchSize)) === batchSize);
   while ((await deleteExpiredSuppressionsAcrossTenants(db, batchSize)) === batchSize);
   await deleteWebhookMessages(db, now);
+  await deleteOldFeedback({ db }, now);
   const auditEnd = new Date(now - auditDays * dayMs);
   while ((await deleteOldAuditAcrossTenants(db, auditEnd, batchSize)) === batchSize);
 }

@@ -17,6 +17,7 @@ import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../paths.ts';
 import { useRetry } from '../../replay/use-retry.tsx';
 import { texts } from '../../texts/occurrences.ts';
+import { Feedback } from './feedback.tsx';
 
 export function DeliveryDrawer({ identifier, rows }: { identifier: string; rows: Delivery[] }) {
   const org = useOrg();
@@ -178,6 +179,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
           </Table>
         </Stack>
       )}
+      <Feedback {...path} status={status} enabled={delivery.attempts > 0} />
       <Stack gap="xs">
         <Title order={3}>{texts.message}</Title>
         {message.data && <MessageView message={message.data} />}
