@@ -95,11 +95,13 @@ CREATE TABLE channels (
   on_unknown text NOT NULL DEFAULT 'resend',
   rate_per_second integer,
   concurrency integer,
+  feedback_token text NOT NULL DEFAULT replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-', ''),
   CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
   CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT channels_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX channels_by_feedback_token ON channels (feedback_token);
 
 CREATE TABLE users (
   organization_id bigint NOT NULL,
@@ -980,6 +982,16 @@ CREATE TABLE feedback_unmatched (
   CONSTRAINT feedback_unmatched_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 CREATE INDEX feedback_unmatched_by_time ON feedback_unmatched (organization_id, id);
+
+CREATE TABLE channel_feedback (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  last_received_at timestamptz,
+  last_refused_at timestamptz,
+  last_refusal text,
+  CONSTRAINT channel_feedback_pkey PRIMARY KEY (organization_id, channel_id),
+  CONSTRAINT channel_feedback_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
 
 CREATE VIEW wordings AS
  SELECT organization_id,

@@ -30,6 +30,7 @@ import { createSampleAcknowledgeLinks, createSampleLinks } from './pipeline/mess
 import { Plans } from './pipeline/plans.ts';
 import { Rendering } from './pipeline/rendering.ts';
 import { smtp } from './providers/email/smtp/smtp.ts';
+import { feedbackReaders } from './providers/feedback/index.ts';
 import { providers } from './providers/index.ts';
 import { InboxStreams } from './services/audience/inbox-streams.ts';
 import { ContextSchemas } from './services/configuration/context-schemas.ts';
@@ -131,6 +132,7 @@ export async function openRuntime(
       keyring,
       signer,
       providers,
+      feedbackReaders,
       occurrences: createOccurrenceStore(
         items => storeOccurrencesAcrossTenants(database.writer, items),
         items => storeOccurrencesAcrossTenants(database.largeWriter, items),

@@ -26,6 +26,8 @@ const catalogue = {
   'request.stale': ['stale', 'The resource has changed since it was read'],
   'request.rate_limited': ['rate_limited', 'Too many requests with this API key'],
 
+  'feedback.refused': ['unauthorized', 'The sender of the feedback could not be verified'],
+
   'metrics.token': ['unauthorized', 'The metrics token is required'],
 
   'key.missing': ['unauthorized', 'An API key is required'],

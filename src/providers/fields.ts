@@ -49,6 +49,36 @@ export function secretKey(description: string) {
   });
 }
 
+/** The optional secret by which requests of the service, which report what became of messages, are recognized. */
+export function webhookSecret(description: string) {
+  return Type.Optional(
+    Type.String({
+      secret: true,
+      minLength: 1,
+      maxLength: 1_024,
+      pattern: '^[!-~]+$',
+      patternHint: 'must not contain spaces',
+      description,
+    }),
+  );
+}
+
+/** For services that sign nothing. */
+export const webhookCredentials = webhookSecret(
+  'user:password, if you add them to the address of the webhook (https://user:password@…). Without it, the secret address is enough.',
+);
+
+/** The address of the channel's feedback, for services that need it with every message. */
+export const statusCallback = Type.Optional(
+  Type.String({
+    maxLength: 2048,
+    pattern: '^https?://[^\\s/?#@]+/\\S+$',
+    format: 'url',
+    patternHint: 'must be an http or https URL with a path and without a user name',
+    description: 'Where the service reports what became of a message: the address that the channel shows.',
+  }),
+);
+
 /** Joins base and path with one slash between them. */
 export function join(base: string, path: string): string {
   return `${base.replace(/\/+$/, '')}${path}`;

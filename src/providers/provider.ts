@@ -39,6 +39,14 @@ export interface Provider<Settings extends TObject = TObject> {
   reach?(settings: Static<Settings>): Reach;
   /** Whether it can send to an address of its medium. Others are left to the channel's next provider. Default: to all. */
   accepts?(address: string, settings: Static<Settings>): boolean;
+  /** The service whose webhooks report what became of messages, and the secret of its signatures. */
+  feedback?(settings: Static<Settings>): FeedbackSource | undefined;
+}
+
+export interface FeedbackSource {
+  /** Name of its reader in `providers/feedback`. */
+  service: string;
+  secret: string | undefined;
 }
 export type Providers = Readonly<Record<string, Provider>>;
 

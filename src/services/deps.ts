@@ -1,6 +1,7 @@
 /** The dependencies of every use case, created once in app.ts. */
 
 import type pg from 'pg';
+import type { FeedbackReader } from '../core/feedback/event.ts';
 import type { Actor } from '../core/identity/actor.ts';
 import type { Db } from '../db/connection/pool.ts';
 import type { EncodedOccurrence } from '../db/ledger/accept.ts';
@@ -33,6 +34,8 @@ export interface Deps {
   /** Signs the links that recipients follow without an account. */
   signer: Signer;
   providers: Providers;
+  /** Readers of what services report, by name. */
+  feedbackReaders: Readonly<Record<string, FeedbackReader>>;
   occurrences: OccurrenceStore<EncodedOccurrence>;
   /** Stores occurrences that have a `dedup_key`. */
   keyedOccurrences: OccurrenceStore<KeyedOccurrence>;

@@ -47,6 +47,18 @@ describe('a channel', () => {
       paused: false,
       project: null,
       problem: null,
+      feedback: {
+        addresses: [
+          {
+            service: 'mail',
+            url: expect.stringMatching(`^${service.address}/feedback/[0-9a-f]{64}/mail/$`),
+            ready: true,
+          },
+        ],
+        last_received_at: null,
+        last_refused_at: null,
+        last_refusal: null,
+      },
       health: { hours: 24, sent: 0, failed: 0, unknown: 0 },
       created_at: expect.any(String),
       updated_at: expect.any(String),

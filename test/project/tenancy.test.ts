@@ -146,6 +146,7 @@ const acrossTenants: Record<string, string> = {
   settleWebhookMessagesAcrossTenants: 'one statement notes what came of a batch of anybody’s messages',
   findWebhookBacklogAcrossTenants: 'the backlog of the whole installation',
   listUnmatchedOwnersAcrossTenants: 'maintenance',
+  findFeedbackChannelAcrossTenants: 'a token is presented before its channel is known',
   describeServerAcrossTenants: 'about the database itself',
 };
 

@@ -85,6 +85,8 @@ export interface FeedbackReader {
    * wrong with the body if it is not what the service sends.
    */
   read(body: FeedbackBody): FeedbackEvent[];
+  /** False if the service signs nothing: then the secret address is enough, and `verify` checks credentials in it. */
+  isSigned?: false;
   /** Checks that the service itself sent the request, recently. Absent for mails, which carry no signature. */
   verify?(request: FeedbackRequest, secret: string, tools: VerificationTools): Promise<Verification> | Verification;
   /** Returns the URL to open if the service asks to confirm that it may send events here. Call it after `verify`. */

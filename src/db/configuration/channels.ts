@@ -118,14 +118,20 @@ export interface ChannelDetails extends ChannelSettings {
   /** Slug. */
   project: string | null;
   paused_at: Date | null;
+  feedback_token: string;
+  last_received_at: Date | null;
+  last_refused_at: Date | null;
+  last_refusal: string | null;
   created_at: Date;
   updated_at: Date;
 }
 
 const detailsOf = (organizationId: number) => sql`
   select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
-    c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at
+    c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
+    f.last_refused_at, f.last_refusal
   from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
+  left join channel_feedback f on f.organization_id = c.organization_id and f.channel_id = c.id
   where c.organization_id = ${organizationId}`;
 
 export async function findChannelDetails(db: Db, organizationId: number, id: number) {

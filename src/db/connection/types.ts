@@ -89,6 +89,14 @@ export interface ChannelDayStats {
   unknown: number;
 }
 
+export interface ChannelFeedback {
+  organization_id: number;
+  channel_id: number;
+  last_received_at: Date | null;
+  last_refused_at: Date | null;
+  last_refusal: string | null;
+}
+
 export interface ChannelOutages {
   organization_id: number;
   channel_id: number;
@@ -118,6 +126,7 @@ export interface Channels {
   on_unknown: Generated<string>;
   rate_per_second: number | null;
   concurrency: number | null;
+  feedback_token: Generated<string>;
 }
 
 export interface DedupKeys {
@@ -752,6 +761,7 @@ export interface Tables {
   audit: Audit;
   categories: Categories;
   channel_day_stats: ChannelDayStats;
+  channel_feedback: ChannelFeedback;
   channel_outages: ChannelOutages;
   channel_rates: ChannelRates;
   channels: Channels;

@@ -1,14 +1,23 @@
 import { Type } from 'typebox';
 import { ChannelEntry } from '../../core/configuration/document.ts';
 import { createSchemaOf, updateSchemaOf } from '../../core/configuration/entries.ts';
+import { allows } from '../../core/identity/permissions.ts';
 import { templateLimits } from '../../core/render/template-limits.ts';
 import { limits } from '../../core/text.ts';
 import * as queries from '../../db/configuration/channels.ts';
 import * as channels from '../../services/configuration/channels.ts';
 import { testChannel } from '../../services/configuration/test-sends.ts';
 import { asCreated, ifMatch, withEtag } from '../server/etag.ts';
-import { apiPathOf, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
-import { CascadeQuery, Channel, Deleted, deletionOptions, PauseState, ResumeState } from '../server/schemas.ts';
+import { apiPathOf, type Call, forOrganizationAndProject, list, plain, slugPathOf, slugsOf } from '../server/route.ts';
+import {
+  CascadeQuery,
+  Channel,
+  Deleted,
+  deletionOptions,
+  nullableTimestamp,
+  PauseState,
+  ResumeState,
+} from '../server/schemas.ts';
 
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
@@ -52,6 +61,34 @@ const ChannelDetails = Type.Object(
       { hours: Type.Integer(), sent: Type.Integer(), failed: Type.Integer(), unknown: Type.Integer() },
       { description: 'Outcomes of the last hours. Not part of the ETag.' },
     ),
+    feedback: Type.Union(
+      [
+        Type.Object({
+          addresses: Type.Array(
+            Type.Object({
+              service: Type.String({
+                description: 'Name of the service; `mail`: bounce mails can be posted there as they are.',
+              }),
+              url: Type.Union([Type.String(), Type.Null()], {
+                description:
+                  'Address to enter at the service. It is a secret: null without the permission channel:write.',
+              }),
+              ready: Type.Boolean({
+                description: 'False: requests are refused, because the provider lacks the secret that verifies them.',
+              }),
+            }),
+          ),
+          last_received_at: nullableTimestamp,
+          last_refused_at: nullableTimestamp,
+          last_refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why the last refused request was.' }),
+        }),
+        Type.Null(),
+      ],
+      {
+        description:
+          'Where services report bounces, complaints and more; null if no provider supports it. Not part of the ETag.',
+      },
+    ),
     created_at: Type.String({ format: 'date-time' }),
     updated_at: Type.String({ format: 'date-time' }),
   },
@@ -75,9 +112,19 @@ const ProviderKind = Type.Object(
   { $id: 'ProviderKind' },
 );
 
-/** Leaves out counters, which change without an edit and must not make an If-Match fail. */
-function withoutHealth({ health: _, ...channel }: channels.ChannelDetails) {
+/** Leaves out what changes without an edit and must not make an If-Match fail. */
+function withoutHealth({ health: _, feedback: __, ...channel }: channels.ChannelDetails) {
   return channel;
+}
+
+/** Shows the addresses for feedback only to callers who may change the channel: reports sent there are believed. */
+function show<Channel extends channels.ChannelDetails>(
+  { link, caller }: Pick<Call, 'link' | 'caller'>,
+  { feedback, ...channel }: Channel,
+) {
+  const isShown = allows(caller.permissions, 'channel:write');
+  const addresses = feedback?.addresses.map(({ path, ...one }) => ({ ...one, url: isShown ? link(path) : null }));
+  return { ...channel, feedback: feedback && { ...feedback, addresses: addresses! } };
 }
 
 const ChannelTest = Type.Object(
@@ -123,7 +170,7 @@ export const [createOrganizationChannel, createProjectChannel] = forOrganization
     answer: ChannelDetails,
     handle: async call => {
       const made = await channels.createChannel(call.deps, slugsOf(call), call.body);
-      return asCreated(call, `${apiPathOf(call)}c/${made.slug}/`, made, withoutHealth(made));
+      return asCreated(call, `${apiPathOf(call)}c/${made.slug}/`, show(call, made), withoutHealth(made));
     },
   }),
 );
@@ -137,7 +184,7 @@ export const [retrieveOrganizationChannel, retrieveProjectChannel] = forOrganiza
     answer: ChannelDetails,
     handle: async call => {
       const channel = await channels.getChannel(call.deps, call.organization.id, call.channel.id);
-      return withEtag(call, channel, withoutHealth(channel));
+      return withEtag(call, show(call, channel), withoutHealth(channel));
     },
   }),
 );
@@ -156,7 +203,7 @@ export const [updateOrganizationChannel, updateProjectChannel] = forOrganization
     answer: ChannelDetails,
     handle: async call => {
       const channel = await channels.updateChannel(call.deps, slugsOf(call), call.channel.id, call.body, ifMatch(call));
-      return withEtag(call, channel, withoutHealth(channel));
+      return withEtag(call, show(call, channel), withoutHealth(channel));
     },
   }),
 );
@@ -248,7 +295,10 @@ export const listChannelDetails = list(['org'], {
   description: 'The channels of the organization and of its projects, with all details.',
   tag,
   item: ChannelDetails,
-  list: ({ deps, organization }, page) => channels.listChannelDetails(deps, organization.id, page),
+  list: async (call, page) => {
+    const rows = await channels.listChannelDetails(call.deps, call.organization.id, page);
+    return rows.map(row => show(call, row));
+  },
 });
 
 export const listProviders = plain(['org'], {

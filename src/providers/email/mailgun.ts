@@ -21,6 +21,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint('the region’s'),
+  webhook_secret: email.webhookSecret('The HTTP webhook signing key, from the account’s API security page.'),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -31,6 +32,7 @@ export const mailgun: Provider<typeof Settings> = {
   summary: 'Email through the Mailgun API, US or EU.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'mailgun', secret: webhook_secret }),
   open({ api_key, domain, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const sendingDomain = domain ?? sender.address.slice(sender.address.lastIndexOf('@') + 1);

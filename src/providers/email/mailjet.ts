@@ -12,6 +12,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(`${defaultEndpoint} (in the US: https://api.us.mailjet.com)`),
+  webhook_secret: email.webhookCredentials,
   timeout_ms: email.TimeoutMs,
 });
 
@@ -22,6 +23,7 @@ export const mailjet: Provider<typeof Settings> = {
   summary: 'Email through the Mailjet API.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'mailjet', secret: webhook_secret }),
   open({ api_key, secret_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);

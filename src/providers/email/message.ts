@@ -13,7 +13,7 @@ export const From = Type.String({
 export const ReplyTo = Type.Optional(
   Type.String({ format: 'mailbox', maxLength: 512, description: 'The address for replies. Default: the sender.' }),
 );
-export { join, secretKey, TimeoutMs } from '../fields.ts';
+export { join, secretKey, TimeoutMs, webhookCredentials, webhookSecret } from '../fields.ts';
 
 export function endpoint(defaultUrl: string) {
   return apiEndpoint(defaultUrl, "a region's");

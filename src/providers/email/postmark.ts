@@ -15,6 +15,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(defaultEndpoint),
+  webhook_secret: email.webhookCredentials,
   timeout_ms: email.TimeoutMs,
 });
 
@@ -25,6 +26,7 @@ export const postmark: Provider<typeof Settings> = {
   summary: 'Email through the Postmark API.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'postmark', secret: webhook_secret }),
   open({ server_token, message_stream, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     return httpSender(outgoing => {

@@ -11,6 +11,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(defaultEndpoint),
+  webhook_secret: email.webhookSecret('The signing secret of the webhook, whsec_….'),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -22,6 +23,7 @@ export const resend: Provider<typeof Settings> = {
   settings: Settings,
   // For 24 hours, the same Idempotency-Key gets the response of the first request.
   dedupes: true,
+  feedback: ({ webhook_secret }) => ({ service: 'resend', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(outgoing =>
       sendHttp(outbound, {
@@ -38,7 +40,10 @@ export const resend: Provider<typeof Settings> = {
           subject: outgoing.content.title,
           ...email.bodies(outgoing),
           ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
-          tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({ name, value: email.toLabel(value) })),
+          tags: Object.entries({ ...outgoing.tags, belfry_id: outgoing.id }).map(([name, value]) => ({
+            name,
+            value: email.toLabel(value),
+          })),
         }),
         timeoutMs: timeout_ms,
         secrets: [api_key],

@@ -11,6 +11,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(`${defaultEndpoint} (in the EU: https://api.eu.sendgrid.com)`),
+  webhook_secret: email.webhookSecret('The verification key of the event webhook, with Signed Event Webhook enabled.'),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -21,6 +22,7 @@ export const sendgrid: Provider<typeof Settings> = {
   summary: 'Email through the Twilio SendGrid API.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'sendgrid', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toMailbox(from);
     const replyTo = reply_to && email.toMailbox(reply_to);

@@ -20,6 +20,14 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint('the region’s'),
+  topic_arn: Type.Optional(
+    Type.String({
+      maxLength: 512,
+      pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:\\d{12}:[A-Za-z0-9_-]+(\\.fifo)?$',
+      patternHint: 'must be an ARN such as arn:aws:sns:eu-central-1:123456789012:belfry',
+      description: 'The ARN of the SNS topic that SES publishes events to. Requests of other topics are refused.',
+    }),
+  ),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -30,6 +38,7 @@ export const ses: Provider<typeof Settings> = {
   summary: 'Email through Amazon Simple Email Service.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ topic_arn }) => ({ service: 'ses', secret: topic_arn }),
   open(options, { outbound }) {
     const { region, configuration_set, from, reply_to } = options;
     const url = email.join(options.endpoint ?? `https://email.${region}.amazonaws.com`, '/v2/email/outbound-emails');

@@ -45,5 +45,6 @@ export const brevo: FeedbackReader = {
         text,
       });
     }),
+  isSigned: false,
   verify: checkCredentials,
 };

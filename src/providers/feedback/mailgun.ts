@@ -2,7 +2,7 @@
 import { type FeedbackEvent, type FeedbackReader, feedbackEvent, toTime } from '../../core/feedback/event.ts';
 import { isObject } from '../../core/json.ts';
 import { causeOf, isJson, parseObject, pick, readForm, toAddress } from './payload.ts';
-import { checkSignature, checkTime, forged, hmac, retryWindowMs } from './signatures.ts';
+import { checkSignature, checkTime, forged, genuine, hmac, isSame, retryWindowMs } from './signatures.ts';
 
 const types: Record<string, FeedbackEvent['type']> = {
   delivered: 'delivered',
@@ -60,7 +60,10 @@ export const mailgun: FeedbackReader = {
     const timestamp = pick(signature, 'timestamp');
     const time = checkTime(timestamp, now, retryWindowMs);
     const expected = hmac('sha256', secret, `${timestamp}${pick(signature, 'token')}`, 'hex');
-    return time.ok ? checkSignature(pick(signature, 'signature'), expected, 'the signature') : time;
+    if (!time.ok) return time;
+    // Events of a subaccount are also signed with the key of the primary account.
+    const isParents = isSame(pick(signature, 'parent-signature'), expected);
+    return isParents ? genuine : checkSignature(pick(signature, 'signature'), expected, 'the signature');
   },
 };
 

@@ -60,5 +60,6 @@ export const mailjet: FeedbackReader = {
         text,
       });
     }),
+  isSigned: false,
   verify: checkCredentials,
 };

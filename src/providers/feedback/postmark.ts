@@ -58,6 +58,7 @@ export const postmark: FeedbackReader = {
         text,
       });
     }),
+  isSigned: false,
   verify: checkCredentials,
 };
 

@@ -67,6 +67,7 @@ export const sparkpost: FeedbackReader = {
         text,
       });
     }),
+  isSigned: false,
   verify: checkCredentials,
 };
 

@@ -1,6 +1,6 @@
 /** https://www.twilio.com/docs/messaging/api/message-resource */
 import { Type } from 'typebox';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -39,6 +39,10 @@ const Settings = settings({
     examples: ['+15555550100'],
   }),
   endpoint: endpoint(defaultEndpoint, "a region's"),
+  status_callback: statusCallback,
+  webhook_secret: webhookSecret(
+    'The auth token of the account, which signs status callbacks. Default: auth_token, unless it is the secret of an API key.',
+  ),
   timeout_ms: TimeoutMs,
 });
 
@@ -56,7 +60,14 @@ export const twilio: Provider<typeof Settings> = {
   settings: Settings,
   // Twilio has no idempotency key for messages.
   dedupes: false,
-  open({ account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+  feedback: ({ webhook_secret, api_key_sid, auth_token }) => ({
+    service: 'twilio',
+    secret: webhook_secret ?? (api_key_sid ? undefined : auth_token),
+  }),
+  open(
+    { account_sid, api_key_sid, auth_token, from, endpoint = defaultEndpoint, status_callback, timeout_ms },
+    { outbound },
+  ) {
     const user = api_key_sid ?? account_sid;
     const sender = /^MG[0-9a-f]{32}$/i.test(from) ? 'MessagingServiceSid' : 'From';
     return httpSender(({ address, content }) =>
@@ -66,7 +77,12 @@ export const twilio: Provider<typeof Settings> = {
           authorization: basic(user, auth_token),
           'content-type': 'application/x-www-form-urlencoded',
         },
-        body: new URLSearchParams({ To: address, [sender]: from, Body: content.text }).toString(),
+        body: new URLSearchParams({
+          To: address,
+          [sender]: from,
+          Body: content.text,
+          ...(status_callback && { StatusCallback: status_callback }),
+        }).toString(),
         timeoutMs: timeout_ms,
         secrets: [auth_token, toBase64(`${user}:${auth_token}`)],
         id: ({ json }) => pick(json, 'sid'),

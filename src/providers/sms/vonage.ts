@@ -3,7 +3,7 @@
  * the message was accepted, and errors are problem+json.
  */
 import { Type } from 'typebox';
-import { endpoint, join, TimeoutMs } from '../fields.ts';
+import { endpoint, join, statusCallback, TimeoutMs, webhookSecret } from '../fields.ts';
 import { basic, pick, sendHttp, toBase64 } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -30,6 +30,8 @@ const Settings = settings({
     examples: ['Acme'],
   }),
   endpoint: endpoint(defaultEndpoint, "a region's"),
+  status_callback: statusCallback,
+  webhook_secret: webhookSecret('The signature secret of the account, which signs webhooks (SHA-256 HMAC).'),
   timeout_ms: TimeoutMs,
 });
 
@@ -46,7 +48,8 @@ export const vonage: Provider<typeof Settings> = {
   settings: Settings,
   // `client_ref` shows our id in Vonage's reports, but does not deduplicate.
   dedupes: false,
-  open({ api_key, api_secret, from, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
+  feedback: ({ webhook_secret }) => ({ service: 'vonage', secret: webhook_secret }),
+  open({ api_key, api_secret, from, endpoint = defaultEndpoint, status_callback, timeout_ms }, { outbound }) {
     return httpSender(({ id, address, content }) =>
       sendHttp(outbound, {
         url: join(endpoint, '/v1/messages'),
@@ -58,6 +61,7 @@ export const vonage: Provider<typeof Settings> = {
           from: withoutPlus(from),
           text: content.text,
           client_ref: id,
+          ...(status_callback && { webhook_url: status_callback }),
         }),
         timeoutMs: timeout_ms,
         secrets: [api_secret, toBase64(`${api_key}:${api_secret}`)],

@@ -11,6 +11,7 @@ import type { Db } from '../../db/connection/pool.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
+import { feedbackSourcesOf, mailSource } from '../history/feedback-requests.ts';
 import {
   changeAndInvalidate,
   type DeletionOptions,
@@ -43,6 +44,20 @@ interface ChannelView extends ChannelFields {
   updated_at: string;
 }
 
+/** Where services report what became of messages; null if no provider of the channel has such a service. */
+interface ChannelFeedback {
+  addresses: {
+    service: string;
+    /** Path of the URL to enter at the service. */
+    path: string;
+    /** Whether requests can be verified; false: the secret of the service is missing. */
+    ready: boolean;
+  }[];
+  last_received_at: string | null;
+  last_refused_at: string | null;
+  last_refusal: string | null;
+}
+
 export interface ChannelHealth {
   hours: number;
   sent: number;
@@ -51,6 +66,7 @@ export interface ChannelHealth {
 }
 
 export interface ChannelDetails extends ChannelView {
+  feedback: ChannelFeedback | null;
   health: ChannelHealth;
 }
 
@@ -63,8 +79,8 @@ const healthHours = 24;
 const typeAdvice = 'its providers and addresses have that type; create another channel';
 
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
-  const channel = await read(deps, deps.db, organizationId, id);
-  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+  const row = await find(deps.db, organizationId, id);
+  return { ...show(deps, organizationId, row), health: (await readHealth(deps.db, organizationId, [id]))(id) };
 }
 
 /** Lists the channels of the organization and of its projects. */
@@ -93,7 +109,7 @@ export async function updateChannel(
   changes: ChannelChanges,
   check: Precondition<ChannelView>,
 ): Promise<ChannelDetails> {
-  const { channel, organizationId } = await changeAndInvalidate(deps, slugs, async trx => {
+  const organizationId = await changeAndInvalidate(deps, slugs, async trx => {
     const { organization } = await requirePath(trx, slugs);
     const current = await read(deps, trx, organization.id, id);
     check(current);
@@ -101,9 +117,9 @@ export async function updateChannel(
     const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = current;
     const entry = mergeEntry({ slug, name, type, enabled, on_unknown, rate_per_second, concurrency }, changes);
     await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry as ChannelEntry));
-    return { channel: await read(deps, trx, organization.id, id), organizationId: organization.id };
+    return organization.id;
   });
-  return { ...channel, health: await getHealth(deps.db, organizationId, id) };
+  return getChannel(deps, organizationId, id);
 }
 
 /** Throws while a notification uses the channel. */
@@ -140,13 +156,23 @@ function withoutSecretNames<Entry extends { providers?: ProviderEntry[] }>({ pro
   return { ...entry, ...(plain && { providers: plain }) } as unknown as ChannelEntry;
 }
 
-async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ChannelView> {
+async function find(db: Db, organizationId: number, id: number): Promise<rows.ChannelDetails> {
   const row = await rows.findChannelDetails(db, organizationId, id);
   if (!row) throw new AppError('channel.not_found', 'the channel has been deleted in the meantime');
-  return show(deps, organizationId, row);
+  return row;
 }
 
-function show({ cipher, providers }: Deps, organizationId: number, row: rows.ChannelDetails): ChannelView {
+/** Returns what the ETag is made of. */
+async function read(deps: Deps, db: Db, organizationId: number, id: number): Promise<ChannelView> {
+  const { feedback: _, ...channel } = show(deps, organizationId, await find(db, organizationId, id));
+  return channel;
+}
+
+function show(
+  { cipher, providers, feedbackReaders }: Deps,
+  organizationId: number,
+  row: rows.ChannelDetails,
+): Omit<ChannelDetails, 'health'> {
   let secrets: JsonObject[] = [];
   let problem: string | null = null;
   try {
@@ -156,6 +182,7 @@ function show({ cipher, providers }: Deps, organizationId: number, row: rows.Cha
     problem = error.message;
   }
   const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = row;
+  const sources = feedbackSourcesOf(providers, row.providers, secrets);
   return {
     slug,
     name,
@@ -168,6 +195,19 @@ function show({ cipher, providers }: Deps, organizationId: number, row: rows.Cha
     paused: row.paused_at !== null,
     project: row.project,
     problem,
+    feedback:
+      sources.length === 0
+        ? null
+        : {
+            addresses: sources.map(({ service, secret }) => ({
+              service,
+              path: `/feedback/${row.feedback_token}/${service}/`,
+              ready: secret !== undefined || service === mailSource || feedbackReaders[service]?.isSigned === false,
+            })),
+            last_received_at: row.last_received_at?.toISOString() ?? null,
+            last_refused_at: row.last_refused_at?.toISOString() ?? null,
+            last_refusal: row.last_refusal,
+          },
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };
@@ -176,10 +216,6 @@ function show({ cipher, providers }: Deps, organizationId: number, row: rows.Cha
 function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject): ProviderView {
   const settings = withoutSecrets(providers, String(use), fields);
   return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
-}
-
-async function getHealth(db: Db, organizationId: number, id: number): Promise<ChannelHealth> {
-  return (await readHealth(db, organizationId, [id]))(id);
 }
 
 /** Reads the hourly counts. */

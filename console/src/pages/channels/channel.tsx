@@ -1,4 +1,4 @@
-import { Alert, Fieldset, Grid } from '@mantine/core';
+import { Alert, Fieldset, Grid, Stack } from '@mantine/core';
 import { IconFlask, IconPlayerPause, IconPlayerPlay, IconPower } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -30,6 +30,7 @@ import {
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
+import { ChannelFeedback } from './channel-feedback.tsx';
 import { ChannelFields, draftOfChannel, providersOf } from './channel-form.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 import { TestDrawer } from './test-drawer.tsx';
@@ -85,18 +86,21 @@ export default function ChannelPage() {
           </Section>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
-          <Section title={texts.about}>
-            <Facts
-              facts={[
-                [texts.type, getChannelType(channel.type).name],
-                [texts.slug, <CopyText key="slug" value={channel.slug} label={texts.copyTheSlug} />],
-                [texts.belongsTo, channel.project ? texts.project(channel.project) : texts.organization],
-                [texts.lastHours(channel.health.hours), <ChannelHealth key="health" health={channel.health} />],
-                [texts.created, <TimeAgo key="created" at={channel.created_at} />],
-                [texts.changed, <TimeAgo key="changed" at={channel.updated_at} />],
-              ]}
-            />
-          </Section>
+          <Stack>
+            <Section title={texts.about}>
+              <Facts
+                facts={[
+                  [texts.type, getChannelType(channel.type).name],
+                  [texts.slug, <CopyText key="slug" value={channel.slug} label={texts.copyTheSlug} />],
+                  [texts.belongsTo, channel.project ? texts.project(channel.project) : texts.organization],
+                  [texts.lastHours(channel.health.hours), <ChannelHealth key="health" health={channel.health} />],
+                  [texts.created, <TimeAgo key="created" at={channel.created_at} />],
+                  [texts.changed, <TimeAgo key="changed" at={channel.updated_at} />],
+                ]}
+              />
+            </Section>
+            {channel.feedback && <ChannelFeedback feedback={channel.feedback} />}
+          </Stack>
         </Grid.Col>
       </Grid>
     </Page>

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { webhookSecret } from '../../fields.ts';
 import { settings } from '../../provider.ts';
 import { From, ReplyTo } from '../message.ts';
 
@@ -18,6 +19,21 @@ const reservedHeaders = [
   .concat(['Return-Path', 'Received', 'DKIM-Signature', 'Content-Type', 'Content-Transfer-Encoding'])
   .map(name => name.replace(/[A-Za-z]/g, letter => `[${letter.toLowerCase()}${letter.toUpperCase()}]`))
   .join('|');
+
+/** Services that return the Message-ID of a mail, or Belfry's id, in their webhooks. */
+const webhookServices = [
+  'brevo',
+  'mailersend',
+  'mailgun',
+  'mailjet',
+  'mailtrap',
+  'mandrill',
+  'postmark',
+  'resend',
+  'sendgrid',
+  'ses',
+  'sparkpost',
+] as const;
 
 export const SmtpSettings = settings(
   {
@@ -115,6 +131,12 @@ export const SmtpSettings = settings(
         description: 'Maximum emails per second, per worker. Default: no limit.',
       }),
     ),
+    webhook_service: Type.Optional(
+      Type.Enum([...webhookServices], {
+        description: 'The service behind the mail server whose webhooks report bounces and complaints.',
+      }),
+    ),
+    webhook_secret: webhookSecret('The key, credentials or topic by which requests of this service are recognized.'),
     timeout_ms: Type.Optional(
       Type.Integer({
         minimum: 100,
@@ -129,6 +151,7 @@ export const SmtpSettings = settings(
     dependentRequired: {
       user: ['password'],
       password: ['user'],
+      webhook_secret: ['webhook_service'],
       dkim_domain: ['dkim_selector', 'dkim_private_key'],
       dkim_selector: ['dkim_domain', 'dkim_private_key'],
       dkim_private_key: ['dkim_domain', 'dkim_selector'],

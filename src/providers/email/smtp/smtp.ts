@@ -21,6 +21,8 @@ export const smtp: Provider<typeof SmtpSettings> = {
   summary: 'Any mail server.',
   settings: SmtpSettings,
   dedupes: false,
+  feedback: ({ webhook_service, webhook_secret }) =>
+    webhook_service && { service: webhook_service, secret: webhook_secret },
   open(settings, { outbound }) {
     const { user, password, dkim_private_key } = settings;
     const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;

@@ -1,0 +1,100 @@
+/**
+ * Bounces in the console: the address of a channel, and what was reported about a delivery, in a real browser.
+ *
+ * @module-tag browser
+ * @module-tag sweep
+ */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { buildConsole } from '../../scripts/console.ts';
+import type { Service } from '../../src/app.ts';
+import { feedbackEvent } from '../../src/core/feedback/event.ts';
+import { storeFeedback } from '../../src/services/history/feedback.ts';
+import { createDemo } from '../../src/services/operations/demo.ts';
+import { asker } from '../support/api.ts';
+import { axeViolations, openBrowser, signIn, takeScreenshots, type Visit, visit } from '../support/browser.ts';
+import { testService } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+import { runSql } from '../support/sql.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
+
+let service: Service;
+let browser: Browser;
+let visitor: Visit;
+let page: Page;
+let trigger: () => Promise<string>;
+
+beforeAll(async () => {
+  await buildConsole();
+  service = await testService();
+  const demo = (await createDemo(service.runtime.deps))!;
+  browser = await openBrowser();
+  visitor = await visit(browser, service.address);
+  visitor.context.setDefaultTimeout(30_000);
+  page = visitor.page;
+  await signIn(page, demo.signIn);
+  trigger = async () => {
+    const answer = await asker(service.address, demo.key)({ method: 'POST', path: demo.triggerPath, body: {} });
+    return answer.body.occurrence;
+  };
+});
+afterAll(async () => {
+  await visitor.close();
+  await browser.close();
+  await service.stop();
+});
+
+interface Sent {
+  organization_id: number;
+  occurrence_id: string;
+  id: number;
+}
+
+test('a channel shows the address to enter at the service, and a delivery shows that it bounced', async () => {
+  const { deps, url } = service.runtime;
+  const occurrence = await trigger();
+  const sent = await eventually(async () => {
+    const rows = await runSql<Sent>(
+      url,
+      `select organization_id::int, occurrence_id, id::int from deliveries
+       where occurrence_id = $1 and status = 'sent' and provider = 'sandbox' order by id limit 1`,
+      [occurrence],
+    );
+    expect(rows).toHaveLength(1);
+    return rows[0]!;
+  }, 8_000);
+  await deps.db
+    .updateTable('channels')
+    .set({
+      providers: JSON.stringify([
+        { use: 'mailgun', from: 'a@acme.test' },
+        { use: 'postmark', from: 'a@acme.test' },
+      ]),
+    })
+    .where('type', '=', 'email')
+    .execute();
+  const [{ slug }] = (await runSql(url, "select slug from channels where type = 'email' order by id limit 1")) as [
+    { slug: string },
+  ];
+  await page.goto(`/o/demo/channels/${slug}`);
+  await page.getByText(/\/feedback\/[0-9a-f]{64}\/postmark\//).waitFor();
+  await page.getByText('Set the webhook secret of the provider').waitFor();
+  await page.getByText('Nothing yet').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'feedback-channel');
+
+  const deliveryId = `${sent.occurrence_id}.${sent.id}`;
+  const text = '550 5.1.1 no such user';
+  const events = [
+    feedbackEvent({ type: 'delivered', deliveryId, at: new Date(Date.now() - 60_000).toISOString() }),
+    feedbackEvent({ type: 'bounced', deliveryId, permanent: true, reason: 'unknown_user', text }),
+  ];
+  expect(await storeFeedback(deps, sent.organization_id, 'postmark', events, Date.now())).toMatchObject({ matched: 2 });
+  await page.goto(`/o/demo/occurrences/${sent.occurrence_id}?delivery=${sent.id}`);
+  const drawer = page.getByRole('dialog');
+  await drawer.getByText('Bounced permanently').waitFor();
+  await drawer.getByText('Delivered', { exact: true }).waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'feedback-delivery');
+});

@@ -1,0 +1,319 @@
+/** The webhooks of services at the address of a channel, over HTTP. */
+import { createHmac, createSign } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FeedbackRequest } from '../../src/core/feedback/event.ts';
+import { findFeedbackAddress, receiveFeedback, SignedDocuments } from '../../src/services/history/feedback-requests.ts';
+import { certificate, certificateKey } from '../support/certificate.ts';
+import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
+import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+
+let world: EngineWorld;
+let api: HttpPeer;
+beforeAll(async () => {
+  world = await openWorld();
+  let count = 0;
+  api = await openHttpPeer(seen => {
+    count++;
+    if (seen.path.startsWith('/2010-04-01/')) return { status: 201, body: JSON.stringify({ sid: `SM${count}` }) };
+    return { body: JSON.stringify({ MessageID: `m-${count}`, id: `<m-${count}@x.test>` }) };
+  });
+});
+afterAll(async () => {
+  await world.checkLedger();
+  await world.close();
+  await api.close();
+});
+
+const signingKey = 'key-of-the-webhook';
+const accountSid = `AC${'0'.repeat(32)}`;
+const providers = () => ({
+  postmark: { use: 'postmark', server_token: 't', from: 'a@acme.test', endpoint: api.url },
+  mailgun: {
+    use: 'mailgun',
+    api_key: 'k',
+    from: 'a@acme.test',
+    endpoint: api.url,
+    webhook_secret: signingKey,
+  },
+  twilio: { use: 'twilio', account_sid: accountSid, auth_token: 'hush', from: '+15555550100', endpoint: api.url },
+});
+
+const phone = '+15555550123';
+
+async function tenantWith(name: 'postmark' | 'mailgun' | 'twilio', changes: object = {}): Promise<Tenant> {
+  const type = name === 'twilio' ? 'sms' : 'email';
+  const user = { email: 'ada@x.test', addresses: [{ name: 'sms', value: phone }] };
+  return world.tenant({
+    users: [user],
+    channels: [{ slug: 'out', name: 'Out', type, providers: [{ ...providers()[name], ...changes }] }],
+    notifications: [{ channels: ['out'] }],
+  });
+}
+
+const detailsOf = async (tenant: Tenant) => (await tenant.ask({ path: `/api/o/${tenant.slug}/c/out/` })).body.feedback;
+const addressOf = async (tenant: Tenant): Promise<string> => (await detailsOf(tenant)).addresses[0].url;
+const unmatchedOf = async (tenant: Tenant) =>
+  (await tenant.ask({ path: `/api/o/${tenant.slug}/feedback/unmatched/` })).body;
+const storedOf = async (tenant: Tenant) => (await tenant.ask({ path: `/api/o/${tenant.slug}/feedback/` })).body;
+
+async function post(url: string, body: unknown, headers: Record<string, string> = {}) {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: text,
+  });
+  return { status: response.status, body: (await response.json()) as { code?: string } };
+}
+
+async function send(tenant: Tenant): Promise<{ id: string; ref: string }> {
+  const id = await tenant.trigger();
+  await tenant.until(id, 'sent');
+  const [delivery] = await tenant.deliveries(id);
+  return { id, ref: `${id}.${delivery!.id}` };
+}
+
+const bounce = (ref: string, more: object = {}) => ({
+  RecordType: 'Bounce',
+  Type: 'HardBounce',
+  MessageID: 'm',
+  Email: 'ada@x.test',
+  Metadata: { belfry_id: ref },
+  BouncedAt: '2026-11-17T10:03:00Z',
+  Details: '550 5.1.1 no such user',
+  ...more,
+});
+
+const mailgunBody = (ref: string, key = signingKey) => {
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  return {
+    signature: { timestamp, token: 't', signature: createHmac('sha256', key).update(`${timestamp}t`).digest('hex') },
+    'event-data': {
+      event: 'failed',
+      severity: 'permanent',
+      reason: 'bounce',
+      recipient: 'ada@x.test',
+      timestamp: Date.now() / 1_000,
+      'user-variables': { belfry_id: ref },
+      'delivery-status': { code: 550, message: '5.1.1 no such user' },
+    },
+  };
+};
+
+test('a bounce that a service reports reaches the delivery, and a repetition changes nothing', async () => {
+  const tenant = await tenantWith('postmark');
+  const url = await addressOf(tenant);
+  expect(await detailsOf(tenant)).toMatchObject({
+    last_received_at: null,
+    addresses: [{ service: 'postmark', ready: true }],
+  });
+  const { id, ref } = await send(tenant);
+  for (let i = 0; i < 2; i++) expect((await post(url, bounce(ref))).status).toBe(200);
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+  expect(await storedOf(tenant)).toMatchObject([{ type: 'bounced', occurrence: id, address: 'ada@x.test' }]);
+  expect(Date.parse((await detailsOf(tenant)).last_received_at)).toBeGreaterThan(0);
+  expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ada@x.test suppressed: address.suppressed']);
+});
+
+test('a forged signature is answered with 401, stores nothing, and is shown at the channel', async () => {
+  const tenant = await tenantWith('mailgun');
+  const url = await addressOf(tenant);
+  const { id, ref } = await send(tenant);
+  const forged = await post(url, mailgunBody(ref, 'another key'));
+  expect([forged.status, forged.body.code]).toEqual([401, 'feedback.refused']);
+  expect([await storedOf(tenant), await unmatchedOf(tenant)]).toEqual([[], []]);
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
+  expect(await detailsOf(tenant)).toMatchObject({
+    last_received_at: null,
+    last_refused_at: expect.any(String),
+    last_refusal: 'the signature does not match',
+  });
+  expect((await post(url, mailgunBody(ref))).status).toBe(200);
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+});
+
+test('without its secret, a service that signs is refused', async () => {
+  const tenant = await tenantWith('mailgun', { webhook_secret: undefined });
+  expect(await detailsOf(tenant)).toMatchObject({ addresses: [{ service: 'mailgun', ready: false }] });
+  expect((await post(await addressOf(tenant), mailgunBody('x'))).status).toBe(401);
+});
+
+test('credentials in the address of a service that signs nothing are checked if the channel has them', async () => {
+  const tenant = await tenantWith('postmark', { webhook_secret: 'user:pass' });
+  const url = await addressOf(tenant);
+  expect((await post(url, bounce('x'))).status).toBe(401);
+  const authorization = `Basic ${Buffer.from('user:pass').toString('base64')}`;
+  expect((await post(url, bounce('x'), { authorization })).status).toBe(200);
+});
+
+test('a body of 10 MB is answered with 413', async () => {
+  const tenant = await tenantWith('postmark');
+  const answer = await post(await addressOf(tenant), 'x'.repeat(10_000_000)).catch(() => ({ status: 413 }));
+  expect(answer.status).toBe(413);
+});
+
+test('a thousand events in one request are all stored', async () => {
+  const tenant = await tenantWith('postmark');
+  const { ref } = await send(tenant);
+  const opens = Array.from({ length: 1_000 }, (_, i) => ({
+    RecordType: 'Open',
+    MessageID: `m-${i}`,
+    Recipient: 'ada@x.test',
+    Metadata: { belfry_id: i < 500 ? ref : `x-${i}` },
+    ReceivedAt: new Date(Date.UTC(2026, 0, 1) + i * 3_600_000).toISOString(),
+  }));
+  expect((await post(await addressOf(tenant), opens)).status).toBe(200);
+  expect([await storedOf(tenant), await unmatchedOf(tenant)].map(list => list.length)).toEqual([500, 500]);
+});
+
+test('an unknown event type is answered with 200 and counted', async () => {
+  const tenant = await tenantWith('postmark');
+  expect((await post(await addressOf(tenant), { RecordType: 'Holiday' })).status).toBe(200);
+  const metrics = await (await fetch(`${world.service.address}/metrics`)).text();
+  expect(metrics).toMatch(/^belfry_feedback_events_total\{source="postmark",type="ignored"\} [1-9]/m);
+  expect((await post(await addressOf(tenant), '{')).status).toBe(400);
+});
+
+test('a status callback of Twilio is verified against the address and matched by the id of the message', async () => {
+  const tenant = await tenantWith('twilio');
+  const url = await addressOf(tenant);
+  await tenant.apply({
+    channels: [{ slug: 'out', name: 'Out', type: 'sms', providers: [{ ...providers().twilio, status_callback: url }] }],
+    notifications: [{ channels: ['out'] }],
+  });
+  const { id } = await send(tenant);
+  const sent = api.seen.at(-1)!;
+  expect(new URLSearchParams(sent.body).get('StatusCallback')).toBe(url);
+  const [row] = await tenant.sql<{ sid: string }>(
+    'select provider_message_id as sid from deliveries where occurrence_id = $1',
+    id,
+  );
+  const fields = { ErrorCode: '30005', MessageSid: row!.sid, MessageStatus: 'undelivered', To: phone };
+  const sign = (key: string) =>
+    createHmac('sha1', key)
+      .update(url + Object.entries(fields).sort().flat().join(''))
+      .digest('base64');
+  const headers = (key: string) => ({
+    'content-type': 'application/x-www-form-urlencoded',
+    'x-twilio-signature': sign(key),
+  });
+  const body = new URLSearchParams(fields).toString();
+  expect((await post(url, body, headers('another'))).status).toBe(401);
+  expect((await post(url, body, headers('hush'))).status).toBe(200);
+  expect((await tenant.deliveries(id))[0]).toMatchObject({ status: 'failed', reason: 'bounced' });
+});
+
+test('an address exists only with its token and a service of the channel, and is hidden from readers', async () => {
+  const tenant = await tenantWith('postmark');
+  const url = await addressOf(tenant);
+  expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+  for (const wrong of [
+    url.replace('postmark', 'sendgrid'),
+    url.replace('postmark', 'mail'),
+    url.replace(/[0-9a-f]{64}/, '0'.repeat(64)),
+  ]) {
+    expect((await post(wrong, bounce('x'))).status).toBe(404);
+  }
+  const key = await tenant.post(`/api/o/${tenant.slug}/k/`, { name: 'reader', permissions: ['channel:read'] });
+  const response = await fetch(`${world.service.address}/api/o/${tenant.slug}/c/out/`, {
+    headers: { authorization: `Key ${key.body.key}` },
+  });
+  expect(await response.json()).toMatchObject({ feedback: { addresses: [{ service: 'postmark', url: null }] } });
+});
+
+test('a bounce mail can be posted to a channel with a mail server', async () => {
+  const smtp = { use: 'smtp', host: 'mail.acme.test', from: 'a@acme.test' };
+  const tenant = await world.tenant({
+    users: ['ada@x.test'],
+    channels: [{ slug: 'out', name: 'Out', type: 'email', providers: [smtp] }],
+    notifications: [{ channels: ['out'] }],
+  });
+  const mail = [
+    'From: MAILER-DAEMON@mx.test',
+    'Subject: Undelivered',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
+    '',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Reporting-MTA: dns; mx.test',
+    '',
+    'Final-Recipient: rfc822; ada@x.test',
+    'Action: failed',
+    'Status: 5.1.1',
+    '',
+    '--b',
+    'Content-Type: message/rfc822',
+    '',
+    'Message-ID: <m-1@acme.test>',
+    '',
+    '--b--',
+    '',
+  ].join('\r\n');
+  expect((await post(await addressOf(tenant), mail, { 'content-type': 'message/rfc822' })).status).toBe(200);
+  expect(await unmatchedOf(tenant)).toMatchObject([
+    { source: 'smtp', type: 'bounced', permanent: true, recipient: 'ada@x.test', message_id: '<m-1@acme.test>' },
+  ]);
+});
+
+test('a subscription of Amazon SNS is confirmed once its signature is verified, and other topics are refused', async () => {
+  const topic = 'arn:aws:sns:eu-central-1:123456789012:belfry';
+  const ses = {
+    use: 'ses',
+    region: 'eu-central-1',
+    access_key_id: 'AKIAIOSFODNN7EXAMPLE',
+    secret_access_key: 'k',
+    from: 'a@acme.test',
+    topic_arn: topic,
+  };
+  const tenant = await world.tenant({
+    users: ['ada@x.test'],
+    channels: [{ slug: 'out', name: 'Out', type: 'email', providers: [ses] }],
+    notifications: [{ channels: ['out'] }],
+  });
+  const peer = await openHttpPeer(seen => ({ body: seen.path.endsWith('.pem') ? certificate : 'ok' }));
+  const { deps } = world.service.runtime;
+  // Amazon's host is answered by a server on loopback.
+  const outbound: typeof deps.outbound = {
+    ...deps.outbound,
+    request: (url, request) => deps.outbound.request(peer.url + new URL(url).pathname, request),
+  };
+  const [token, service] = new URL(await addressOf(tenant)).pathname.split('/').slice(2) as [string, string];
+  const address = (await findFeedbackAddress(deps, token, service))!;
+  const receive = (fields: object, more: object = {}) => {
+    const message: Record<string, string> = {
+      MessageId: '1',
+      Timestamp: new Date().toISOString(),
+      TopicArn: topic,
+      ...fields,
+    };
+    const text = Object.keys(message)
+      .sort()
+      .map(name => `${name}\n${message[name]}\n`);
+    const Signature = createSign('RSA-SHA256').update(text.join('')).sign(certificateKey, 'base64');
+    const SigningCertURL = 'https://sns.eu-central-1.amazonaws.com/cert.pem';
+    const body = JSON.stringify({ ...message, SignatureVersion: '2', Signature, SigningCertURL, ...more });
+    const request: FeedbackRequest = { url: '', contentType: 'text/plain', headers: {}, bytes: Buffer.from(body) };
+    return receiveFeedback({ ...deps, outbound }, address, request, new SignedDocuments(outbound));
+  };
+  const subscription = {
+    Type: 'SubscriptionConfirmation',
+    Message: 'Confirm',
+    Token: 't',
+    SubscribeURL: 'https://sns.eu-central-1.amazonaws.com/confirm',
+  };
+  await expect(receive({ ...subscription, TopicArn: `${topic}2` })).rejects.toMatchObject({ code: 'feedback.refused' });
+  const elsewhere = { SigningCertURL: 'https://sns.eu-central-1.amazonaws.com.evil.test/cert.pem' };
+  await expect(receive(subscription, elsewhere)).rejects.toMatchObject({ code: 'feedback.refused' });
+  expect(peer.seen).toEqual([]);
+  await receive(subscription);
+  expect(peer.seen.map(seen => seen.path)).toEqual(['/cert.pem', '/confirm']);
+  const Message = JSON.stringify({
+    eventType: 'Bounce',
+    bounce: { bounceType: 'Permanent', bouncedRecipients: [{ emailAddress: 'ada@x.test' }] },
+    mail: { messageId: 'ses-1' },
+  });
+  await receive({ Type: 'Notification', Message });
+  expect(await unmatchedOf(tenant)).toMatchObject([{ source: 'ses', type: 'bounced', message_id: 'ses-1' }]);
+  await peer.close();
+});
