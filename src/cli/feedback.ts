@@ -3,13 +3,16 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { FeedbackEvent } from '../core/feedback/event.ts';
 import { type Command, type Terminal, usageError } from './command.ts';
+import { listFeedback } from './feedback-list.ts';
 import { printable } from './format.ts';
 
 export const feedback: Command = {
   name: 'feedback',
-  usage: 'read --provider NAME [--content-type TYPE] [--details] FILE…',
-  summary: 'Show what stored bounce mails or webhook bodies report, as JSON lines.',
-  details: `--provider NAME      smtp for mails; or the service that sent the webhook: ses, sendgrid, mailgun, postmark, resend, brevo,
+  usage: 'read --provider NAME [--content-type TYPE] [--details] FILE… | list --org ORG',
+  summary: 'Show what services and mail servers report about messages.',
+  details: `read    Show what stored bounce mails or webhook bodies report, as JSON lines.
+
+--provider NAME      smtp for mails; or the service that sent the webhook: ses, sendgrid, mailgun, postmark, resend, brevo,
                      sparkpost, mailjet, mailersend, mandrill, mailtrap, twilio, vonage
 --content-type TYPE  Content-Type of the webhook, if it cannot be seen in the body, as in some forms
 --details            also print the reporter's own words (text) and Belfry's id of the delivery (delivery_id)
@@ -28,15 +31,24 @@ Each line is one event of one recipient:
   at          when, in ISO 8601, or null
 
 Files that report nothing, such as vacation replies, print nothing. Files that cannot be read are listed on standard error,
-and the exit code is then 1. Signatures are not checked. Needs no database and changes nothing.`,
+and the exit code is then 1. Signatures are not checked. Needs no database and changes nothing.
+
+list    List the newest events that an organization has received.
+  --org ORG
+  --type TYPE    only events of this type
+  --unmatched    only events about messages that were not found
+  --limit N      at most N events; default: 100
+  --json         print JSON`,
   examples: [
     'belfry feedback read --provider smtp bounces/',
     'belfry feedback read --provider postmark body.json',
+    'belfry feedback list --org acme --type bounced',
     'belfry feedback read --provider smtp bounces/ | jq -r "select(.permanent) | .recipient"',
   ],
   async run([action, ...args], terminal) {
-    if (action !== 'read') throw usageError('choose read: see `belfry help feedback`');
-    return read(args, terminal);
+    if (action === 'read') return read(args, terminal);
+    if (action === 'list') return listFeedback(args, terminal);
+    throw usageError('choose read or list: see `belfry help feedback`');
   },
 };
 

@@ -7,6 +7,7 @@ export const webhookTypes = [
   'delivery.sent',
   'delivery.failed',
   'delivery.unknown',
+  'delivery.complained',
   'occurrence.completed',
   'occurrence.acknowledged',
   'occurrence.resolved',

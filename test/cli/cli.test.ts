@@ -7,7 +7,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { loadCommands } from '../../src/cli/commands.ts';
+import { feedbackEvent } from '../../src/core/feedback/event.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
+import { getOrganization } from '../../src/services/configuration/organizations.ts';
+import { storeFeedback } from '../../src/services/history/feedback.ts';
 import { version } from '../../src/version.ts';
 import { createTestDatabase, silent, type TestDatabase, testConfig } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -123,6 +126,23 @@ describe('a usage error', () => {
     );
     for (const [i, [, about]] of cases.entries()) expectFailure(answers[i]!, 2, about);
   });
+});
+
+test('feedback list prints the events of an organization, with the database and with a server', {
+  tags: ['sweep'],
+}, async () => {
+  const key = await createKey('feedback');
+  const { deps } = service.runtime;
+  const { id } = await getOrganization(deps, 'acme');
+  const bounce = feedbackEvent({ type: 'bounced', permanent: true, recipient: 'ada@x.test', messageId: 'm-1' });
+  await storeFeedback(deps, id, 'postmark', [bounce], Date.now());
+  for (const run of [local, (...args: string[]) => remote(key, ...args)]) {
+    const unmatched = await run('feedback', 'list', '--org', 'acme', '--unmatched');
+    expect(unmatched.stdout).toMatch(/bounced permanently \(other\) +postmark +ada@x\.test +m-1/);
+    const listed = await run('feedback', 'list', '--org', 'acme', '--type', 'bounced');
+    expect([listed.code, listed.stdout]).toEqual([0, 'No events.\n']);
+    expectFailure(await run('feedback', 'list', '--org', 'acme', '--type', 'lost'), 2, /--type must be one of/);
+  }
 });
 
 test('suppressions adds, lists, removes, imports and exports entries, with the database and with a server', {

@@ -112,11 +112,29 @@ test('an event that comes before the outcome of its message is matched later', a
   expect((await tenant.ask({ path })).body).toEqual([]);
 });
 
-test('a complaint suppresses the address and leaves the message as sent', async () => {
-  const tenant = await world.tenant({ users: ['ada@x.test'], ...viaSandbox });
-  const { id, refs } = await send(tenant);
-  await report(tenant, event('complained', refs[0]!));
-  expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent']);
+test('a complaint suppresses the address, is announced to webhooks and leaves the message as sent', async () => {
+  const tenant = await world.tenant({ users: ['ada@x.test', 'bob@x.test'], ...viaSandbox });
+  const { id, refs, deliveries } = await send(tenant);
+  const types = ['delivery.failed', 'delivery.complained'];
+  const hook = await tenant.post(`/api/o/${tenant.slug}/webhooks/`, {
+    slug: 'ops',
+    name: 'Ops',
+    url: `${world.peer.url}/${tenant.slug}/ops`,
+    types,
+  });
+  expect(hook.status, hook.text).toBe(201);
+  const ada = deliveries.findIndex(one => one.user === 'ada@x.test');
+  await report(tenant, event('complained', refs[ada]!), event('bounced', refs[1 - ada]!));
+  const messages = await tenant.sql<{ type: string; reason: string | null; delivery: number }>(
+    `select type, data ->> 'reason' as reason, (data ->> 'delivery')::int as delivery from webhook_messages
+     where organization_id = $1 order by type`,
+    tenant.id,
+  );
+  expect(messages).toEqual([
+    { type: 'delivery.complained', reason: null, delivery: deliveries[ada]!.id },
+    { type: 'delivery.failed', reason: 'bounced', delivery: deliveries[1 - ada]!.id },
+  ]);
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test sent', 'bob@x.test failed: bounced']);
   const [entry] = (await tenant.ask({ path: `/api/o/${tenant.slug}/suppressions/` })).body;
   expect(entry).toMatchObject({ target: 'ada@x.test', reason: 'complained' });
 });

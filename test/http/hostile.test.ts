@@ -36,7 +36,8 @@ beforeAll(async () => {
   values = pathValues(tenants);
   const tables = await listTables();
   const whole = tables.filter(({ isPartition }) => !isPartition);
-  fingerprintOf = whole.map(({ name }) => fingerprintQuery(name)).join(' union all ');
+  // In a fixed order: PostgreSQL may read many tables in parallel.
+  fingerprintOf = `${whole.map(({ name }) => fingerprintQuery(name)).join(' union all ')} order by 1`;
   await service.runtime.database.pool.query(watchChanges(tables.map(({ name }) => name)));
   known = await look();
 });

@@ -28,6 +28,7 @@ export const texts = {
     'delivery.sent': 'A provider accepted a message. Sent once per recipient, so a large mailing sends many.',
     'delivery.failed': 'A message failed permanently and needs attention.',
     'delivery.unknown': 'A provider’s response was lost, so it is unknown whether the message was sent.',
+    'delivery.complained': 'A recipient reported a message as spam.',
     'occurrence.completed': 'An occurrence is complete: all its messages have an outcome.',
     'occurrence.acknowledged': 'Someone acknowledged an occurrence.',
     'occurrence.resolved': 'Someone resolved an occurrence.',

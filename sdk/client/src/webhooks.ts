@@ -29,6 +29,7 @@ export interface WebhookData {
   'delivery.sent': DeliveryData;
   'delivery.failed': DeliveryData;
   'delivery.unknown': DeliveryData;
+  'delivery.complained': DeliveryData;
   'occurrence.completed': OccurrenceData & { outcome: string; counts: Counts };
   'occurrence.acknowledged': OccurrenceData;
   'occurrence.resolved': OccurrenceData;

@@ -1,7 +1,7 @@
 /** Corrects the outcome of messages that bounced after they were sent: the delivery, its occurrence and the statistics. */
 import { CompiledQuery, sql } from 'kysely';
 import type { Db } from '../connection/pool.ts';
-import { deliveryEventColumns, deliveryEventsText } from './webhook-events.ts';
+import { complaintEventsText, deliveryEventColumns, deliveryEventsText } from './webhook-events.ts';
 
 export interface Bounce {
   occurrence_id: string;
@@ -58,6 +58,24 @@ export async function markBounced(db: Db, organizationId: number, bounces: reado
   const columns = [bounces.map(one => one.occurrence_id), bounces.map(one => one.id), bounces.map(one => one.detail)];
   const { rows } = await db.executeQuery<Correction>(CompiledQuery.raw(markText, [organizationId, ...columns]));
   if (rows.length > 0) await correctStatistics(db, organizationId, rows);
+}
+
+const complainedText = `
+    with complained as materialized (
+      select ${deliveryEventColumns}, o.event_id
+      from unnest($2::uuid[], $3::bigint[]) as g (occurrence_id, id)
+      join deliveries d on d.organization_id = $1 and d.occurrence_id = g.occurrence_id and d.id = g.id
+      join occurrences o on o.organization_id = $1 and o.id = g.occurrence_id
+    ) ${complaintEventsText('complained')}`;
+
+/** Queues messages of operational webhooks about recipients who reported a message as spam. */
+export async function announceComplaints(
+  db: Db,
+  organizationId: number,
+  deliveries: readonly Pick<Bounce, 'occurrence_id' | 'id'>[],
+): Promise<void> {
+  const columns = [deliveries.map(one => one.occurrence_id), deliveries.map(one => one.id)];
+  await db.executeQuery(CompiledQuery.raw(complainedText, [organizationId, ...columns]));
 }
 
 /** SQL text: the table of sums, its time column, and the column besides it that it is kept by. */

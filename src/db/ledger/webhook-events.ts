@@ -40,13 +40,19 @@ function insertMessagesText(rows: string, type: string, data: string, condition 
 export const deliveryEventColumns =
   'd.organization_id, d.occurrence_id, d.id, d.user_id, d.channel_id, d.status, d.reason, d.provider, d.attempts';
 
-/** SQL text of a CTE that queues messages for the rows of `changed` that are sent, failed or unknown. */
-export function deliveryEventsText(changed: string): string {
-  const data = `jsonb_build_object('delivery', c.id, 'occurrence', c.occurrence_id, 'event', ${eventPath('c')},
+const deliveryData = `jsonb_build_object('delivery', c.id, 'occurrence', c.occurrence_id, 'event', ${eventPath('c')},
       'channel', ${channelSlug('c')}, 'user_id', c.user_id, 'status', c.status, 'reason', c.reason,
       'provider', c.provider, 'attempts', c.attempts)`;
+
+/** SQL text of a CTE that queues messages for the rows of `changed` that are sent, failed or unknown. */
+export function deliveryEventsText(changed: string): string {
   const type = `('delivery.' || c.status)`;
-  return `told_deliveries as (${insertMessagesText(changed, type, data, `c.status = any('{sent,failed,unknown}')`)})`;
+  return `told_deliveries as (${insertMessagesText(changed, type, deliveryData, `c.status = any('{sent,failed,unknown}')`)})`;
+}
+
+/** SQL text that queues messages for deliveries that were reported as spam, with the same columns. */
+export function complaintEventsText(complained: string): string {
+  return insertMessagesText(complained, `'delivery.complained'`, deliveryData);
 }
 
 /**

@@ -9,7 +9,7 @@ import type { SuppressionReason } from '../../core/suppressions.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { lockLedger } from '../../db/connection/transaction.ts';
 import * as feedback from '../../db/history/feedback.ts';
-import { markBounced } from '../../db/ledger/bounces.ts';
+import { announceComplaints, markBounced } from '../../db/ledger/bounces.ts';
 import { suppress } from '../audience/suppressions.ts';
 import type { Deps } from '../deps.ts';
 
@@ -178,6 +178,8 @@ async function addMatched(
     }));
     await markBounced(trx, organizationId, bounces);
   }
+  const complained = fresh.filter(({ event }) => event.type === 'complained').map(({ delivery }) => delivery);
+  if (complained.length > 0) await announceComplaints(trx, organizationId, complained);
   await suppressUnreachable(deps, trx, organizationId, fresh);
   return fresh.map(({ event }) => event);
 }
