@@ -17,6 +17,7 @@ import { storeAndHandOverAcrossTenants, storeOccurrencesAcrossTenants } from './
 import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
+import { listenForMails, type MailListener } from './http/history/feedback-mails.ts';
 import { createMetrics, createMetricsServer } from './http/server/metrics.ts';
 import { createServer } from './http/server/server.ts';
 import { Background } from './lib/background.ts';
@@ -67,6 +68,8 @@ export interface Service {
   address: string;
   /** URL of the metrics, if they have their own port. */
   metricsAddress: string | undefined;
+  /** Port of the listener for bounce mails, if there is one. */
+  mailPort: number | undefined;
   runtime: Runtime;
   /** Stops accepting requests, finishes those in flight and closes the database. */
   stop(): Promise<void>;
@@ -293,7 +296,9 @@ export async function startService(
     rounds,
   });
 
+  let mails: MailListener | undefined;
   const stop = async () => {
+    await mails?.close();
     for (const timer of timers) clearInterval(timer);
     deps.inboxStreams.closeAll();
     const graceMs = config.stopTimeoutMs - closeMs;
@@ -326,12 +331,18 @@ export async function startService(
         '/metrics is readable by everyone who can reach this address: set METRICS_TOKEN, or METRICS_PORT to move it to its own port',
       );
     }
+    if (config.smtpIn && config.role !== 'worker') {
+      mails = await listenForMails(deps, log, config.smtpIn).catch(error => {
+        throw explainListen(error, 'BELFRY_SMTP_IN', config.smtpIn!);
+      });
+      log.info(`bounce mails are received on port ${mails.port}`);
+    }
     const address = await server.listen({
       host: config.host,
       port: config.port,
       listenTextResolver: where => `Belfry ${version} (role ${config.role}) listens on ${where}`,
     });
-    return { address, metricsAddress, runtime, stop };
+    return { address, metricsAddress, mailPort: mails?.port, runtime, stop };
   } catch (error) {
     await stop();
     throw explainListen(error, 'PORT', config);
@@ -380,7 +391,7 @@ async function runSafely(log: FastifyBaseLogger, task: string, work: () => Promi
 
 function explainListen(
   error: unknown,
-  setting: 'PORT' | 'METRICS_PORT',
+  setting: 'PORT' | 'METRICS_PORT' | 'BELFRY_SMTP_IN',
   { host, port }: { host: string; port: number },
 ) {
   switch ((error as NodeJS.ErrnoException).code) {

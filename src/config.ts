@@ -39,6 +39,8 @@ export interface Config {
   readonly mail: MailSettings | undefined;
   /** Private networks that channels may connect to. Empty: none, not even loopback. */
   readonly outboundAllow: readonly string[];
+  /** Where bounce mails are received. Undefined: nowhere. */
+  readonly smtpIn: { host: string; port: number } | undefined;
   /** Outboxes in applications' own databases. */
   readonly outboxes: readonly OutboxSource[];
   readonly trustProxy: readonly string[];
@@ -74,6 +76,7 @@ export const settings = {
   OIDC_CLIENT_SECRET: '',
   OIDC_NAME: 'SSO',
   BELFRY_MAIL_URL: '',
+  BELFRY_SMTP_IN: '',
   BELFRY_OUTBOUND_ALLOW: '',
   BELFRY_OUTBOX_URLS: '',
   LOG_LEVEL: 'info',
@@ -234,6 +237,12 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     report('BASE_URL', 'is required with BELFRY_MAIL_URL: links in mail are built from it');
   }
 
+  const smtpInText = read('BELFRY_SMTP_IN');
+  const smtpIn = /^(?:(\[[0-9a-f:.]+\]|[^\s:/]+):)?(\d{1,5})$/i.exec(smtpInText);
+  if (smtpInText !== '' && !(Number(smtpIn?.[2]) <= 65_535)) {
+    report('BELFRY_SMTP_IN', 'must be a port, or an address and a port such as 0.0.0.0:25');
+  }
+
   const outboxes = readOutboxSources(read('BELFRY_OUTBOX_URLS'));
   if ('mistakes' in outboxes) for (const mistake of outboxes.mistakes) report('BELFRY_OUTBOX_URLS', mistake);
 
@@ -251,6 +260,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
+    smtpIn: smtpIn ? { host: smtpIn[1]?.replace(/^\[|\]$/g, '') ?? host, port: Number(smtpIn[2]) } : undefined,
     outboxes: 'sources' in outboxes ? outboxes.sources : [],
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),
     corsOrigins: list('CORS_ORIGINS', isOrigin, 'an origin such as https://app.example.com'),

@@ -279,6 +279,7 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     address: delivery.address ?? '',
     content,
     createdAt: delivery.created_at,
+    returnPath: () => engine.returnPathOf(delivery),
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
     ...(acknowledgeUrl && { acknowledgeUrl }),
     ...(locale && { locale }),

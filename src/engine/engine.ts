@@ -40,6 +40,8 @@ export interface Engine {
   inbox: InboxWriter;
   digests: DigestCloser;
   snapshots: RenderSnapshots;
+  /** Returns the local part of the return path of a delivery. */
+  returnPathOf: (delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id'>) => string;
   missingVariables: MissingVariables;
   usage: UsageMeter;
   limits: Limits;

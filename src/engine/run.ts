@@ -2,8 +2,10 @@
  * The entry point of the engine's thread: opens its own connections, runs the worker and the webhook dispatcher, and
  * stops on request.
  */
+
 import { getPriority, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
+import { returnPathOf } from '../core/feedback/return-path.ts';
 import { Listener } from '../db/connection/listen.ts';
 import { type Database, indexScansOnly, openDatabase, type PoolOptions } from '../db/connection/pool.ts';
 import { Slots } from '../db/ledger/channel-limits.ts';
@@ -118,6 +120,8 @@ const worker: Worker = new Worker(
     inbox: createInboxWriter(pool),
     digests: createDigestCloser(pool, outcomes => meters.ended(outcomes)),
     snapshots: new RenderSnapshots(db),
+    returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
+      returnPathOf({ organizationId, occurrence, id }, signer.signShort),
     missingVariables,
     usage: new UsageMeter(db),
     limits,

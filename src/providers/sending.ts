@@ -20,6 +20,8 @@ export interface Outgoing {
   acknowledgeUrl?: string;
   /** The recipient's locale, such as `pt-BR`. */
   locale?: string;
+  /** Returns the local part of the return path, by which a bounce mail is recognized. Absent for test messages. */
+  returnPath?: () => string;
   /** The current span, for receivers that continue the trace. */
   traceparent?: string;
   /**

@@ -1,6 +1,7 @@
 /** Receives the webhooks of services, and mails, at the address of a channel: verified, then stored. */
 import { AppError } from '../../core/errors.ts';
 import type { FeedbackEvent, FeedbackRequest } from '../../core/feedback/event.ts';
+import type { ReturnPath } from '../../core/feedback/return-path.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
 import type { Outbound } from '../../lib/outbound.ts';
@@ -79,6 +80,19 @@ export async function receiveFeedback(
   else if (events.length === 0) countFeedback(deps, name, 'ignored');
   else await storeFeedback(deps, organization_id, name, events, now);
   await channels.recordFeedbackRequest(deps.db, organization_id, id, null);
+}
+
+/** Stores what a mail to the return path of a delivery reports. Other mails, such as vacation replies, are ignored. */
+export async function receiveBounceMail(deps: Deps, { organizationId, occurrence, id }: ReturnPath, bytes: Buffer) {
+  let events: FeedbackEvent[] = [];
+  try {
+    events = deps.feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });
+  } catch {
+    // Not a mail at all.
+  }
+  if (events.length === 0) return countFeedback(deps, 'smtp', 'ignored');
+  const named = events.map(event => ({ ...event, deliveryId: `${occurrence}.${id}` }));
+  await storeFeedback(deps, organizationId, 'smtp', named, Date.now());
 }
 
 async function confirm(outbound: Outbound, url: string): Promise<void> {

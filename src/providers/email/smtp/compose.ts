@@ -21,12 +21,18 @@ export interface ComposeOptions {
   from: string;
   reply_to?: string;
   headers?: Record<string, string>;
+  bounce_domain?: string;
 }
 
 /** The maximum length of a line (RFC 5322, 2.1.1), without its line end. */
 const maxLineLength = 998;
 
-export function createComposer({ from, reply_to, headers = {} }: ComposeOptions): (outgoing: Outgoing) => ComposedMail {
+export function createComposer({
+  from,
+  reply_to,
+  headers = {},
+  bounce_domain,
+}: ComposeOptions): (outgoing: Outgoing) => ComposedMail {
   const sender = toMailbox(from);
   // These headers are the same for every email.
   const leadingHeaders = [
@@ -59,7 +65,9 @@ export function createComposer({ from, reply_to, headers = {} }: ComposeOptions)
       'MIME-Version: 1.0',
     ].filter(Boolean);
     const raw = `${head.join('\r\n')}\r\n${parts.length === 1 ? parts[0] : toAlternatives(parts)}\r\n`;
-    return { id, envelope: { from: envelopeFrom, to: addressOf(to) }, raw: Buffer.from(raw) };
+    const returnPath = bounce_domain && outgoing.returnPath?.();
+    const envelope = { from: returnPath ? `${returnPath}@${bounce_domain}` : envelopeFrom, to: addressOf(to) };
+    return { id, envelope, raw: Buffer.from(raw) };
   };
 }
 

@@ -131,6 +131,16 @@ export const SmtpSettings = settings(
         description: 'Maximum emails per second, per worker. Default: no limit.',
       }),
     ),
+    bounce_domain: Type.Optional(
+      Type.String({
+        maxLength: 190,
+        pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$',
+        patternHint: 'must be a domain',
+        description:
+          'The domain of the return path, such as bounces.acme.test. Its MX record must lead to the listener of Belfry ' +
+          '(BELFRY_SMTP_IN). Default: bounces go to the sender.',
+      }),
+    ),
     webhook_service: Type.Optional(
       Type.Enum([...webhookServices], {
         description: 'The service behind the mail server whose webhooks report bounces and complaints.',
