@@ -20,6 +20,11 @@ import {
 import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
 import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
+import {
+  findDeliveriesByProviderId,
+  findDeliveriesByReference,
+  findRepeatedBounces,
+} from '../../src/db/history/feedback.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
 import {
   encodeOccurrence,
@@ -27,6 +32,7 @@ import {
   storeAndHandOverAcrossTenants,
   storeOccurrencesAcrossTenants,
 } from '../../src/db/ledger/accept.ts';
+import { markBounced } from '../../src/db/ledger/bounces.ts';
 import { reserveSendTimes } from '../../src/db/ledger/channel-limits.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/dedup.ts';
 import {
@@ -82,6 +88,9 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 const size = 20_000;
 const organization = 7;
 const channel = 1;
+/** An organization with reports about a delivery for each user. */
+const reporting = 8;
+const reported = uuidv7(Date.now());
 /** An occurrence with a delivery for each user. */
 const fanOut = uuidv7(Date.now());
 const claimRequest = {
@@ -143,6 +152,22 @@ afterAll(async () => {
 
 /** Every statement, run on a few rows, with the maximum number of rows and index entries that it may read. */
 const statements: Record<string, { max: number; run: () => Promise<unknown> }> = {
+  'feedback by the key of its delivery': {
+    max: 50,
+    run: () => findDeliveriesByReference(open.db, reporting, [{ occurrence: reported, id: 1_000_001 }]),
+  },
+  'feedback by the id of a service': {
+    max: 50,
+    run: () => findDeliveriesByProviderId(open.db, reporting, ['SM1', 'SM2']),
+  },
+  'a bounce': {
+    max: 100,
+    run: () => markBounced(open.db, reporting, [{ occurrence_id: reported, id: 1_000_002, detail: null }]),
+  },
+  'repeated bounces': {
+    max: 50,
+    run: () => findRepeatedBounces(open.db, reporting, ['u1@x.test', 'u2@x.test'], { min: 5, days: 7 }),
+  },
   'a claim of deliveries': { max: 200, run: () => claimDeliveriesAcrossTenants(open.pool, claimRequest) },
   'a claim of requeued deliveries': {
     max: 200,
@@ -409,6 +434,20 @@ async function fill(): Promise<void> {
     `insert into inbox (organization_id, user_id, id, occurrence_id, title, body, sequence)
      select $1, 1 + i % 2, -i, $2, 't', 'b', i from generate_series(1, ${size}) i`,
     [organization, fanOut],
+  );
+  await pool.query(
+    `insert into deliveries (organization_id, occurrence_id, id, notification_id, version, channel_id, user_id, address,
+       status, priority, provider, provider_message_id, due_at, sent_at)
+     select $1, $2, 1000000 + i, 1, 1, 1, i, 'u' || i || '@x.test', 'sent', 2, 'twilio', 'SM' || i, now(), now()
+     from generate_series(1, ${size}) i`,
+    [reporting, reported],
+  );
+  await pool.query(
+    `insert into feedback (organization_id, occurrence_id, delivery_id, key, id, source, type, permanent, address, at)
+     select $1, $2, 1000000 + i, gen_random_uuid(), gen_random_uuid(), 'postmark', 'bounced', false,
+       'u' || 1 + i / 5 || '@x.test', now() - make_interval(days => i % 5 * 2)
+     from generate_series(0, ${size}) i`,
+    [reporting, reported],
   );
   // A completed history, the fan-out being sent, one with further pages, and one of a dead worker.
   await pool.query(

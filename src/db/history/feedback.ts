@@ -175,13 +175,15 @@ export async function findRepeatedBounces(
     select wanted.address, counted.count, counted.first_at
     from unnest(${[...addresses]}::text[]) as wanted (address), lateral (
       select count(*)::int as count, min(at) as first_at, max(at) as last_at from (
-        select at from feedback f
-        where f.organization_id = ${organizationId} and f.address = wanted.address and f.type = 'bounced'
-          and f.at > now() - make_interval(days => ${days * 5}) and f.at > coalesce((
-            select max(at) from feedback d where d.organization_id = ${organizationId} and d.address = wanted.address
-              and d.type = 'delivered'), '-infinity')
-        limit 1000
-      ) bounces
+        select type, at, max(at) filter (where type = 'delivered') over () as delivered_at from (
+          -- Only the index of addresses has this order, which the range keeps from being redundant: planned on an empty
+          -- table, a comparison for equality read all bounces.
+          select type, at from feedback
+          where organization_id = ${organizationId} and address >= wanted.address and address <= wanted.address
+            and type in ('bounced', 'delivered') and at > now() - make_interval(days => ${days * 5})
+          order by address desc, at desc limit 1000
+        ) recent
+      ) marked where type = 'bounced' and (delivered_at is null or at > delivered_at)
     ) counted
     where counted.count >= ${min} and counted.last_at - counted.first_at >= make_interval(days => ${days})`.execute(db);
   return rows;
