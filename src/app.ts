@@ -18,6 +18,7 @@ import { storeKeyedAcrossTenants } from './db/ledger/dedup.ts';
 import { type EmbeddedDatabase, openEmbedded } from './embedded/embedded.ts';
 import { Supervisor } from './engine/supervisor.ts';
 import { listenForMails, type MailListener } from './http/history/feedback-mails.ts';
+import { explainListen } from './http/server/listen-error.ts';
 import { createMetrics, createMetricsServer } from './http/server/metrics.ts';
 import { createServer } from './http/server/server.ts';
 import { Background } from './lib/background.ts';
@@ -331,12 +332,7 @@ export async function startService(
         '/metrics is readable by everyone who can reach this address: set METRICS_TOKEN, or METRICS_PORT to move it to its own port',
       );
     }
-    if (config.smtpIn && config.role !== 'worker') {
-      mails = await listenForMails(deps, log, config.smtpIn).catch(error => {
-        throw explainListen(error, 'BELFRY_SMTP_IN', config.smtpIn!);
-      });
-      log.info(`bounce mails are received on port ${mails.port}`);
-    }
+    mails = await openMailListener(deps, log, config);
     const address = await server.listen({
       host: config.host,
       port: config.port,
@@ -347,6 +343,13 @@ export async function startService(
     await stop();
     throw explainListen(error, 'PORT', config);
   }
+}
+
+async function openMailListener(deps: Deps, log: FastifyBaseLogger, { smtpIn, role }: Config) {
+  if (!smtpIn || role === 'worker') return undefined;
+  return listenForMails(deps, log, smtpIn).catch(error => {
+    throw explainListen(error, 'BELFRY_SMTP_IN', smtpIn);
+  });
 }
 
 async function listenForMetrics(server: Server, { metrics }: Config, log: FastifyBaseLogger): Promise<string> {
@@ -386,28 +389,5 @@ async function runSafely(log: FastifyBaseLogger, task: string, work: () => Promi
     await work();
   } catch (error) {
     log.warn({ err: error }, `${task} failed; retrying later`);
-  }
-}
-
-function explainListen(
-  error: unknown,
-  setting: 'PORT' | 'METRICS_PORT' | 'BELFRY_SMTP_IN',
-  { host, port }: { host: string; port: number },
-) {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case 'EADDRINUSE':
-      return new AppError(
-        'config.invalid',
-        `port ${port} on ${host} is already in use: stop the program that uses it, or set ${setting} to another port`,
-      );
-    case 'EACCES':
-      return new AppError('config.invalid', `port ${port} requires privileges: set ${setting} to 1024 or higher`);
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND': {
-      const name = setting.replace('PORT', 'HOST');
-      return new AppError('config.invalid', `${name} ${host} is not an address of this machine`);
-    }
-    default:
-      return error;
   }
 }

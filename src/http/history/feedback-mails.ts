@@ -77,8 +77,10 @@ export async function listenForMails(
 
   const listening = server.listen(port, host);
   await once(listening, 'listening');
+  const { port: chosen } = listening.address() as AddressInfo;
+  log.info(`bounce mails are received on ${host}, port ${chosen}`);
   return {
-    port: (listening.address() as AddressInfo).port,
+    port: chosen,
     close: () => new Promise(resolve => server.close(resolve)),
   };
 }
