@@ -47,7 +47,7 @@ const catalogue = {
   'session.locked': ['rate_limited', 'Too many failed attempts'],
   'session.second_factor': ['unauthorized', 'A second factor is required'],
   'session.code': ['unauthorized', 'The code is incorrect'],
-  'session.expired': ['unauthorized', 'The request has expired'],
+  'session.expired': ['unauthorized', 'The sign-in or request timed out'],
   'session.unconfirmed': ['forbidden', 'Confirm your identity first'],
   'session.two_factor_required': ['forbidden', 'This organization requires two-factor authentication'],
   'session.not_found': ['not_found', 'Session not found'],

@@ -49,7 +49,7 @@ export function settleOpenCircuit(
   openUntil: number,
   now: number,
 ): Settlement {
-  const change = { tried: false, detail: 'the provider failed repeatedly, so its circuit is open' };
+  const change = { tried: false, detail: 'provider paused after repeated failures' };
   if (hasNextProvider(delivery, channel)) return failOver(delivery, change, now);
   return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(openUntil) });
 }

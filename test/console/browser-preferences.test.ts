@@ -271,7 +271,7 @@ test('the settings preview the preference page and are saved', async () => {
   const color = () => page.evaluate<string>(`getComputedStyle(${header}).backgroundColor`);
   await waitFor('the color', async () => (await color()) === 'rgb(11, 114, 133)' || undefined);
   await form.getByLabel('Logo URL').fill('http://not.safe/logo.png');
-  await form.getByLabel('Maximum messages per person in 24 hours').fill('20');
+  await form.getByLabel('Maximum messages per person per day').fill('20');
   await form.getByRole('button', { name: 'Save' }).click();
   await form.getByText('must be an https URL').waitFor();
   await form.getByLabel('Logo URL').fill('');

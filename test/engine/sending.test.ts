@@ -98,7 +98,7 @@ describe('retries', () => {
     const tried = tenant.received().length;
     const later = await tenant.trigger();
     const waiting = await tenant.until(later, 'retrying');
-    expect(waiting[0]).toMatchObject({ attempts: 0, detail: 'the provider failed repeatedly, so its circuit is open' });
+    expect(waiting[0]).toMatchObject({ attempts: 0, detail: 'provider paused after repeated failures' });
     expect(tenant.received()).toHaveLength(tried);
     expect(await tenant.occurrence(later)).toMatchObject({ counts: { pending: 12 } });
   });

@@ -18,6 +18,21 @@ const words: Record<string, RegExp> = {
   'test send, attempt': /\btrials?\b(?! account)/i,
 };
 
+/** Phrases that users should not read any more, in the console, on hosted pages, in the CLI and in errors. */
+const phrases: Record<string, RegExp> = {
+  'No recipients': /\bNobody\b|\bnobody [a-z]/,
+  'Provider paused after repeated failures': /\brests? after\b|circuit is open/i,
+  'Rate limit reached': /got as much|as (much|long|many) as they may|limit of messages for now/i,
+  'Waiting for the digest at …': /\bgathers?\b|gathered with/i,
+  "The provider's response was lost; it may have been delivered": /(answer|response) was lost after/i,
+  'Gave up: time limit reached': /steps had (taken|passed)|time limit of its steps/i,
+  'Maximum messages per person per day': /\bmost messages per/i,
+  'Your sign-in timed out. Sign in again.': /\bthis took too long/i,
+  'Preferences, Webhooks': /recipients decide\b|be told what/i,
+  'Applies configuration files': /what the files say/i,
+  'test send, attempt': /\btrial (send|message)/i,
+};
+
 /** Beginnings of names, and what to use instead. */
 const prefixes: Record<string, RegExp> = {
   max: /\bmost[A-Z]\w*/,
@@ -40,6 +55,14 @@ function* proseOf(file: string): Iterable<[line: number, text: string]> {
   }
 }
 
+/** Returns the string literals with several words, which users may read: queries and single words are code. */
+function textsOf(source: string): string[] {
+  const found = source.matchAll(/'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g);
+  return [...found]
+    .map(([, ...quoted]) => (quoted.find(text => text !== undefined) ?? '').replaceAll(/`[^`]*`/g, ''))
+    .filter(text => /[a-z]+ [a-z]+/i.test(text) && !/\b(select|insert|update|from|with) /.test(text));
+}
+
 describe('plain English', () => {
   test('has no words that need a translation in comments, titles and documents', () => {
     const found = [...code, ...documents].flatMap(file =>
@@ -47,6 +70,18 @@ describe('plain English', () => {
         Object.entries(words)
           .filter(([, word]) => word.test(text))
           .map(([instead, word]) => `${file}:${line}: "${word.exec(text)![0]}" (write: ${instead})`),
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
+  test('has none of the old phrases in texts that users read', () => {
+    const shown = [...code.filter(file => /^(src|console|sdk)/.test(file)), ...globSync('src/http/pages/*.{html,js}')];
+    const found = shown.flatMap(file =>
+      textsOf(readFileSync(file, 'utf8')).flatMap(text =>
+        Object.entries({ ...words, ...phrases })
+          .filter(([, phrase]) => phrase.test(text))
+          .map(([instead, phrase]) => `${file}: "${phrase.exec(text)![0]}" (write: ${instead})`),
       ),
     );
     expect(found).toEqual([]);

@@ -164,8 +164,9 @@ export const texts = {
   organizationTimezoneHint: 'Used for the quiet hours of people who have not set a time zone.',
   organizationQuietHint: 'For people who have not set their own. Messages wait until quiet hours end.',
   quietHoursOn: 'Set quiet hours',
-  maxPerDay: 'Maximum messages per person in 24 hours',
-  maxPerDayHint: 'Across all events; the rest is dropped. Required categories and urgent messages do not count.',
+  maxPerDay: 'Maximum messages per person per day',
+  maxPerDayHint:
+    'Across all events in any 24 hours; the rest is dropped. Required categories and urgent messages do not count.',
   noLimit: 'No limit',
   preview: 'Preview',
   previewOfPage: 'Preview of the preference page',

@@ -16,6 +16,8 @@ export interface ExplainedDelivery {
   digest: string | null;
 }
 
+const lostResponse = "the provider's response was lost";
+
 /** Explains an existing delivery; `aftermath` says what was reported about it after it was sent. */
 export function explainDelivery(delivery: ExplainedDelivery, aftermath = ''): string {
   const explained = explainOutcome(delivery, aftermath !== '');
@@ -45,14 +47,14 @@ function explainOutcome(delivery: ExplainedDelivery, hasAftermath: boolean): str
     case 'retrying': {
       const next = delivery.next_attempt_at ? ` and will be retried at ${delivery.next_attempt_at.toISOString()}` : '';
       return delivery.reason === 'unknown'
-        ? `It may have been delivered${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${next ? ` It${next.slice(4)}.` : ''}${response}`
+        ? `It may have been delivered${to}${via} in ${tried}: ${lostResponse}.${next ? ` It${next.slice(4)}.` : ''}${response}`
         : `It could not be sent${to}${via} in ${tried}${next}.${response}`;
     }
     case 'failed':
       if (delivery.reason === 'bounced') return `${sent}, but it did not arrive.${hasAftermath ? '' : response}`;
       return `It could not be sent${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
     case 'unknown':
-      return `It may have been delivered${to}${via} in ${tried}: ${explainReason(delivery.reason)}.${response}`;
+      return `It may have been delivered${to}${via} in ${tried}: ${lostResponse}.${response}`;
     default:
       return `It was not sent${to}${via}: ${explainReason(delivery.reason)}${detail ? ` (${detail})` : ''}.`;
   }

@@ -98,7 +98,7 @@ export async function finishRegistration(
 ): Promise<{ passkey: passkeys.Passkey; recovery_codes: string[] | null }> {
   const { id } = session.account;
   const state = openState<{ id: number; challenge: string }>(deps, registrationPurpose, token);
-  if (state?.id !== id) throw requestExpired();
+  if (state?.id !== id) throw new AppError('session.expired', 'adding the passkey timed out: start again');
   const { verifyRegistrationResponse } = await loadWebauthn();
   const { registrationInfo } = await verifyRegistrationResponse({
     response: response as RegistrationResponseJSON,

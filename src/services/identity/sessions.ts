@@ -177,7 +177,7 @@ export async function openSession(
 }
 
 export function requestExpired(): AppError {
-  return new AppError('session.expired', 'this request has expired or was already used: start again');
+  return new AppError('session.expired', 'your sign-in timed out: sign in again');
 }
 
 /**
