@@ -1,6 +1,6 @@
 /**
- * Generates the API types for the console from openapi.json, with openapi-typescript. Adds lists that the API only names: texts of
- * reasons and sign-in errors, channel types, webhook event types, time zones, and template tags and filters. Generated with every
+ * Generates the API types for the console from openapi.json, with openapi-typescript. Adds lists that the API only names: states, texts
+ * of reasons and sign-in errors, channel types, webhook event types, time zones, and template tags and filters. Generated with every
  * build, never committed.
  */
 import { createHash } from 'node:crypto';
@@ -8,10 +8,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { registerHooks } from 'node:module';
 import { media } from '../src/core/configuration/document.ts';
 import { reasons } from '../src/core/decision/decide.ts';
+import { outcomes } from '../src/core/decision/outcome.ts';
 import { listTimezones } from '../src/core/decision/quiet-hours.ts';
 import { errorList } from '../src/core/errors.ts';
 import { tags } from '../src/core/render/template.ts';
 import { filters } from '../src/core/render/template-filters.ts';
+import { deliveryStates, occurrenceStates, type State } from '../src/core/states.ts';
 import { webhookTypes } from '../src/core/webhooks.ts';
 
 const root = new URL('../', import.meta.url);
@@ -23,6 +25,10 @@ export async function writeConsoleTypes(): Promise<void> {
   const values = [
     textsOf('reasons', reasons),
     textsOf('signInProblems', Object.fromEntries(signIn)),
+    stateType,
+    statesOf('deliveryStates', deliveryStates),
+    statesOf('occurrenceStates', occurrenceStates),
+    listOf('outcomes', outcomes),
     listOf('media', media),
     listOf('webhookTypes', webhookTypes),
     listOf('timezones', listTimezones()),
@@ -56,6 +62,13 @@ export async function typesOf(openapi: string): Promise<string> {
   } finally {
     hooks.deregister();
   }
+}
+
+const stateType =
+  'export interface State { name: string; color: string; meaning: string; until?: string; moving?: true }\n';
+
+function statesOf(name: string, states: Record<string, State>): string {
+  return `export const ${name}: Record<string, State> = ${JSON.stringify(states, null, 2)};\n`;
 }
 
 function textsOf(name: string, texts: Record<string, string>): string {

@@ -51,7 +51,7 @@ complete -o default -F _belfry belfry`;
 }
 
 function toFish(commands: Command[]): string {
-  const quote = (text: string) => `'${text.replaceAll(/['\\\\]/g, '\\\\$&')}'`;
+  const quote = (text: string) => `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
   return commands
     .flatMap(command => [
       `complete -c belfry -n __fish_use_subcommand -f -a ${command.name} -d ${quote(command.summary)}`,

@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util';
-import { type OccurrenceOutcome, outcomeOf, outcomes } from '../core/decision/outcome.ts';
+import { type OccurrenceOutcome, outcomes } from '../core/decision/outcome.ts';
+import { occurrenceStates } from '../core/states.ts';
 import { listOccurrences } from '../db/history/occurrences.ts';
 import { getOrganization } from '../services/configuration/organizations.ts';
+import { addStates } from '../services/history/occurrence-states.ts';
 import { type Command, parseTime, usageError } from './command.ts';
 import { formatTable, formatWords } from './format.ts';
 import { remoteOf } from './remote.ts';
@@ -13,15 +15,18 @@ interface OccurrenceRow {
   identifier: string;
   event: string | null;
   outcome: string;
+  state?: keyof typeof occurrenceStates;
+  waiting_until?: string | null;
   created_at: string;
   counts: Record<string, number>;
 }
 
 export const occurrences: Command = {
   name: 'occurrences',
-  usage: 'ORG [--event EVENT] [--outcome OUTCOME] [--since TIME] [--until TIME] [--limit N] [--json]',
+  usage: '--org ORG [--event EVENT] [--outcome OUTCOME] [--since TIME] [--until TIME] [--limit N] [--json]',
   summary: 'List the occurrences of an organization with their outcomes, newest first.',
-  details: `--event EVENT      only occurrences of the event with this slug
+  details: `--org ORG          the organization; also accepted as the first argument
+--event EVENT      only occurrences of the event with this slug
 --outcome OUTCOME  only occurrences with this outcome
 --since TIME       from this time on, such as 2026-01-31 or 2026-01-31T08:00:00Z
 --until TIME       before this time
@@ -32,11 +37,12 @@ With BELFRY_URL, the key needs the permission occurrence:read.
 
 Outcomes:
 ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
-  examples: ['belfry occurrences acme', 'belfry occurrences acme --outcome failed --since 2026-01-31'],
+  examples: ['belfry occurrences --org acme', 'belfry occurrences --org acme --outcome failed --since 2026-01-31'],
   async run(args, terminal) {
     const { values, positionals } = parseArgs({
       args,
       options: {
+        org: { type: 'string' },
         event: { type: 'string' },
         outcome: { type: 'string' },
         since: { type: 'string' },
@@ -46,8 +52,8 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
       },
       allowPositionals: true,
     });
-    const [org, ...others] = positionals;
-    if (!org || others.length > 0) throw usageError('name one organization: belfry occurrences ORG');
+    const [org, ...others] = values.org === undefined ? positionals : [values.org, ...positionals];
+    if (!org || others.length > 0) throw usageError('name one organization: belfry occurrences --org ORG');
     const limit = Number(values.limit);
     if (!Number.isInteger(limit) || limit < 1 || limit > maxLimit) {
       throw usageError(`--limit must be a number from 1 to ${maxLimit}`);
@@ -64,14 +70,14 @@ ${formatWords(outcomes, 118).replaceAll(/^/gm, '  ')}`,
       : await terminal.withDeps(async deps => {
           const { id } = await getOrganization(deps, org);
           const rows = await listOccurrences(deps.db, id, filter, { before: '', limit });
-          return rows.map(row => ({ ...row, outcome: outcomeOf(row, Date.now()) }));
+          return addStates(deps, id, rows);
         });
     // Times become strings, as in the response of a server.
     const rows = JSON.parse(JSON.stringify(found)) as OccurrenceRow[];
     if (values.json) terminal.print(JSON.stringify(rows, null, 2));
     else if (rows.length === 0) terminal.print('No occurrences.');
     else
-      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'OUTCOME', 'DELIVERIES'], ...rows.map(describe)]));
+      terminal.print(formatTable([['CREATED', 'OCCURRENCE', 'EVENT', 'STATE', 'DELIVERIES'], ...rows.map(describe)]));
     return 0;
   },
 };
@@ -91,8 +97,15 @@ function toQuery(values: Record<string, string | number | Date | undefined>): UR
   return query;
 }
 
-function describe({ created_at, identifier, event, outcome, counts }: OccurrenceRow): string[] {
+function format(timestamp: string): string {
+  return timestamp.slice(0, 19).replace('T', ' ');
+}
+
+function describe({ created_at, identifier, event, outcome, state, waiting_until, counts }: OccurrenceRow): string[] {
   const shown = Object.entries(counts).filter(([, count]) => count > 0);
   const deliveries = shown.map(([status, count]) => `${count} ${status}`).join(', ');
-  return [created_at.slice(0, 19).replace('T', ' '), identifier, event ?? '(deleted)', outcome, deliveries];
+  // A server of a previous version sends no state, and one of a later version may send a new one.
+  const name = (state && occurrenceStates[state]?.name) ?? outcome;
+  const label = waiting_until ? `${name} until ${format(waiting_until)}` : name;
+  return [format(created_at), identifier, event ?? '(deleted)', label, deliveries];
 }

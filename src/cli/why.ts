@@ -12,19 +12,24 @@ interface Explanation {
 
 export const why: Command = {
   name: 'why',
-  usage: 'ORG OCCURRENCE USER [--json]',
+  usage: '--org ORG OCCURRENCE USER [--json]',
   summary: 'Explain which messages a user received for an occurrence, or why there were none.',
-  details: `OCCURRENCE  identifier of the occurrence: see \`belfry occurrences\`
+  details: `--org ORG   the organization; also accepted as the first argument
+OCCURRENCE  identifier of the occurrence: see \`belfry occurrences\`
 USER        username, or any address of the user
 --json      print JSON
 
 With BELFRY_URL, the key needs the permission occurrence:read.`,
-  examples: ['belfry why acme 019a8a5d-ac96-774b-bcce-b302099a8057 jane@acme.test'],
+  examples: ['belfry why --org acme 019a8a5d-ac96-774b-bcce-b302099a8057 jane@acme.test'],
   async run(args, terminal) {
-    const { values, positionals } = parseArgs({ args, options: { json: { type: 'boolean' } }, allowPositionals: true });
-    const [org, identifier, user, ...others] = positionals;
+    const { values, positionals } = parseArgs({
+      args,
+      options: { org: { type: 'string' }, json: { type: 'boolean' } },
+      allowPositionals: true,
+    });
+    const [org, identifier, user, ...others] = values.org === undefined ? positionals : [values.org, ...positionals];
     if (!org || !identifier || !user || others.length > 0) {
-      throw usageError('name organization, occurrence and user: belfry why ORG OCCURRENCE USER');
+      throw usageError('name organization, occurrence and user: belfry why --org ORG OCCURRENCE USER');
     }
     if (!isUuid.test(identifier)) throw usageError('OCCURRENCE must be an identifier: see `belfry occurrences`');
     const remote = remoteOf(terminal);

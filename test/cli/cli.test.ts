@@ -377,18 +377,18 @@ describe('outcomes', () => {
       const listed = JSON.parse((await local(...list)).stdout) as { identifier: string }[];
       expect(listed.map(({ identifier }) => identifier)).toContain(occurrence);
     }, 60_000);
-    const table = ['occurrences', 'acme', '--limit', '1', '--since', '2026-01-01'];
+    const table = ['occurrences', '--org', 'acme', '--limit', '1', '--since', '2026-01-01'];
     const why = ['why', 'acme', occurrence, 'jane@acme.test'];
     const [near, far, explained, remotely] = await Promise.all([
       local(...table),
       remote(key, ...table),
       local(...why),
-      remote(key, ...why),
+      remote(key, 'why', '--org', 'acme', occurrence, 'jane@acme.test'),
     ]);
     expect(near).toEqual({
       code: 0,
       stderr: '',
-      stdout: expect.stringContaining(`${occurrence}  shop/web/order-paid  sent`),
+      stdout: expect.stringContaining(`${occurrence}  shop/web/order-paid  Sent`),
     });
     expect(far).toEqual(near);
     expect(explained).toEqual({ code: 0, stderr: '', stdout: expect.stringMatching(/^receipt by mail: .+\n$/) });
@@ -419,8 +419,24 @@ test('the completion of bash offers commands, verbs and options', async () => {
   expect(await complete('key', 'cr')).toBe('create');
   expect(await complete('key', '--ex')).toBe('--expires');
   expect(await complete('trigger', '--lo')).toBe('--local');
-  expect((await belfry(['completion', 'zsh'], {})).stdout).toContain(stdout);
-  const fish = (await belfry(['completion', 'fish'], {})).stdout;
+});
+
+test('the completions of zsh and fish are valid in their shells', async () => {
+  const [bash, zsh, fish] = await Promise.all(
+    ['bash', 'zsh', 'fish'].map(async shell => (await belfry(['completion', shell], {})).stdout),
+  );
+  expect(zsh).toBe(`autoload -U +X compinit bashcompinit && compinit && bashcompinit\n${bash}`);
+  const quoted = /'(?:[^'\\]|\\.)*'/.source;
+  const line = new RegExp(`^complete -c belfry -n (\\w+|${quoted})( -f)?( -a [a-z]+| -l [a-z-]+)( -d ${quoted})?$`);
+  for (const each of fish!.trim().split('\n')) expect(each).toMatch(line);
+  for (const [shell, script] of [['zsh', zsh!] as const, ['fish', fish!] as const]) {
+    const isInstalled = await run(shell, ['--version']).then(
+      () => true,
+      () => false,
+    );
+    // Checks the syntax without running it.
+    if (isInstalled) await run(shell, ['-n', '-c', script]);
+  }
   expect(fish).toContain("complete -c belfry -n '__fish_seen_subcommand_from key' -l expires\n");
   expect(fish).toContain("complete -c belfry -n '__fish_seen_subcommand_from key' -a create\n");
 });

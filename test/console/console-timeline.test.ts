@@ -1,18 +1,13 @@
 /** The timeline of an occurrence says what became of its messages. */
 import { expect, test } from 'vitest';
-import {
-  explainEmpty,
-  stagesOf,
-  type TimelineDelivery,
-  type TimelineOccurrence,
-} from '../../console/src/pages/occurrence/timeline-steps.ts';
+import { explainEmpty, stagesOf, type TimelineOccurrence } from '../../console/src/pages/occurrence/timeline-steps.ts';
 
 const none = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
 const at = '2026-01-01T20:00:00Z';
 
 type Change = Omit<Partial<TimelineOccurrence>, 'counts'> & { counts?: Partial<typeof none> };
 
-function read({ counts, ...change }: Change, deliveries: Partial<TimelineDelivery>[] = []): string[] {
+function read({ counts, ...change }: Change): string[] {
   const occurrence = {
     status: 'completed',
     outcome: 'sent',
@@ -20,12 +15,13 @@ function read({ counts, ...change }: Change, deliveries: Partial<TimelineDeliver
     created_at: at,
     completed_at: null,
     scheduled_for: null,
+    state: change.outcome ?? 'sent',
+    waiting_until: null,
     options: {},
     ...change,
     counts: { ...none, ...counts },
   } as TimelineOccurrence;
-  const full = deliveries.map(one => ({ created_at: at, sent_at: null, next_attempt_at: null, reason: null, ...one }));
-  const stages = stagesOf(occurrence, full as TimelineDelivery[], moment => moment.slice(11, 16));
+  const stages = stagesOf(occurrence, [], moment => moment.slice(11, 16));
   return stages.map(({ name, state, note }) => `${name}: ${state}${note ? ` (${note})` : ''}`);
 }
 
@@ -74,12 +70,13 @@ test('a scheduled occurrence resolves no recipients yet', () => {
 const later = '2026-01-01T21:13:00Z';
 
 test.each([
-  [{ status: 'pending', reason: 'digest', next_attempt_at: later }, 'Waiting for the digest at 21:13'],
-  [{ status: 'pending', reason: 'quiet_hours', next_attempt_at: later }, 'Waiting for the end of quiet hours at 21:13'],
-  [{ status: 'pending', reason: 'channel.paused', next_attempt_at: null }, 'Held by a pause'],
-  [{ status: 'retrying', reason: 'provider.failed', next_attempt_at: later }, 'Next attempt at 21:13'],
-  [{ status: 'sending', reason: null, next_attempt_at: null }, undefined],
-] as const)('what %j waits for is shown', (delivery, note) => {
-  const stages = read({ status: 'sending', outcome: 'sending', counts: { pending: 1 } }, [delivery]);
+  [{ state: 'waiting_digest', waiting_until: later }, 'Waiting for the digest at 21:13'],
+  [{ state: 'waiting_quiet_hours', waiting_until: later }, 'Waiting for the end of quiet hours at 21:13'],
+  [{ state: 'waiting', waiting_until: later }, 'Waiting until 21:13'],
+  [{ state: 'retrying', waiting_until: later }, 'Next attempt at 21:13'],
+  [{ outcome: 'held', state: 'held' }, 'Waiting for a pause to end'],
+  [{ state: 'sending' }, undefined],
+] as const)('what %j waits for is shown', (change, note) => {
+  const stages = read({ status: 'sending', outcome: 'sending', counts: { pending: 1 }, ...change });
   expect(stages[2]).toBe(`Messages sent: now${note ? ` (${note})` : ''}`);
 });

@@ -1,7 +1,9 @@
 /** Delivery counts by status, as a colored bar and as numbers. */
-import { Box, Group, Text, Tooltip } from '@mantine/core';
+import { Anchor, Box, Group, Text, Tooltip } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
 import { texts } from '../texts/common.ts';
-import { deliveryStyle, statusOrder } from './statuses.ts';
+import { deliveryStates, fillOf, statusOrder } from './statuses.ts';
 
 export type Counts = Partial<Record<string, number>>;
 
@@ -25,13 +27,20 @@ export function totalOf(counts: Counts): number {
 }
 
 export function fillColor(status: string): string {
-  const [name, shade] = deliveryStyle(status).fill.split('.');
+  const [name, shade] = fillOf(status).split('.');
   return `var(--mantine-color-${name}-${shade})`;
+}
+
+/** Returns the label of a status within a sentence. */
+function labelOf(status: string): string {
+  return (deliveryStates[status]?.name ?? status).toLowerCase();
 }
 
 export function describe(counts: Counts): string {
   const entries = entriesOf(counts);
-  return entries.length > 0 ? entries.map(([status, n]) => `${count(n)} ${status}`).join(', ') : texts.noDeliveries;
+  return entries.length > 0
+    ? entries.map(([status, n]) => `${count(n)} ${labelOf(status)}`).join(', ')
+    : texts.noDeliveries;
 }
 
 /** A bar of fixed width. Its accessible name is the text of `describe`. */
@@ -63,22 +72,33 @@ export function CountsBar({ counts, height = 6 }: { counts: Counts; height?: num
   );
 }
 
-export function CountsLegend({ counts }: { counts: Counts }) {
+/** Each number leads to the deliveries it counts, if `linkTo` returns a link. */
+export function CountsLegend({ counts, linkTo }: { counts: Counts; linkTo?: (status: string) => string | undefined }) {
   return (
     <Group gap="4px 16px">
       {entriesOf(counts).map(([status, n]) => (
         <Group key={status} gap={6} wrap="nowrap">
           <span className="dot" style={{ '--dot': fillColor(status) } as React.CSSProperties} />
-          <Text size="sm">
+          <Part link={linkTo?.(status)}>
             <span className="numbers" style={{ fontWeight: 600 }}>
               {count(n)}
             </span>{' '}
             <Text component="span" c="dimmed" inherit>
-              {status}
+              {labelOf(status)}
             </Text>
-          </Text>
+          </Part>
         </Group>
       ))}
     </Group>
+  );
+}
+
+function Part({ link, children }: { link: string | undefined; children: ReactNode }) {
+  return link ? (
+    <Anchor component={Link} to={link} size="sm" c="var(--mantine-color-text)" preventScrollReset>
+      {children}
+    </Anchor>
+  ) : (
+    <Text size="sm">{children}</Text>
   );
 }

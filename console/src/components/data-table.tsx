@@ -3,7 +3,7 @@
  */
 import { Box, Button, Center, Checkbox, Skeleton, Table, VisuallyHidden } from '@mantine/core';
 import { useIntersection } from '@mantine/hooks';
-import { type ReactNode, useEffect } from 'react';
+import { type MouseEvent, type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
 import { texts } from '../texts/common.ts';
 import { Failure } from './states.tsx';
@@ -94,7 +94,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 </Table.Tr>
               ))
             : rows.map(row => (
-                <Table.Tr key={rowKey(row)} className={rowTo && 'linked'}>
+                <Table.Tr key={rowKey(row)} className={rowTo && 'linked'} onClick={rowTo && followFromTip}>
                   {selection && (
                     <Table.Td>
                       <Checkbox
@@ -133,6 +133,12 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       )}
     </Box>
   );
+}
+
+/** Elements with a tooltip are above the row's link; a click on one follows the link, in a new tab if a key says so. */
+function followFromTip({ target, currentTarget, nativeEvent }: MouseEvent<HTMLTableRowElement>): void {
+  if (!(target instanceof Element) || !target.closest('.tip') || target.closest('.rowlink')) return;
+  currentTarget.querySelector('.rowlink')?.dispatchEvent(new window.MouseEvent('click', nativeEvent));
 }
 
 function toggled(selected: ReadonlySet<string>, key: string, isOn: boolean): ReadonlySet<string> {

@@ -31,7 +31,7 @@ import { useCan, useSession } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
 import { openShortcutHelp } from './shortcuts.tsx';
-import { occurrenceOutcomes } from './statuses.ts';
+import { occurrenceStates } from './statuses.ts';
 import { usePaletteSearch } from './use-palette-search.ts';
 import { useSignOut } from './use-sign-out.ts';
 
@@ -134,10 +134,10 @@ export default function Palette({ openCount }: { openCount: number }) {
     ],
     [
       texts.occurrences,
-      found.occurrences.map(({ identifier, event, outcome }) => ({
+      found.occurrences.map(({ identifier, event, outcome, state }) => ({
         id: `occurrence ${identifier}`,
         label: identifier,
-        description: `${event ?? texts.deletedEvent} · ${occurrenceOutcomes[outcome]?.name ?? outcome}`,
+        description: `${event ?? texts.deletedEvent} · ${occurrenceStates[state]?.name ?? outcome}`,
         icon: IconBellRinging,
         run: go(to.occurrence(org, identifier)),
       })),

@@ -1,13 +1,8 @@
 /** Text of a reason code, with the code itself in a tooltip. */
 import { Code, Text, Tooltip } from '@mantine/core';
-import { reasons } from '../api-types.ts';
 import { texts } from '../texts/common.ts';
+import { reasonText } from './statuses.ts';
 import { clockAndDay, exactTime } from './time.tsx';
-
-export function reasonText(reason: string): string {
-  const text = reasons[reason] ?? reason;
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
 
 interface ReasonProps {
   reason: string | null;
@@ -32,7 +27,7 @@ export function Reason({ reason, detail, until }: ReasonProps) {
     <>
       {reason && (
         <Tooltip label={<Code>{reason}</Code>}>
-          <Text component="span" size="sm" display="block">
+          <Text component="span" className="tip" size="sm" display="block">
             {reasonText(reason)}
           </Text>
         </Tooltip>

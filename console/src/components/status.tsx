@@ -1,19 +1,49 @@
-/** The badge of a status or an outcome. */
+/** The badge of a delivery's or an occurrence's state, with its sentence in a tooltip. */
 import { Badge, Tooltip } from '@mantine/core';
-import { deliveryStatuses, plainStyle, type StatusStyle } from './statuses.ts';
+import type { Delivery, OccurrenceSummary } from '../api-types.ts';
+import { deliveryStates, occurrenceStates, plainState, type State, sentenceOf } from './statuses.ts';
+import { clockAndDay } from './time.tsx';
 
-export function StatusBadge({
-  status,
-  styles = deliveryStatuses,
+export function DeliveryBadge({
+  delivery,
 }: {
-  status: string;
-  styles?: Record<string, StatusStyle>;
+  delivery: Pick<Delivery, 'state' | 'status' | 'reason' | 'next_attempt_at'>;
 }) {
-  const { name, color, meaning, moving } = styles[status] ?? plainStyle;
+  const { reason, next_attempt_at } = delivery;
+  const state = deliveryStates[delivery.state] ?? plainState(delivery.status);
+  return <StateBadge state={state} sentence={sentenceOf(state, { reason, until: next_attempt_at }, clockAndDay)} />;
+}
+
+export type ShownOccurrence = Pick<
+  OccurrenceSummary,
+  'state' | 'outcome' | 'reason' | 'waiting_until' | 'scheduled_for'
+>;
+
+export function OccurrenceBadge({ occurrence }: { occurrence: ShownOccurrence }) {
+  return <StateBadge state={occurrenceState(occurrence)} sentence={occurrenceSentence(occurrence)} />;
+}
+
+function occurrenceState({ state, outcome }: Pick<OccurrenceSummary, 'state' | 'outcome'>): State {
+  return occurrenceStates[state] ?? plainState(outcome);
+}
+
+export function occurrenceSentence(occurrence: ShownOccurrence): string {
+  const { reason, waiting_until, scheduled_for } = occurrence;
+  return sentenceOf(occurrenceState(occurrence), { reason, until: waiting_until ?? scheduled_for }, clockAndDay);
+}
+
+export function StateBadge({
+  state: { name, color, meaning, moving },
+  sentence = meaning,
+}: {
+  state: State;
+  sentence?: string;
+}) {
   const dot = `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
   return (
-    <Tooltip label={meaning} disabled={!meaning}>
+    <Tooltip label={sentence} disabled={!sentence}>
       <Badge
+        className="tip"
         variant="default"
         size="md"
         tt="none"
@@ -22,13 +52,8 @@ export function StatusBadge({
         miw="max-content"
         style={{ cursor: 'inherit' }}
       >
-        {name ?? sentence(status)}
+        {name}
       </Badge>
     </Tooltip>
   );
-}
-
-/** `not sent` becomes `Not sent`. */
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

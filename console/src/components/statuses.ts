@@ -1,81 +1,49 @@
-/** Statuses of deliveries and outcomes of occurrences: each has one color, one label and one sentence everywhere. */
-import { texts } from '../texts/common.ts';
+/** States of deliveries and occurrences. The API names the state; its label, color and sentence come from one table of the service. */
+import { deliveryStates, occurrenceStates, reasons, type State } from '../api-types.ts';
 
-export interface StatusStyle {
-  /** Label in badges. */
-  name?: string;
-  /** A color of Mantine's palette. */
-  color: string;
-  /** Color in charts and bars. */
-  fill: string;
-  meaning: string;
-  moving?: boolean;
-}
+export { deliveryStates, occurrenceStates, type State };
 
-export const deliveryStatuses: Record<string, StatusStyle> = {
-  sent: { name: texts.sent, color: 'teal', fill: 'teal.7', meaning: texts.sentMeaning },
-  pending: { name: texts.pending, color: 'gray', fill: 'gray.4', meaning: texts.pendingMeaning, moving: true },
-  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingMeaning, moving: true },
-  retrying: {
-    name: texts.retrying,
-    color: 'yellow',
-    fill: 'yellow.5',
-    meaning: texts.retryingMeaning,
-    moving: true,
-  },
-  failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.failedMeaning },
-  unknown: { name: texts.unknown, color: 'orange', fill: 'orange.5', meaning: texts.unknownMeaning },
-  suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.suppressedMeaning },
-  cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledMeaning },
-  expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.expiredMeaning },
+/** Order of statuses in bars and legends, and their fill color: shades tell gray ones apart. */
+const fills: Record<string, string> = {
+  sent: 'teal.7',
+  sending: 'blue.5',
+  pending: 'gray.4',
+  retrying: 'yellow.5',
+  failed: 'red.7',
+  unknown: 'orange.5',
+  suppressed: 'gray.5',
+  cancelled: 'gray.6',
+  expired: 'gray.7',
 };
+export const statusOrder: string[] = Object.keys(fills);
 
-/** Outcomes of occurrences. */
-export const occurrenceOutcomes: Record<string, StatusStyle> = {
-  scheduled: { name: texts.scheduled, color: 'violet', fill: 'violet.5', meaning: texts.scheduledOutcome },
-  held: { name: texts.held, color: 'yellow', fill: 'yellow.5', meaning: texts.heldOutcome },
-  expanding: { name: texts.resolving, color: 'blue', fill: 'blue.5', meaning: texts.expandingOutcome, moving: true },
-  sending: { name: texts.sending, color: 'blue', fill: 'blue.5', meaning: texts.sendingOutcome, moving: true },
-  sent: { name: texts.sent, color: 'teal', fill: 'teal.7', meaning: texts.sentOutcome },
-  partly_failed: { name: texts.partlyFailed, color: 'orange', fill: 'orange.5', meaning: texts.partlyFailedOutcome },
-  failed: { name: texts.failed, color: 'red', fill: 'red.7', meaning: texts.failedOutcome },
-  unknown: { name: texts.unknown, color: 'orange', fill: 'orange.5', meaning: texts.unknownOutcome },
-  nobody: { name: texts.noRecipients, color: 'gray', fill: 'gray.5', meaning: texts.noRecipientsOutcome },
-  suppressed: { name: texts.suppressed, color: 'gray', fill: 'gray.5', meaning: texts.suppressedOutcome },
-  cancelled: { name: texts.cancelled, color: 'gray', fill: 'gray.6', meaning: texts.cancelledMeaning },
-  expired: { name: texts.expired, color: 'gray', fill: 'gray.7', meaning: texts.expiredMeaning },
-  escalating: {
-    name: texts.escalating,
-    color: 'orange',
-    fill: 'orange.5',
-    meaning: texts.escalatingOutcome,
-    moving: true,
-  },
-  acknowledged: { name: texts.acknowledged, color: 'teal', fill: 'teal.7', meaning: texts.acknowledgedOutcome },
-  resolved: { name: texts.resolved, color: 'teal', fill: 'teal.7', meaning: texts.resolvedOutcome },
-  unacknowledged: { name: texts.unacknowledged, color: 'red', fill: 'red.7', meaning: texts.unacknowledgedOutcome },
-};
-
-/** Shown instead of `sending` while all open deliveries wait; `meaning` says for what. */
-export function waitingStyle(meaning: string): StatusStyle {
-  return { name: texts.waiting, color: 'violet', fill: 'violet.5', meaning };
+/** Returns a color of the palette with its shade. */
+export function fillOf(status: string): string {
+  return fills[status] ?? 'gray.5';
 }
 
-export const plainStyle: StatusStyle = { color: 'gray', fill: 'gray.5', meaning: '' };
-
-export function deliveryStyle(status: string): StatusStyle {
-  return deliveryStatuses[status] ?? plainStyle;
+/** Returns the text of a reason code as a sentence without a full stop. */
+export function reasonText(reason: string): string {
+  return capitalize(reasons[reason] ?? reason);
 }
 
-/** Order of statuses in bars and legends. */
-export const statusOrder = [
-  'sent',
-  'sending',
-  'pending',
-  'retrying',
-  'failed',
-  'unknown',
-  'suppressed',
-  'cancelled',
-  'expired',
-];
+interface StateFacts {
+  reason?: string | null;
+  /** Until when it waits. */
+  until?: string | null;
+}
+
+/** Returns the sentence of a state. `clock` formats a moment. */
+export function sentenceOf(state: State, { reason, until }: StateFacts, clock: (moment: string) => string): string {
+  if (until && state.until) return state.until.replace('{time}', clock(until));
+  return reason ? `${reasonText(reason)}.` : state.meaning;
+}
+
+/** Returns the style of a state that is not in the table, which a newer service may send. */
+export function plainState(name: string): State {
+  return { name: capitalize(name), color: 'gray', meaning: '' };
+}
+
+function capitalize(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

@@ -54,12 +54,14 @@ export function clockTime(moment: string): string {
   return clock.format(new Date(moment));
 }
 
-const dayAndClock = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' });
+const zonedClock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' } as const;
+const clockInZone = new Intl.DateTimeFormat('en', zonedClock);
+const dayAndClock = new Intl.DateTimeFormat('en', { ...zonedClock, day: 'numeric', month: 'short', year: 'numeric' });
 
-/** Formats a future time: the time of day within 20 hours, otherwise with the date. */
+/** Formats a future time with its time zone: the time of day within 20 hours, otherwise with the date. */
 export function clockAndDay(moment: string, at = Date.now()): string {
   const isSoon = Math.abs(Date.parse(moment) - at) < 20 * 3_600_000;
-  return isSoon ? clockTime(moment).slice(0, 5) : dayAndClock.format(new Date(moment));
+  return (isSoon ? clockInZone : dayAndClock).format(new Date(moment));
 }
 
 const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
@@ -79,7 +81,7 @@ export function TimeAgo({ at, prefix = '' }: { at: string | null | undefined; pr
     );
   return (
     <Tooltip label={exactTime(at)}>
-      <time dateTime={at} className="numbers" style={{ whiteSpace: 'nowrap' }}>
+      <time dateTime={at} className="numbers tip" style={{ whiteSpace: 'nowrap' }}>
         {prefix}
         {timeAgo(at, Math.max(current, Date.parse(at)) === Date.parse(at) ? Date.now() : current)}
       </time>

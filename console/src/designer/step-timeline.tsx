@@ -1,7 +1,7 @@
 /** Timeline of the steps for the user of the previews, if no one responds. */
 import { Box, Text } from '@mantine/core';
 import type { Preview } from '../api-types.ts';
-import { reasonText } from '../components/reason.tsx';
+import { reasonText } from '../components/statuses.ts';
 import { clockAndDay } from '../components/time.tsx';
 import { texts } from '../texts/designer.ts';
 import { listRuns } from './describe-steps.ts';

@@ -8,12 +8,12 @@ import { getChannelType } from '../channel-types.ts';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { EventPath } from '../components/event-path.tsx';
 import { Page } from '../components/page.tsx';
-import { Reason } from '../components/reason.tsx';
+import { Reason, waitsUntil } from '../components/reason.tsx';
 import { Recipient } from '../components/recipient.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { Empty } from '../components/states.tsx';
-import { StatusBadge } from '../components/status.tsx';
-import { deliveryStatuses, statusOrder } from '../components/statuses.ts';
+import { DeliveryBadge } from '../components/status.tsx';
+import { deliveryStates, statusOrder } from '../components/statuses.ts';
 import { TimeAgo } from '../components/time.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { useFilters } from '../components/use-filters.ts';
@@ -47,8 +47,12 @@ const columns: Column<PastDelivery>[] = [
       </>
     ),
   },
-  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
-  { head: texts.reason, from: 'lg', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
+  { head: texts.status, cell: delivery => <DeliveryBadge delivery={delivery} />, width: 160 },
+  {
+    head: texts.reason,
+    from: 'lg',
+    cell: delivery => <Reason reason={delivery.reason} detail={delivery.detail} until={waitsUntil(delivery)} />,
+  },
   {
     head: texts.when,
     align: 'right',
@@ -123,7 +127,7 @@ export default function Activity() {
             {...select}
             aria-label={texts.status}
             placeholder={texts.anyStatus}
-            data={statusOrder.map(value => ({ value, label: deliveryStatuses[value]!.name! }))}
+            data={statusOrder.map(value => ({ value, label: deliveryStates[value]!.name }))}
             value={status ?? null}
             onChange={value => filter({ status: value })}
           />

@@ -12,8 +12,7 @@ import { CountsBar, totalOf } from '../components/counts.tsx';
 import { DataTable } from '../components/data-table.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Empty, Failure } from '../components/states.tsx';
-import { StatusBadge } from '../components/status.tsx';
-import { occurrenceOutcomes } from '../components/statuses.ts';
+import { OccurrenceBadge } from '../components/status.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { ContextSchema } from '../events/context-schema.tsx';
@@ -193,7 +192,7 @@ function Recent({ path }: { path: EventPath }) {
         rowTo={row => to.occurrence(org, row.identifier)}
         columns={[
           { head: texts.when, cell: row => <TimeAgo at={row.created_at} /> },
-          { head: texts.status, cell: row => <StatusBadge status={row.outcome} styles={occurrenceOutcomes} /> },
+          { head: texts.status, cell: row => <OccurrenceBadge occurrence={row} /> },
           {
             head: texts.deliveries,
             width: '40%',

@@ -11,9 +11,8 @@ import { CountsBar, CountsLegend, count, totalOf } from '../components/counts.ts
 import { JsonView } from '../components/json-view.tsx';
 import { Page, Section } from '../components/page.tsx';
 import { Failure, Loading } from '../components/states.tsx';
-import { StatusBadge } from '../components/status.tsx';
-import { occurrenceOutcomes, waitingStyle } from '../components/statuses.ts';
-import { clockAndDay, exactTime, TimeAgo } from '../components/time.tsx';
+import { OccurrenceBadge, occurrenceSentence } from '../components/status.tsx';
+import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
 import { whyNothing } from '../events/describe-reach.ts';
 import { rememberSample } from '../events/sample.ts';
@@ -24,8 +23,7 @@ import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
 import { Steps } from './occurrence/steps.tsx';
-import { OccurrenceTimeline, useFirstDeliveries } from './occurrence/timeline.tsx';
-import { waitOf } from './occurrence/timeline-steps.ts';
+import { OccurrenceTimeline } from './occurrence/timeline.tsx';
 import { WhyNot } from './occurrence/why-not.tsx';
 
 const noCounts = { pending: 0, sent: 0, failed: 0, suppressed: 0, cancelled: 0, expired: 0, unknown: 0 };
@@ -53,7 +51,6 @@ export default function OccurrencePage() {
     refresh,
   });
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
-  const deliveries = useFirstDeliveries(identifier, data?.status);
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
   const acknowledge = useAction({
@@ -77,7 +74,6 @@ export default function OccurrencePage() {
   }
   const { counts, status } = data;
   const total = totalOf(counts);
-  const wait = data.outcome === 'sending' ? waitOf(deliveries, clockAndDay) : undefined;
   const again = counts.failed + counts.unknown;
   const open = counts.pending;
   const askCancel = async () => {
@@ -116,12 +112,7 @@ export default function OccurrencePage() {
       title={name}
       documentTitle={`${name} · ${identifier.slice(-8)}`}
       parents={parents}
-      aside={
-        <StatusBadge
-          status={data.outcome}
-          styles={wait ? { [data.outcome]: waitingStyle(wait) } : occurrenceOutcomes}
-        />
-      }
+      aside={<OccurrenceBadge occurrence={data} />}
       description={
         <Group gap="2px 16px">
           <CopyText value={identifier} label={texts.copyIdentifier} />
@@ -209,12 +200,13 @@ export default function OccurrencePage() {
           <Stack gap="sm">
             <OccurrenceTimeline occurrence={data} />
             <CountsBar counts={counts} height={8} />
-            {total > 0 && <CountsLegend counts={counts} />}
-            {data.scheduled_for && (
-              <Text size="sm">
-                {texts.scheduledFor} {exactTime(data.scheduled_for)}
+            <Group gap="4px 16px" role="status" aria-label={texts.verdict}>
+              <Text size="sm" fw={500} title={data.scheduled_for ? exactTime(data.scheduled_for) : undefined}>
+                {occurrenceSentence(data)}
               </Text>
-            )}
+              {/* Open deliveries have several statuses, so they have no filter. */}
+              <CountsLegend counts={counts} linkTo={each => (each === 'pending' ? undefined : `?status=${each}`)} />
+            </Group>
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">

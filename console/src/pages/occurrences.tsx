@@ -2,7 +2,7 @@
 import { Box, Group, Select, Text } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
 import { api } from '../api.ts';
-import type { OccurrenceSummary } from '../api-types.ts';
+import { type OccurrenceSummary, outcomes } from '../api-types.ts';
 import { CountsBar, compact, totalOf } from '../components/counts.tsx';
 import { type Column, DataTable } from '../components/data-table.tsx';
 import { EventPath } from '../components/event-path.tsx';
@@ -10,8 +10,8 @@ import { Page } from '../components/page.tsx';
 import { SearchInput } from '../components/search-input.tsx';
 import { ShortId } from '../components/short-id.tsx';
 import { Empty } from '../components/states.tsx';
-import { StatusBadge } from '../components/status.tsx';
-import { occurrenceOutcomes } from '../components/statuses.ts';
+import { OccurrenceBadge } from '../components/status.tsx';
+import { occurrenceStates } from '../components/statuses.ts';
 import { useProjects } from '../components/switchers.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { TriggerHint } from '../components/trigger-hint.tsx';
@@ -44,8 +44,8 @@ const columns: Column<OccurrenceSummary>[] = [
   },
   {
     head: texts.outcome,
-    cell: ({ outcome }) => <StatusBadge status={outcome} styles={occurrenceOutcomes} />,
-    width: 130,
+    cell: row => <OccurrenceBadge occurrence={row} />,
+    width: 170,
   },
   {
     head: texts.deliveries,
@@ -167,7 +167,10 @@ export default function Occurrences() {
             clearable
             flex="1 1 130px"
             maw={190}
-            data={Object.entries(occurrenceOutcomes).map(([value, { name }]) => ({ value, label: name! }))}
+            data={outcomes.map(value => ({
+              value,
+              label: value === 'sending' ? texts.sendingOrWaiting : occurrenceStates[value]!.name,
+            }))}
             value={outcome ?? null}
             onChange={value => setFilters({ outcome: value })}
           />

@@ -56,6 +56,7 @@ export interface Occurrence {
   due_at: Date | null;
   /** Whether the occurrence, or some of its deliveries, are held by a pause. */
   is_held: boolean;
+  is_dry_run: boolean;
   created_at: Date;
   completed_at: Date | null;
   correlation_id: string | null;
@@ -91,7 +92,7 @@ const columnsOf = (id: RawBuilder<unknown>) => sql`
         select d.status, d.due_at from deliveries d
         where d.organization_id = o.organization_id and d.occurrence_id = ${id} order by d.id desc limit 100
       ) last where last.status = 'pending' and last.due_at = 'infinity')
-    else false end as is_held,
+    else false end as is_held, coalesce(o.options -> 'dry_run' = 'true', false) as is_dry_run,
   jsonb_build_object(
     'pending', ${sql.raw(outstandingText('o'))},
     'sent', o.sent, 'failed', o.failed, 'suppressed', o.suppressed, 'cancelled', o.cancelled, 'expired', o.expired,

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { isUuid } from '../../core/ids.ts';
+import { deliveryStateOf } from '../../core/states.ts';
 import * as queries from '../../db/history/delivery-history.ts';
 import * as deliveries from '../../services/history/deliveries.ts';
 import { previewReplay } from '../../services/history/replays.ts';
@@ -38,6 +39,7 @@ const Attempt = Type.Object(
 export function showDelivery<View extends deliveries.DeliveryView>(row: View) {
   return {
     ...row,
+    state: deliveryStateOf(row),
     created_at: row.created_at.toISOString(),
     sent_at: row.sent_at?.toISOString() ?? null,
     next_attempt_at: row.next_attempt_at?.toISOString() ?? null,

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { explainReason } from '../../core/decision/explain.ts';
-import { outcomeOf } from '../../core/decision/outcome.ts';
 import { invalid } from '../../core/errors.ts';
 import { fold } from '../../core/text.ts';
 import * as deliveryQueries from '../../db/history/delivery-list.ts';
 import * as queries from '../../db/history/occurrences.ts';
 import * as acknowledgements from '../../services/history/acknowledgements.ts';
+import { addStates, type OccurrenceSummaryRow } from '../../services/history/occurrence-states.ts';
 import { listOccurrenceSteps } from '../../services/history/occurrence-steps.ts';
 import * as occurrences from '../../services/history/occurrences.ts';
 import * as replays from '../../services/history/replays.ts';
@@ -25,16 +25,13 @@ import {
 const tag = 'Occurrences';
 const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
 
-type Summary = Awaited<ReturnType<typeof queries.listOccurrences>>[number];
-
-function summarize(row: Summary) {
+function summarize(row: OccurrenceSummaryRow) {
   const { created_at, completed_at, due_at, acknowledged_at, resolved_at } = row;
-  const outcome = outcomeOf(row, Date.now());
   return {
     ...row,
-    outcome,
     trace_id: row.trace_id ?? undefined,
-    scheduled_for: outcome === 'scheduled' ? due_at!.toISOString() : null,
+    scheduled_for: row.outcome === 'scheduled' ? due_at!.toISOString() : null,
+    waiting_until: row.waiting_until?.toISOString() ?? null,
     created_at: created_at.toISOString(),
     completed_at: completed_at?.toISOString() ?? null,
     acknowledged_at: acknowledged_at?.toISOString() ?? null,
@@ -59,7 +56,8 @@ export const listOccurrences = history(['org'], {
       before: page.after,
       limit: page.limit,
     });
-    return rows.map(row => ({ id: row.identifier, ...summarize(row) }));
+    const summaries = await addStates(deps, organization.id, rows);
+    return summaries.map(row => ({ id: row.identifier, ...summarize(row) }));
   },
 });
 
@@ -72,7 +70,8 @@ export const retrieveOccurrence = plain(['org', 'identifier'], {
   handle: async ({ deps, organization, occurrence: { identifier }, link }) => {
     const row = await occurrences.getOccurrence(deps, organization.id, identifier);
     const deliveries = link(`/api/o/${organization.slug}/occurrence/${identifier}/deliveries/`);
-    return { ...summarize(row), context: row.context, options: row.options, deliveries };
+    const [summary] = await addStates(deps, organization.id, [row]);
+    return { ...summarize(summary!), context: row.context, options: row.options, deliveries };
   },
 });
 

@@ -1,6 +1,7 @@
 /** Schemas of occurrences and their deliveries. */
 import { Type } from 'typebox';
 import { outcomes } from '../../core/decision/outcome.ts';
+import { type DeliveryState, deliveryStates, type OccurrenceState, occurrenceStates } from '../../core/states.ts';
 import { deliveryStatuses, occurrenceStatuses, stepStatuses } from '../../core/statuses.ts';
 import { limits } from '../../core/text.ts';
 import { maxChecked } from '../../services/history/replays.ts';
@@ -18,6 +19,14 @@ const occurrenceFields = {
       'finally `sent`, `partly_failed`, `failed`, `unknown` (may have arrived), `nobody` (no recipients), `suppressed`, `cancelled` or `expired`. With ' +
       'steps: `escalating` while steps remain, `acknowledged`, `resolved`, or `unacknowledged` when all steps have run and ' +
       'no one responded.',
+  }),
+  state: Type.Enum(Object.keys(occurrenceStates) as OccurrenceState[], {
+    description:
+      'What the console shows: the outcome, or instead of `sending` what all open messages wait for: `waiting_digest`, ' +
+      '`waiting_quiet_hours`, `retrying` or `waiting`. `dry_run` if nothing was sent because it was a dry run.',
+  }),
+  waiting_until: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+    description: 'When the first of the waiting messages is due; null when none waits for a certain time.',
   }),
   scheduled_for: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
     description: 'When it will be sent, if it is scheduled for later.',
@@ -90,6 +99,11 @@ const deliveryFields = {
   channel: Type.Union([Type.String(), Type.Null()], { description: 'Slug.' }),
   notification: Type.Union([Type.String(), Type.Null()], { description: 'Name.' }),
   status: deliveryStatus,
+  state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
+    description:
+      'What the console shows: the status, or instead of `pending` what it waits for: `waiting_digest`, ' +
+      '`waiting_quiet_hours`, `waiting` or `held`. `dry_run` if it was suppressed because of a dry run.',
+  }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
   detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
   attempts: Type.Integer(),

@@ -10,8 +10,8 @@ import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Recipient } from '../../components/recipient.tsx';
 import { SearchInput } from '../../components/search-input.tsx';
 import { Empty } from '../../components/states.tsx';
-import { StatusBadge } from '../../components/status.tsx';
-import { deliveryStatuses, statusOrder } from '../../components/statuses.ts';
+import { DeliveryBadge } from '../../components/status.tsx';
+import { deliveryStates, statusOrder } from '../../components/statuses.ts';
 import { TimeAgo } from '../../components/time.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { useFilters } from '../../components/use-filters.ts';
@@ -36,7 +36,7 @@ const columns: Column<Delivery>[] = [
       </>
     ),
   },
-  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+  { head: texts.status, cell: delivery => <DeliveryBadge delivery={delivery} />, width: 160 },
   {
     head: texts.reason,
     from: 'md',
@@ -108,7 +108,7 @@ export function Deliveries({ identifier, live, suppressed, outcome }: Deliveries
           clearable
           flex="1 1 120px"
           maw={180}
-          data={statusOrder.map(value => ({ value, label: deliveryStatuses[value]!.name! }))}
+          data={statusOrder.map(value => ({ value, label: deliveryStates[value]!.name }))}
           value={filters.status ?? null}
           onChange={value => setFilters({ status: value })}
         />

@@ -11,7 +11,8 @@ import { CopyText } from '../../components/copy.tsx';
 import { MessageView } from '../../components/message-view.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { Failure, Loading } from '../../components/states.tsx';
-import { StatusBadge } from '../../components/status.tsx';
+import { DeliveryBadge, StateBadge } from '../../components/status.tsx';
+import { deliveryStates } from '../../components/statuses.ts';
 import { clockTime, exactTime, milliseconds, TimeAgo } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -81,7 +82,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
   return (
     <Stack gap="lg">
       <Group justify="space-between">
-        <StatusBadge status={status} />
+        <DeliveryBadge delivery={delivery} />
         {(status === 'failed' || status === 'unknown') && (
           <GuardedButton
             permission="occurrence:write"
@@ -165,7 +166,7 @@ function Details({ identifier, delivery }: { identifier: string; delivery: Deliv
                   <Table.Td title={exactTime(at)}>{clockTime(at)}</Table.Td>
                   <Table.Td>{provider ?? '–'}</Table.Td>
                   <Table.Td>
-                    <StatusBadge status={outcome} />
+                    <StateBadge state={deliveryStates[outcome]!} />
                     {detail && (
                       <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
                         {detail}

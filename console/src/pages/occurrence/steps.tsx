@@ -6,7 +6,7 @@ import { api, take } from '../../api.ts';
 import type { Occurrence, OccurrenceStep } from '../../api-types.ts';
 import { count } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
-import { reasonText } from '../../components/reason.tsx';
+import { reasonText } from '../../components/statuses.ts';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';

@@ -7,8 +7,8 @@ import { api, take } from '../../api.ts';
 import type { Delivery } from '../../api-types.ts';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { reasonText } from '../../components/reason.tsx';
-import { StatusBadge } from '../../components/status.tsx';
+import { StateBadge } from '../../components/status.tsx';
+import { deliveryStates, reasonText } from '../../components/statuses.ts';
 import { liveMs, useList } from '../../components/use-list.ts';
 import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/occurrences.ts';
@@ -62,7 +62,7 @@ function Reason({ identifier, reason, number, columns, rowTo }: SuppressedProps 
             aria-hidden
             style={{ flexShrink: 0, transform: isOpen ? 'rotate(90deg)' : undefined }}
           />
-          <StatusBadge status="suppressed" />
+          <StateBadge state={deliveryStates[reason === 'dry_run' ? reason : 'suppressed']!} />
           <Text size="sm" className="numbers">
             {texts.suppressedFor(number, reasonText(reason))}
           </Text>

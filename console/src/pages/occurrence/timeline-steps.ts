@@ -1,5 +1,6 @@
 /** The stages of an occurrence as its timeline shows them: what was reached, what came out of it, and what it waits for. */
 import type { Delivery, Occurrence } from '../../api-types.ts';
+import { occurrenceStates, sentenceOf } from '../../components/statuses.ts';
 import { texts } from '../../texts/occurrences.ts';
 
 const numbers = new Intl.NumberFormat('en');
@@ -19,12 +20,20 @@ export interface Stage {
 
 export type TimelineOccurrence = Pick<
   Occurrence,
-  'status' | 'outcome' | 'reason' | 'counts' | 'created_at' | 'completed_at' | 'scheduled_for' | 'options'
+  | 'status'
+  | 'outcome'
+  | 'state'
+  | 'reason'
+  | 'counts'
+  | 'created_at'
+  | 'completed_at'
+  | 'scheduled_for'
+  | 'waiting_until'
+  | 'options'
 >;
-export type TimelineDelivery = Pick<Delivery, 'status' | 'reason' | 'created_at' | 'sent_at' | 'next_attempt_at'>;
+export type TimelineDelivery = Pick<Delivery, 'created_at' | 'sent_at'>;
 
 const order = ['accepted', 'expanding', 'sending', 'completed'];
-const openStatuses = new Set<string>(['pending', 'retrying', 'sending']);
 
 /** Returns the stages. `deliveries` are those of the first page; `clock` formats a moment. */
 export function stagesOf(
@@ -41,7 +50,7 @@ export function stagesOf(
     ...(due ? [{ name: texts.scheduled, at: due, state: stage(0), note: clock(due) }] : []),
     { ...resolvedStage(occurrence, deliveries), ...(reached < 2 && { state: stage(1) }) },
     reached < 3
-      ? { name: texts.messagesSent, state: stage(2), note: waitOf(deliveries, clock) }
+      ? { name: texts.messagesSent, state: stage(2), note: waitNote(occurrence, clock) }
       : sentStage(occurrence, deliveries),
     { name: texts.completed, at: completed_at, state: reached === 3 ? 'ended' : 'open' },
   ];
@@ -75,15 +84,10 @@ export function explainEmpty(outcome: Occurrence['outcome']): string {
   return outcome === 'held' ? texts.heldByPause : texts.resolvingRecipients;
 }
 
-/** Returns what all open deliveries wait for; undefined if they are being sent. */
-export function waitOf(deliveries: readonly TimelineDelivery[], clock: (moment: string) => string): string | undefined {
-  const open = deliveries.filter(one => openStatuses.has(one.status));
-  const [first] = open;
-  if (!first || open.some(one => one.status !== first.status || one.reason !== first.reason)) return undefined;
-  const next = open.flatMap(one => one.next_attempt_at ?? []).sort()[0];
-  if (first.status === 'retrying') return next && texts.retryAt(clock(next));
-  if (first.status !== 'pending' || !first.reason) return undefined;
-  if (!next) return texts.heldByPause;
-  if (first.reason === 'digest') return texts.waitingForDigest(clock(next));
-  return first.reason === 'quiet_hours' ? texts.waitingForQuietHours(clock(next)) : texts.waitingUntil(clock(next));
+/** Returns what the messages wait for; undefined if they are being sent. */
+function waitNote(occurrence: TimelineOccurrence, clock: (moment: string) => string): string | undefined {
+  const { state, outcome, reason, waiting_until: until } = occurrence;
+  const found = occurrenceStates[state];
+  if (!found || (state === outcome && state !== 'held')) return undefined;
+  return sentenceOf(found, { reason, until }, clock).replace(/\.$/, '');
 }

@@ -48,7 +48,7 @@ function stamp(at: string, start: number): string {
 }
 
 /** Returns the first page of deliveries. */
-export function useFirstDeliveries(identifier: string, status: Occurrence['status'] | undefined) {
+function useFirstDeliveries(identifier: string, status: Occurrence['status'] | undefined) {
   const org = useOrg();
   const { data = [] } = useQuery({
     queryKey: [org, 'deliveries', identifier, 'times', status],

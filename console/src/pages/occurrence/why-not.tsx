@@ -7,7 +7,8 @@ import type { Delivery } from '../../api-types.ts';
 import { Section } from '../../components/page.tsx';
 import { waitsUntil } from '../../components/reason.tsx';
 import { Failure } from '../../components/states.tsx';
-import { StatusBadge } from '../../components/status.tsx';
+import { DeliveryBadge, StateBadge } from '../../components/status.tsx';
+import { plainState } from '../../components/statuses.ts';
 import { clockAndDay } from '../../components/time.tsx';
 import { useFilters } from '../../components/use-filters.ts';
 import { useOrg } from '../../paths.ts';
@@ -62,22 +63,27 @@ export function WhyNot({ identifier }: { identifier: string }) {
         )}
         {answer.error && <Failure error={answer.error} />}
         {user !== '' &&
-          answer.data?.answers.map(({ notification, channel, outcome, explanation }) => (
-            <Stack key={`${notification} ${channel} ${explanation}`} gap={4}>
-              <Group gap="xs">
-                <StatusBadge status={outcome === 'none' ? texts.notSent : outcome} />
-                <Text size="xs" c="dimmed">
-                  {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
-                </Text>
-              </Group>
-              <Text size="sm">{explanation}</Text>
-              <WaitsUntil
-                delivery={answer.data.deliveries.find(
-                  one => one.notification === notification && one.channel === channel && one.status === outcome,
-                )}
-              />
-            </Stack>
-          ))}
+          answer.data?.answers.map(({ notification, channel, outcome, explanation }) => {
+            const delivery = answer.data.deliveries.find(
+              one => one.notification === notification && one.channel === channel && one.status === outcome,
+            );
+            return (
+              <Stack key={`${notification} ${channel} ${explanation}`} gap={4}>
+                <Group gap="xs">
+                  {delivery ? (
+                    <DeliveryBadge delivery={delivery} />
+                  ) : (
+                    <StateBadge state={plainState(outcome === 'none' ? texts.notSent : outcome)} />
+                  )}
+                  <Text size="xs" c="dimmed">
+                    {[notification, channel].filter(Boolean).join(' · ') || texts.allNotifications}
+                  </Text>
+                </Group>
+                <Text size="sm">{explanation}</Text>
+                <WaitsUntil delivery={delivery} />
+              </Stack>
+            );
+          })}
         {answer.data && !answer.data.final && (
           <Text size="xs" c="dimmed">
             {texts.stillResolvingRecipients}

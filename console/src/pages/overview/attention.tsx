@@ -9,7 +9,7 @@ import { EventPath } from '../../components/event-path.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason } from '../../components/reason.tsx';
 import { Empty } from '../../components/states.tsx';
-import { StatusBadge } from '../../components/status.tsx';
+import { DeliveryBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -39,7 +39,7 @@ const columns: Column<PastDelivery>[] = [
       </>
     ),
   },
-  { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 110 },
+  { head: texts.status, cell: delivery => <DeliveryBadge delivery={delivery} />, width: 160 },
   { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
   { head: texts.when, align: 'right', from: 'xs', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
   { head: texts.retry, hidesHeader: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },

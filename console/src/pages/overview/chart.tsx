@@ -2,7 +2,7 @@ import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import type { Statistics } from '../../api-types.ts';
 import { compact } from '../../components/counts.tsx';
-import { deliveryStatuses, statusOrder } from '../../components/statuses.ts';
+import { deliveryStates, fillOf, statusOrder } from '../../components/statuses.ts';
 import { texts } from '../../texts/overview.ts';
 
 /** Longer periods are shown by day instead of by hour. */
@@ -37,7 +37,7 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
   const series =
     show === 'triggers'
       ? [{ name: 'triggers', color: 'copper.6' }]
-      : statuses.map(name => ({ name, color: deliveryStatuses[name]!.fill }));
+      : statuses.map(name => ({ name, label: deliveryStates[name]!.name, color: fillOf(name) }));
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
     <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, compact(total))}>

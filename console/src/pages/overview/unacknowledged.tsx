@@ -7,8 +7,7 @@ import { api, take } from '../../api.ts';
 import type { OccurrenceSummary } from '../../api-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
 import { Section } from '../../components/page.tsx';
-import { StatusBadge } from '../../components/status.tsx';
-import { occurrenceOutcomes } from '../../components/statuses.ts';
+import { OccurrenceBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -41,7 +40,8 @@ export function Unacknowledged() {
   );
 }
 
-function Line({ occurrence: { identifier, event, outcome, created_at } }: { occurrence: OccurrenceSummary }) {
+function Line({ occurrence }: { occurrence: OccurrenceSummary }) {
+  const { identifier, event, created_at } = occurrence;
   const org = useOrg();
   const name = event ?? texts.deletedEvent;
   const action = useAction({
@@ -56,7 +56,7 @@ function Line({ occurrence: { identifier, event, outcome, created_at } }: { occu
         <Anchor component={Link} to={to.occurrence(org, identifier)} size="sm" fw={500}>
           {name}
         </Anchor>
-        <StatusBadge status={outcome} styles={occurrenceOutcomes} />
+        <OccurrenceBadge occurrence={occurrence} />
         <Text size="sm" c="dimmed">
           <TimeAgo at={created_at} />
         </Text>

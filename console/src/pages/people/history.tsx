@@ -7,7 +7,7 @@ import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
 import { shortId } from '../../components/short-id.tsx';
-import { StatusBadge } from '../../components/status.tsx';
+import { DeliveryBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { useList } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
@@ -36,7 +36,7 @@ export function History({ username }: { username: string }) {
         </>
       ),
     },
-    { head: texts.status, cell: ({ status }) => <StatusBadge status={status} />, width: 120 },
+    { head: texts.status, cell: delivery => <DeliveryBadge delivery={delivery} />, width: 160 },
     {
       head: texts.reason,
       from: 'lg',

@@ -1,0 +1,139 @@
+/**
+ * What the console and the command line show for a delivery or an occurrence: the status or outcome, refined by what it waits
+ * for. This table has the only label, sentence and color of each.
+ */
+import type { OccurrenceOutcome } from './decision/outcome.ts';
+import type { DeliveryStatus } from './statuses.ts';
+
+/** Green: it worked. Red: it did not. Orange: uncertain, or action is needed. Yellow and violet: it waits. */
+export type StateColor = 'teal' | 'red' | 'orange' | 'yellow' | 'violet' | 'blue' | 'gray';
+
+export interface State {
+  name: string;
+  color: StateColor;
+  /** Shown when there is no reason that says more. */
+  meaning: string;
+  /** Shown instead when it is known until when it waits; `{time}` is the time. */
+  until?: string;
+  /** Whether it changes without anyone doing anything, within seconds. */
+  moving?: true;
+}
+
+type WaitState = 'waiting_digest' | 'waiting_quiet_hours' | 'waiting';
+export type DeliveryState = DeliveryStatus | WaitState | 'held' | 'dry_run';
+export type OccurrenceState = OccurrenceOutcome | WaitState | 'retrying' | 'dry_run';
+
+const waits: Record<WaitState, State> = {
+  waiting_digest: {
+    name: 'Waiting for digest',
+    color: 'violet',
+    meaning: 'Waiting for the digest.',
+    until: 'Waiting for the digest at {time}.',
+  },
+  waiting_quiet_hours: {
+    name: 'Quiet hours',
+    color: 'violet',
+    meaning: 'Waiting for the end of quiet hours.',
+    until: 'Waiting for the end of quiet hours at {time}.',
+  },
+  waiting: { name: 'Waiting', color: 'violet', meaning: 'Waiting to be sent.', until: 'Waiting until {time}.' },
+};
+
+const held: State = { name: 'Held', color: 'yellow', meaning: 'Waiting for a pause to end.' };
+const retrying: State = {
+  name: 'Retrying',
+  color: 'yellow',
+  meaning: 'Not sent yet, or the response was lost. Will be retried.',
+  until: 'Next attempt at {time}.',
+  moving: true,
+};
+const dryRun: State = { name: 'Dry run', color: 'gray', meaning: 'Nothing was sent: it was a dry run.' };
+const mayHaveArrived = 'The provider’s response was lost; it may have been delivered.';
+
+export const deliveryStates: Record<DeliveryState, State> = {
+  sent: { name: 'Sent', color: 'teal', meaning: 'Accepted by the provider.' },
+  sending: { name: 'Sending', color: 'blue', meaning: 'Being sent to the provider.', moving: true },
+  pending: { name: 'Pending', color: 'gray', meaning: 'Waiting to be sent.', moving: true },
+  ...waits,
+  held,
+  retrying,
+  failed: { name: 'Failed', color: 'red', meaning: 'Failed permanently. See the reason.' },
+  unknown: { name: 'Unknown', color: 'orange', meaning: mayHaveArrived },
+  suppressed: { name: 'Suppressed', color: 'gray', meaning: 'Deliberately not sent. See the reason.' },
+  dry_run: dryRun,
+  cancelled: { name: 'Cancelled', color: 'gray', meaning: 'Cancelled before it was sent.' },
+  expired: { name: 'Expired', color: 'gray', meaning: 'Not sent in time.' },
+};
+
+export const occurrenceStates: Record<OccurrenceState, State> = {
+  scheduled: {
+    name: 'Scheduled',
+    color: 'violet',
+    meaning: 'Will be sent later.',
+    until: 'Will be sent at {time}.',
+  },
+  held,
+  expanding: { name: 'Resolving', color: 'blue', meaning: 'Resolving recipients.', moving: true },
+  sending: { name: 'Sending', color: 'blue', meaning: 'Sending messages.', moving: true },
+  ...waits,
+  retrying,
+  sent: { name: 'Sent', color: 'teal', meaning: 'All messages were sent.' },
+  partly_failed: {
+    name: 'Partly failed',
+    color: 'orange',
+    meaning: 'Some messages were sent or may have arrived, others failed.',
+  },
+  failed: { name: 'Failed', color: 'red', meaning: 'No message was sent.' },
+  unknown: { name: 'Unknown', color: 'orange', meaning: mayHaveArrived },
+  nobody: { name: 'No recipients', color: 'gray', meaning: 'There was no one to notify.' },
+  suppressed: { name: 'Suppressed', color: 'gray', meaning: 'All messages were suppressed. See the reason.' },
+  dry_run: dryRun,
+  cancelled: { name: 'Cancelled', color: 'gray', meaning: 'Cancelled before it was sent.' },
+  expired: { name: 'Expired', color: 'gray', meaning: 'Not sent in time.' },
+  escalating: {
+    name: 'Escalating',
+    color: 'orange',
+    meaning: 'More steps follow until someone acknowledges it.',
+    moving: true,
+  },
+  acknowledged: { name: 'Acknowledged', color: 'teal', meaning: 'Someone acknowledged it. Later steps were stopped.' },
+  resolved: { name: 'Resolved', color: 'teal', meaning: 'Someone resolved it.' },
+  unacknowledged: { name: 'Unacknowledged', color: 'red', meaning: 'All steps ran and no one acknowledged it.' },
+};
+
+const waitStates: Record<string, WaitState> = { digest: 'waiting_digest', quiet_hours: 'waiting_quiet_hours' };
+
+interface DeliveryFacts {
+  status: DeliveryStatus;
+  reason: string | null;
+  /** Null while it is held by a pause, and when it has ended. */
+  next_attempt_at: Date | null;
+}
+
+export function deliveryStateOf({ status, reason, next_attempt_at }: DeliveryFacts): DeliveryState {
+  if (status === 'suppressed' && reason === 'dry_run') return 'dry_run';
+  if (status !== 'pending') return status;
+  if (!next_attempt_at) return 'held';
+  return reason === null ? 'pending' : (waitStates[reason] ?? 'waiting');
+}
+
+/** What all open deliveries of an occurrence wait for. */
+export interface OccurrenceWait {
+  /** Null when they have different reasons or statuses. */
+  status: DeliveryStatus | null;
+  reason: string | null;
+  until: Date | null;
+}
+
+interface OccurrenceFacts {
+  outcome: OccurrenceOutcome;
+  isDryRun: boolean;
+  wait: OccurrenceWait | undefined;
+}
+
+export function occurrenceStateOf({ outcome, isDryRun, wait }: OccurrenceFacts): OccurrenceState {
+  if (outcome === 'suppressed' && isDryRun) return 'dry_run';
+  if (outcome !== 'sending' || !wait) return outcome;
+  if (wait.status === 'retrying') return 'retrying';
+  return waitStates[wait.reason ?? ''] ?? 'waiting';
+}

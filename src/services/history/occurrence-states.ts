@@ -1,0 +1,29 @@
+/** Adds what the console and the command line show to occurrences. */
+import { type OccurrenceOutcome, outcomeOf } from '../../core/decision/outcome.ts';
+import { type OccurrenceState, occurrenceStateOf } from '../../core/states.ts';
+import { findOccurrenceWaits } from '../../db/history/occurrence-waits.ts';
+import type { Occurrence } from '../../db/history/occurrences.ts';
+import type { Deps } from '../deps.ts';
+
+export type OccurrenceSummaryRow<Row extends Occurrence = Occurrence> = Omit<Row, 'outcome'> & {
+  outcome: OccurrenceOutcome;
+  state: OccurrenceState;
+  /** When the first of its waiting messages is due. */
+  waiting_until: Date | null;
+};
+
+export async function addStates<Row extends Occurrence>(
+  { db }: Pick<Deps, 'db'>,
+  organizationId: number,
+  rows: readonly Row[],
+): Promise<OccurrenceSummaryRow<Row>[]> {
+  const now = Date.now();
+  const summaries = rows.map(row => ({ ...row, outcome: outcomeOf(row, now) }));
+  const inProgress = summaries.filter(({ outcome }) => outcome === 'sending').map(({ identifier }) => identifier);
+  const waits = await findOccurrenceWaits(db, organizationId, inProgress);
+  return summaries.map(row => {
+    const wait = waits.get(row.identifier);
+    const state = occurrenceStateOf({ outcome: row.outcome, isDryRun: row.is_dry_run, wait });
+    return { ...row, state, waiting_until: wait?.until ?? null };
+  });
+}

@@ -1,0 +1,186 @@
+/**
+ * The matrix of states and screens: wherever a delivery or an occurrence is shown, its word, color and sentence come from the
+ * table in src/core/states.ts and fit what happened.
+ *
+ * @module-tag browser
+ * @module-tag sweep
+ */
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { reasons } from '../../src/core/decision/decide.ts';
+import { deliveryStates, occurrenceStates, type State } from '../../src/core/states.ts';
+import type { Ask } from '../support/api.ts';
+import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
+import { type CreatedState, createEveryState } from '../support/every-state.ts';
+import { belfry } from '../support/process.ts';
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+let site: DemoConsole;
+let page: Page;
+let ask: Ask;
+let world: Awaited<ReturnType<typeof createEveryState>>;
+
+beforeAll(async () => {
+  site = await openDemoConsole();
+  ({ ask, page } = site);
+  world = await createEveryState(ask);
+  await page.setViewportSize({ width: 1440, height: 1000 });
+});
+afterAll(async () => {
+  await site.close();
+  await world?.close();
+});
+
+/** Those with one delivery whose state is part of the matrix. */
+const withDelivery = () => world.created.filter(({ expected }) => expected.delivery);
+
+/** What a badge shows, or should show; times are replaced by `…`. */
+interface Shown {
+  word: string;
+  color: string;
+  sentence: string;
+}
+
+function expectedOf(state: State, reason: string | null, waits: boolean): Shown {
+  const why = reason && reasons[reason as keyof typeof reasons];
+  const sentence = waits && state.until ? state.until.replace('{time}', '…') : why ? `${why}.` : state.meaning;
+  return { word: state.name, color: state.color, sentence: sentence.charAt(0).toUpperCase() + sentence.slice(1) };
+}
+
+async function shownIn(row: Locator): Promise<Shown> {
+  const badge = row.locator('.mantine-Badge-root').first();
+  await badge.waitFor();
+  const style = (await badge.locator('.dot').getAttribute('style')) ?? '';
+  await badge.hover();
+  const tooltip = page.getByRole('tooltip').first();
+  await tooltip.waitFor();
+  const sentence = (await tooltip.innerText()).replace(/(?<= at | until )(?=.*\d).+(?=\.$)/, '…');
+  await page.mouse.move(0, 0);
+  await tooltip.waitFor({ state: 'detached' });
+  return { word: await badge.innerText(), color: /color-(\w+)-7/.exec(style)?.[1] ?? style, sentence };
+}
+
+async function readOccurrence(id: string) {
+  return (await ask({ path: `/api/o/demo/occurrence/${id}/` })).body;
+}
+
+async function expectOccurrence({ name, id, expected }: CreatedState, row: Locator): Promise<void> {
+  const { reason, waiting_until, scheduled_for } = await readOccurrence(id);
+  const waits = waiting_until !== null || scheduled_for !== null;
+  const wanted = expectedOf(occurrenceStates[expected.occurrence], reason, waits);
+  expect({ name, ...(await shownIn(row)) }).toEqual({ name, ...wanted });
+}
+
+async function expectDelivery({ name, expected }: CreatedState, row: Locator): Promise<void> {
+  const [state, reason] = expected.delivery!;
+  const waits = /^(waiting|retrying)/.test(state);
+  expect({ name, ...(await shownIn(row)) }).toEqual({ name, ...expectedOf(deliveryStates[state], reason, waits) });
+}
+
+const rowsOf = (table: string) => page.getByRole('table', { name: table, exact: true }).locator('tbody tr');
+const linkTo = (table: string, id: string) =>
+  rowsOf(table)
+    .filter({ has: page.locator(`a[href*="${id}"]`) })
+    .first();
+
+/** Scrolls until the row is loaded. */
+async function loadRow(row: Locator): Promise<Locator> {
+  while ((await row.count()) === 0) {
+    await page.mouse.wheel(0, 5_000);
+    await page.getByRole('table').first().locator('tbody tr').first().waitFor();
+  }
+  return row;
+}
+
+test('the API shows the same state of a delivery in all lists and explanations', async () => {
+  const activity = (await ask({ path: '/api/o/demo/activity/?limit=200' })).body as { occurrence: string }[];
+  for (const { name, id, user, expected } of withDelivery()) {
+    const [state, reason] = expected.delivery!;
+    const shown = [{ state, reason }];
+    const { body: rows } = await ask({ path: `/api/o/demo/occurrence/${id}/deliveries/` });
+    expect(rows, name).toMatchObject(shown);
+    expect(activity.filter(({ occurrence }) => occurrence === id)).toMatchObject(shown);
+    const { body: history } = await ask({ path: `/api/o/demo/u/${user}/deliveries/?limit=200` });
+    expect(history.filter((row: { occurrence: string }) => row.occurrence === id)).toMatchObject(shown);
+    const { body: why } = await ask({ path: `/api/o/demo/occurrence/${id}/why/?user=${user}` });
+    expect(why.deliveries).toMatchObject(shown);
+  }
+});
+
+test('the command line lists and explains every state with the words of the table', async () => {
+  const env = { BELFRY_URL: site.service.address, BELFRY_KEY: site.demo.key };
+  const { stdout } = await belfry(['occurrences', 'demo', '--limit', '100'], env);
+  for (const { name, id, expected } of world.created) {
+    const line = stdout.split('\n').find(each => each.includes(id));
+    expect(line).toContain(`shop/web/${name}`);
+    expect(line).toMatch(new RegExp(`  ${occurrenceStates[expected.occurrence].name}(  | until |$)`));
+  }
+  const throttled = withDelivery().find(({ name }) => name === 'throttled')!;
+  const why = await belfry(['why', 'demo', throttled.id, throttled.user], env);
+  expect(why.stdout).toContain(reasons.throttled);
+});
+
+test('the list of occurrences and the page of each show its state', async () => {
+  await page.goto('/o/demo/occurrences');
+  for (const one of world.created) await expectOccurrence(one, await loadRow(linkTo('Occurrences', one.id)));
+  for (const one of world.created) {
+    await page.goto(`/o/demo/occurrences/${one.id}`);
+    const heading = page.getByRole('heading', { level: 1 }).locator('xpath=..');
+    await expectOccurrence(one, heading);
+    const { sentence } = await shownIn(heading);
+    const verdict = (await page.getByRole('status', { name: 'Result' }).innerText()).split('\n')[0]!;
+    expect(verdict.replace(/(?<= at | until )(?=.*\d).+(?=\.$)/, '…')).toBe(sentence);
+    const isFolded = one.expected.occurrence === 'suppressed' || one.expected.occurrence === 'dry_run';
+    if (one.expected.delivery && !isFolded) await expectDelivery(one, rowsOf('Deliveries').first());
+  }
+});
+
+test('the page of each event shows the state of its last occurrence', async () => {
+  for (const one of world.created) {
+    await page.goto(`/o/demo/p/shop/a/web/e/${one.name}`);
+    await expectOccurrence(one, linkTo('Recent occurrences', one.id));
+  }
+});
+
+test('activity and the pages of the recipients show the state of each delivery', async () => {
+  await page.goto('/o/demo/activity');
+  for (const one of withDelivery()) await expectDelivery(one, await loadRow(linkTo('Activity', one.id)));
+  for (const user of new Set(withDelivery().map(one => one.user))) {
+    await page.goto(`/o/demo/people/${user}`);
+    for (const one of withDelivery().filter(each => each.user === user)) {
+      await expectDelivery(one, await loadRow(linkTo('Deliveries', one.id)));
+    }
+  }
+});
+
+test('the overview shows what failed, may have arrived or waits for an acknowledgement', async () => {
+  await page.goto('/o/demo');
+  for (const one of withDelivery()) {
+    const needsAttention = /^(failed|unknown)$/.test(one.expected.delivery![0]);
+    const row = linkTo('Failed deliveries', one.id);
+    if (needsAttention) await expectDelivery(one, row);
+    else expect(await row.count(), one.name).toBe(0);
+  }
+  const waiting = page.getByRole('region', { name: 'Waiting for an acknowledgement' });
+  for (const one of world.created) {
+    const line = waiting.locator('.mantine-Group-root').filter({ has: page.locator(`a[href*="${one.id}"]`) });
+    const awaits = /^(escalating|unacknowledged)$/.test(one.expected.occurrence);
+    if (awaits) await expectOccurrence(one, line.first());
+    else expect(await line.count(), one.name).toBe(0);
+  }
+});
+
+test('the list of channels is green only for a channel that sends', async () => {
+  await page.goto('/o/demo/channels');
+  const marks = async (slug: string) => {
+    const row = page.locator('tr, li').filter({ has: page.locator(`a[href$="/channels/${slug}"]`) });
+    return row.first().innerText();
+  };
+  await page.locator('a[href$="/channels/good"]').first().waitFor();
+  expect(await marks('good')).toContain('Enabled');
+  expect(await marks('paused')).toContain('Paused');
+  expect(await marks('disabled')).toContain('Disabled');
+  expect(await marks('bad')).toContain('Failing');
+  expect(await marks('lost')).toContain('Failing');
+});
