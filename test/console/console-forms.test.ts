@@ -1,5 +1,6 @@
 /** Logic of the console's forms: columns of an imported file, and settings of a provider. */
 import { describe, expect, test } from 'vitest';
+import { slugFrom } from '../../console/src/components/slug.ts';
 import {
   changedDestinations,
   isAdvanced,
@@ -8,8 +9,20 @@ import {
   toSend,
   withoutEmpty,
 } from '../../console/src/pages/channels/settings-schema.ts';
+import { permissionName } from '../../console/src/pages/keys/permissions.ts';
 import { choicesFor, guessAll, looksLikeData } from '../../console/src/pages/lists/import-fields.ts';
+import { permissions } from '../../src/core/identity/permissions.ts';
 import { providers } from '../../src/providers/index.ts';
+
+test('a slug is derived from any name within its limit', () => {
+  expect(slugFrom(' Café & Text messages! ')).toBe('cafe-text-messages');
+  expect(slugFrom(`${'a'.repeat(99)} b`)).toBe('a'.repeat(99));
+});
+
+test('every permission is shown by name', () => {
+  expect(permissionName('distributionlist:write')).toBe('Lists (write)');
+  for (const permission of permissions) expect(permissionName(permission)).toMatch(/^[A-Z].* \([a-z]+\)$/);
+});
 
 describe('columns of an imported file', () => {
   test('are guessed from their names in several spellings', () => {

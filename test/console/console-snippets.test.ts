@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { triggerSnippets } from '../../console/src/snippets/snippets.ts';
 import type { Service } from '../../src/app.ts';
-import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemo, type Demo, triggerDemo } from '../../src/services/operations/demo.ts';
 import { asker } from '../support/api.ts';
 import { testService } from '../support/database.ts';
 
@@ -24,6 +24,12 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.stop();
   await rm(folder, { recursive: true, force: true });
+});
+
+test('the button of the inbox demo triggers its event for one inbox only', async () => {
+  const id = await triggerDemo(service.runtime.deps);
+  const { body } = await asker(service.address, demo.key)({ path: `/api/o/demo/occurrence/${id}/` });
+  expect(body.options).toEqual({ channels: ['app'], limit_to: ['ada@demo.test'] });
 });
 
 /** How to run each language, if it is installed. */

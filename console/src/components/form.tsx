@@ -82,9 +82,3 @@ export function FormButtons({ children }: { children: React.ReactNode }) {
     </Group>
   );
 }
-
-/** Derives a slug from a name: `Text messages` becomes `text-messages`. */
-export function slugFrom(name: string): string {
-  const plain = name.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  return plain.replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-+|-+$/g, '');
-}

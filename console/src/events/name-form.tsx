@@ -3,7 +3,7 @@ import { Select, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { categoryOptions, generalSlug, useCategories } from '../categories.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
-import { slugFrom } from '../components/form.tsx';
+import { slugFrom } from '../components/slug.ts';
 import { texts } from '../texts/events.ts';
 import { changeResource, createResource, type ResourceKind, type ResourcePath } from './resource-api.ts';
 import { rememberSample } from './sample.ts';

@@ -3,7 +3,7 @@ import { TextInput } from '@mantine/core';
 import { useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
-import { slugFrom } from '../components/form.tsx';
+import { slugFrom } from '../components/slug.ts';
 import { to } from '../paths.ts';
 import { sessionQuery } from '../session.tsx';
 import { texts } from '../texts/overview.ts';

@@ -1,7 +1,7 @@
 /** Creates the first event from a sample, with a project and an application if there are none. */
 import { Group, Radio, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { FormModal, useApiForm } from '../components/api-form.tsx';
-import { slugFrom } from '../components/form.tsx';
+import { slugFrom } from '../components/slug.ts';
 import { createResource } from '../events/resource-api.ts';
 import { rememberSample } from '../events/sample.ts';
 import { eventSamples, findSample } from '../events/samples.ts';

@@ -7,7 +7,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../core/errors.ts';
 import type { Deps } from '../../services/deps.ts';
-import { createDemoToken } from '../../services/operations/demo.ts';
+import { createDemoToken, triggerDemo } from '../../services/operations/demo.ts';
 import { acceptedEncodings } from './console.ts';
 import { page, send } from './reference.ts';
 
@@ -104,4 +104,12 @@ export function registerInboxDemo(app: FastifyInstance, deps: Deps): void {
   app.post('/inbox-demo/token', hidden, async (_request, reply) =>
     reply.header('cache-control', 'no-store').send(await requireDemo()),
   );
+  app.post('/inbox-demo/trigger', hidden, async (request, reply) => {
+    // Other sites must not be able to make a visitor trigger something.
+    if (!['same-origin', undefined].includes(request.headers['sec-fetch-site'] as string | undefined)) {
+      throw new AppError('session.csrf', 'the request must come from the demo page');
+    }
+    await requireDemo();
+    return reply.status(201).send({ occurrence: await triggerDemo(deps) });
+  });
 }

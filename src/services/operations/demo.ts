@@ -5,6 +5,7 @@ import { listOrganizationsAcrossTenants } from '../../db/configuration/organizat
 import { createRecipientToken } from '../audience/recipient-links.ts';
 import { findUser } from '../audience/users.ts';
 import { applyConfiguration } from '../configuration/declarative.ts';
+import { resolveEventPath, triggerEvent } from '../configuration/events.ts';
 import type { Deps } from '../deps.ts';
 import { createAccount } from '../identity/accounts.ts';
 import { createKey } from '../identity/keys.ts';
@@ -79,6 +80,14 @@ export async function createDemoToken(
   const path = await deps.tenantCache.resolvePath({ org: 'demo' });
   const user = path && (await findUser(deps, path.organization.id, demoUser));
   return user && createRecipientToken(deps, path.organization.id, user, tokenLifeMs, now);
+}
+
+/** Triggers the demo event for the inbox of the demo page, and for nothing else. */
+export async function triggerDemo(deps: Deps): Promise<string> {
+  const path = await resolveEventPath(deps, { org: 'demo', prj: 'shop', app: 'web', evt: 'order-paid' });
+  const order = `A-${Math.floor(Date.now() / 1000) % 10_000}`;
+  const options = { channels: ['app'], limit_to: [demoUser] };
+  return triggerEvent(deps, path, { context: { order, amount: '12 EUR' }, options });
 }
 
 /** Returns undefined if the database already has organizations. */

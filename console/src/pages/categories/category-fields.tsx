@@ -17,8 +17,8 @@ import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { media } from '../../api-types.ts';
 import { getChannelType } from '../../channel-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
-import { slugFrom } from '../../components/form.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
+import { slugFrom } from '../../components/slug.ts';
 import { texts } from '../../texts/preferences.ts';
 import type { CategoryValues } from './category-values.ts';
 

@@ -17,6 +17,7 @@ import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
+import { permissionName } from './permissions.ts';
 
 const icon = { size: 15, stroke: 1.6 };
 type Open = { what: 'edit' | 'rotate'; of: Key };
@@ -96,7 +97,7 @@ function scopeOf(project: string | null, application: string | null): string {
 
 function Permissions({ permissions }: { permissions: string[] }) {
   if (permissions.includes('*')) return texts.allPermissions;
-  const shown = permissions.slice(0, 2).join(', ');
+  const shown = permissions.slice(0, 2).map(permissionName).join(', ');
   const more = permissions.length - 2;
   return (
     <Tooltip label={permissions.join(', ')} multiline maw={320}>

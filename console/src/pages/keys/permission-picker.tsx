@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, Input, Stack, Text } from '@mantine/core';
 import { texts } from '../../texts/keys.ts';
-import { groupByNoun, presets, resourceTexts } from './permissions.ts';
+import { actionName, groupByNoun, presets, resourceTexts } from './permissions.ts';
 
 interface PermissionPickerProps {
   /** The user's own permissions; no one can grant more. */
@@ -66,7 +66,7 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
                 <Checkbox
                   key={permission}
                   size="xs"
-                  label={permission.split(':')[1]}
+                  label={actionName(permission)}
                   aria-label={permission}
                   checked={chosen.has(permission)}
                   onChange={({ currentTarget }) =>

@@ -6,6 +6,9 @@ export const resourceTexts: Record<string, { name: string; meaning: string }> = 
   occurrence: { name: texts.occurrences, meaning: texts.occurrencesMeaning },
   user: { name: texts.people, meaning: texts.peopleMeaning },
   distributionlist: { name: texts.lists, meaning: texts.listsMeaning },
+  category: { name: texts.categories, meaning: texts.categoriesMeaning },
+  preference: { name: texts.preferences, meaning: texts.preferencesMeaning },
+  token: { name: texts.tokens, meaning: texts.tokensMeaning },
   inbox: { name: texts.inbox, meaning: texts.inboxMeaning },
   channel: { name: texts.channels, meaning: texts.channelsMeaning },
   notification: { name: texts.notifications, meaning: texts.notificationsMeaning },
@@ -19,6 +22,28 @@ export const resourceTexts: Record<string, { name: string; meaning: string }> = 
   audit: { name: texts.auditLog, meaning: texts.auditLogMeaning },
   system: { name: texts.system, meaning: texts.systemMeaning },
 };
+
+const actionTexts: Record<string, string> = {
+  read: texts.read,
+  list: texts.list,
+  write: texts.write,
+  trigger: texts.trigger,
+  delete: texts.delete,
+  create: texts.create,
+  ping: texts.ping,
+};
+
+/** Returns the label of a permission's action. */
+export function actionName(permission: string): string {
+  const action = permission.split(':')[1] ?? '';
+  return actionTexts[action] ?? action;
+}
+
+/** Returns the label of a permission: `distributionlist:write` is `Lists: Write`. */
+export function permissionName(permission: string): string {
+  const noun = permission.split(':')[0]!;
+  return texts.permissionName(resourceTexts[noun]?.name ?? noun, actionName(permission).toLowerCase());
+}
 
 export interface Preset {
   name: string;

@@ -1,11 +1,14 @@
 /** Shows a new key, which is displayed only once. */
 import { Alert, Button, Stack, Text } from '@mantine/core';
 import { IconKey } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { api, take } from '../../api.ts';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
 import { findSample } from '../../events/samples.ts';
 import { useOrg } from '../../paths.ts';
+import { useCan, useSession } from '../../session.tsx';
 import { shellQuoted } from '../../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../../snippets/trigger-snippets.tsx';
 import { texts } from '../../texts/keys.ts';
@@ -22,11 +25,27 @@ interface ShowKeyProps {
 
 export function ShowKey({ secret, permissions, project, application, children, onClose }: ShowKeyProps) {
   const org = useOrg();
+  const can = useCan();
   const { data } = useEvents();
   const event = data?.events.find(
     ({ prj, app }) => (!project || prj === project) && (!application || app === application),
   );
   const mayTrigger = permissions.includes('event:trigger') || permissions.includes('*');
+  // Notifications for recipients of the trigger would otherwise find no one.
+  const { account } = useSession();
+  const notifications = useQuery({
+    queryKey: [org, 'notifications', event?.prj, event?.app, event?.slug],
+    enabled: mayTrigger && event !== undefined && can('notification:read'),
+    queryFn: ({ signal }) =>
+      take(
+        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
+          params: { path: { org, prj: event!.prj, app: event!.app, evt: event!.slug } },
+          signal,
+        }),
+      ),
+  });
+  const takesRecipients = notifications.data?.some(one => one.recipients.trigger);
+  const recipients = takesRecipients ? { recipients: [account.email.toLowerCase()] } : {};
   const ping = `curl ${location.origin}/api/system/ping/ \\\n  -H ${shellQuoted(`Authorization: Key ${secret}`)}`;
   return (
     <Stack gap="sm">
@@ -41,7 +60,7 @@ export function ShowKey({ secret, permissions, project, application, children, o
         <TriggerSnippets
           url={triggerUrl({ org, prj: event.prj, app: event.app, evt: event.slug })}
           apiKey={secret}
-          body={{ context: findSample(event.slug)?.context ?? {}, options: { dry_run: true } }}
+          body={{ context: findSample(event.slug)?.context ?? {}, options: { ...recipients, dry_run: true } }}
         />
       ) : (
         <CopyBlock value={ping} label={texts.copyTheCommand} />

@@ -3,7 +3,7 @@ import { Checkbox, Fieldset, Input, SimpleGrid, Stack, Switch, Text, TextInput }
 import type { Webhook } from '../../api-types.ts';
 import { webhookTypes } from '../../api-types.ts';
 import type { useApiForm } from '../../components/api-form.tsx';
-import { slugFrom } from '../../components/form.tsx';
+import { slugFrom } from '../../components/slug.ts';
 import { texts } from '../../texts/webhooks.ts';
 
 export type WebhookType = Webhook['types'][number];
