@@ -25,22 +25,24 @@ export async function preparePreferences(ask: Ask): Promise<void> {
     if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.text}`);
     return answer.body;
   };
+  /** The demo has some of them already. */
+  const createOrUpdate = async (
+    collection: string,
+    { slug, ...body }: { slug: string; name: string; category?: string },
+  ) => {
+    const { status } = await ask({ method: 'POST', path: collection, body: { slug, ...body } });
+    if (status >= 300) await send('PATCH', `${collection}${slug}/`, body);
+  };
   await send('PATCH', `${org}/`, {
     brand_color: '#0b7285',
     timezone: 'Europe/Berlin',
     quiet_hours: { from: '22:00', to: '07:00' },
   });
-  for (const [slug, name, type] of [
-    ['texts', 'Sandbox SMS', 'sms'],
-    ['in-app', 'In-app inbox', 'inbox'],
-  ]) {
-    await send('POST', `${org}/c/`, { slug, name, type, providers: [{ use: type === 'inbox' ? 'inbox' : 'sandbox' }] });
-  }
-  for (const category of categories) await send('POST', `${org}/categories/`, category);
+  for (const category of categories) await createOrUpdate(`${org}/categories/`, category);
   await send('PATCH', `${web}e/order-paid/`, { category: 'orders' });
-  await send('POST', `${web}e/`, { slug: 'order-shipped', name: 'Order shipped', category: 'orders' });
-  await send('POST', `${web}e/`, { slug: 'monthly-news', name: 'Monthly news', category: 'news' });
-  await send('POST', `${web}e/`, { slug: 'sign-in-code', name: 'Sign-in code', category: 'security' });
+  await createOrUpdate(`${web}e/`, { slug: 'order-shipped', name: 'Order shipped', category: 'orders' });
+  await createOrUpdate(`${web}e/`, { slug: 'monthly-news', name: 'Monthly news', category: 'news' });
+  await createOrUpdate(`${web}e/`, { slug: 'sign-in-code', name: 'Sign-in code', category: 'security' });
   await send('POST', `${ada}/address/`, { name: 'phone', value: '+15555550100' });
   await send('PATCH', `${ada}/preferences/`, {
     preferences: [{ category: 'orders', channel_type: 'sms', enabled: false }],

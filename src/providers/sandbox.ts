@@ -2,6 +2,8 @@ import { type Provider, settings } from './provider.ts';
 import { stateless } from './sending.ts';
 
 const Settings = settings({});
+/** For seeing what a failure looks like. */
+const isRefused = /^bounce@/i;
 
 /**
  * For trying things out: nothing is sent. The engine stores the render snapshot of each delivery, so there is nothing to
@@ -16,5 +18,10 @@ export const sandbox: Provider<typeof Settings> = {
   dedupes: true,
   reads: 'text',
   reach: () => 'recipient',
-  open: () => stateless(async ({ id }) => ({ ok: true, id })),
+  open: () =>
+    stateless(async ({ id, address }) =>
+      isRefused.test(address)
+        ? { ok: false, retry: false, reason: 'the sandbox refuses addresses that start with bounce@' }
+        : { ok: true, id },
+    ),
 };

@@ -10,7 +10,8 @@ import type { Deps } from '../deps.ts';
 import { createAccount } from '../identity/accounts.ts';
 import { createKey } from '../identity/keys.ts';
 
-const demo: Document = {
+/** The organization, as a declarative document. */
+export const demo: Document = {
   organizations: [
     {
       slug: 'demo',

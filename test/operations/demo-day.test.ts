@@ -1,0 +1,36 @@
+/** The demo of a first start shows a lively day. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Service } from '../../src/app.ts';
+import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
+import { createDemoDay } from '../../src/services/operations/demo-day.ts';
+import { asker } from '../support/api.ts';
+import { testService } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
+
+let service: Service;
+let demo: Demo;
+
+beforeAll(async () => {
+  service = await testService();
+  demo = (await createDemo(service.runtime.deps))!;
+  await createDemoDay(service.runtime.deps);
+});
+afterAll(() => service.stop());
+
+test('has several channels, mixed outcomes and one escalation', async () => {
+  const ask = asker(service.address, demo.key);
+  await eventually(async () => {
+    const { body } = await ask({ path: '/api/o/demo/occurrence/?limit=50' });
+    const states = new Set((body as { state: string }[]).map(({ state }) => state));
+    expect([...states].sort()).toEqual([
+      'escalating',
+      'partly_failed',
+      'scheduled',
+      'sent',
+      'suppressed',
+      'waiting_digest',
+    ]);
+  }, 20_000);
+  const { body: failures } = await ask({ path: '/api/o/demo/failures/' });
+  expect(failures).toMatchObject([{ user: 'bounce@demo.test', state: 'failed', reason: 'provider.failed' }]);
+});
