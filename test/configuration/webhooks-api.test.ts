@@ -115,6 +115,25 @@ test('an organization has a maximum number of webhooks', async () => {
   expect(changed.status).toBe(200);
 });
 
+test('a secret that cannot be decrypted can be replaced, without an overlap or by one’s own', async () => {
+  for (const slug of ['lost-key', 'lost-key-2']) expect((await ask('POST', path(), valid(slug))).status).toBe(201);
+  await tenant.sql(
+    `update webhooks set secrets = 'unreadable' where organization_id = $1 and slug like 'lost-key%'`,
+    tenant.id,
+  );
+  const rotate = (overlap: string) => ask('POST', `${path('lost-key')}rotate/`, { overlap });
+  expect((await rotate('1h')).body).toMatchObject({
+    status: 400,
+    errors: { overlap: ['must be 0s, because the current secret cannot be decrypted'] },
+  });
+  const rotated = await rotate('0s');
+  expect(rotated.status, rotated.text).toBeLessThan(300);
+  expect(await storedSecret('lost-key')).toEqual({ secret: rotated.body.secret });
+  const set = await ask('PATCH', path('lost-key-2'), { secret: secret('n') });
+  expect(set.status, set.text).toBe(200);
+  expect(await storedSecret('lost-key-2')).toEqual({ secret: secret('n') });
+});
+
 test('the declarative file creates, updates and deletes webhooks, and keeps an omitted secret', async () => {
   const other = await world.tenant({ users: ['ann@x.test'] });
   const organization = (webhooks: object[]) => ({ organization: { webhooks } });

@@ -1,5 +1,7 @@
 /** No mail keeps the process busy, whatever it contains. */
 import { describe, expect, test } from 'vitest';
+import { parseMail } from '../../src/core/feedback/mime.ts';
+import { parseJson } from '../../src/providers/feedback/payload.ts';
 import { smtp } from '../../src/providers/feedback/smtp.ts';
 import { costOf, isTooSlow } from '../support/cpu-time.ts';
 import { shapes } from '../support/hostile-shapes.ts';
@@ -55,4 +57,14 @@ describe('a hostile mail', () => {
     expect(events.length).toBeLessThanOrEqual(3 * 51);
     for (const event of events) expect(JSON.stringify(event).length).toBeLessThan(3_000);
   });
+});
+
+test('only the first 256 KiB of a part are decoded', () => {
+  const limit = 256 * 1024;
+  const [part] = parseMail(Buffer.from(`Subject: x\r\n\r\n${'a'.repeat(limit)}b`)).parts;
+  expect(part!.text()).toBe('a'.repeat(limit));
+});
+
+test('a webhook body may start with a byte order mark', () => {
+  expect(parseJson({ bytes: Buffer.from('\ufeff{"event": "bounce"}') })).toEqual({ event: 'bounce' });
 });

@@ -292,6 +292,15 @@ function createSecretOpeners(
       if (!managed.has(channel.slug)) return [];
       return openSecrets(cipher, id, channel, `${channel.slug} of ${organization}`);
     },
-    webhook: webhook => (given.has(webhook.slug) ? openWebhookSecrets(cipher, id, webhook).secret : undefined),
+    webhook: webhook => {
+      if (!given.has(webhook.slug)) return undefined;
+      try {
+        return openWebhookSecrets(cipher, id, webhook).secret;
+      } catch (error) {
+        // The given secret replaces one that cannot be decrypted.
+        if (error instanceof AppError && error.code === 'secret.unreadable') return undefined;
+        throw error;
+      }
+    },
   };
 }

@@ -12,7 +12,7 @@ import * as messages from '../../db/history/webhook-messages.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { changeAndInvalidate, type Precondition, putEntry, requireCreatedId, requirePath } from './entries.ts';
-import { openWebhookSecrets, sealWebhookSecrets } from './webhook-secrets.ts';
+import { openWebhookSecrets, type SealedWebhook, sealWebhookSecrets } from './webhook-secrets.ts';
 
 export type { Webhook } from '../../db/configuration/webhooks.ts';
 export type { WebhookMessage } from '../../db/history/webhook-messages.ts';
@@ -103,15 +103,22 @@ export async function rotateWebhookSecret(
     if (!stored) throw gone();
     // Without an overlap, the previous secret need not be readable.
     const secrets =
-      overlapMs === 0
-        ? { secret }
-        : { secret, previous: openWebhookSecrets(deps.cipher, organizationId, { slug, ...stored }).secret };
+      overlapMs === 0 ? { secret } : { secret, previous: readSecret(deps, organizationId, { slug, ...stored }) };
     const sealed = sealWebhookSecrets(deps.cipher, organizationId, slug, secrets);
     await rows.setWebhookSecrets(trx, organizationId, id, sealed, previousUntil);
     const after = { previous_expires_at: previousUntil.toISOString() };
     await record(deps, trx, organizationId, { action: 'rotate', noun: 'webhook', path: slug, after });
   });
   return { secret, previous_expires_at: previousUntil };
+}
+
+/** Returns the current secret; explains what to do if it cannot be decrypted. */
+function readSecret({ cipher }: Deps, organizationId: number, webhook: SealedWebhook): string {
+  try {
+    return openWebhookSecrets(cipher, organizationId, webhook).secret;
+  } catch {
+    throw invalid({ overlap: ['must be 0s, because the current secret cannot be decrypted'] });
+  }
 }
 
 /** Enables a webhook that Belfry disabled. Waiting messages are sent. */
