@@ -56,8 +56,11 @@ describe('one data folder', () => {
     expect(response.status).toBe(201);
     expect(await response.json()).toEqual({ occurrence: expect.stringMatching(/^[0-9a-f-]{36}$/) });
     // The open page receives the message.
-    await bell.until(events => events.length === 2);
-    expect(bell.events[1]).toMatchObject({ event: 'message', data: { title: 'Order A-1 is paid', unread: 1 } });
+    const hasMessage = (title: string) => () => JSON.stringify(bell.events).includes(title);
+    await bell.until(hasMessage('Order A-1 is paid'));
+    const press = (site: string) =>
+      fetch(`${demo}/trigger`, { method: 'POST', headers: { 'sec-fetch-site': site } }).then(({ status }) => status);
+    expect([await press('cross-site'), await press('same-origin')]).toEqual([403, 201]);
     expect((await service.end('SIGINT')).code).toBe(0);
   });
 
