@@ -361,7 +361,7 @@ CREATE TABLE deliveries (
   step smallint NOT NULL DEFAULT 0,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
-CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;
+CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;
 CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
 CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
 CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);

@@ -51,4 +51,4 @@ create index feedback_unmatched_by_time on feedback_unmatched (organization_id, 
 
 -- Only for services that may report nothing but their own id. All others return the id of the delivery, which is its key.
 create index deliveries_by_provider_id on deliveries (organization_id, provider_message_id)
-  where provider in ('resend', 'ses', 'twilio') and provider_message_id is not null;
+  where provider in ('mailersend', 'resend', 'ses', 'twilio') and provider_message_id is not null;

@@ -2,6 +2,8 @@
 import { createHmac, createSign } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FeedbackRequest } from '../../src/core/feedback/event.ts';
+import { feedbackReaders } from '../../src/providers/feedback/index.ts';
+import { providers as allProviders } from '../../src/providers/index.ts';
 import { findFeedbackAddress, receiveFeedback, SignedDocuments } from '../../src/services/history/feedback-requests.ts';
 import { certificate, certificateKey } from '../support/certificate.ts';
 import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
@@ -219,6 +221,18 @@ test('an address exists only with its token and a service of the channel, and is
     headers: { authorization: `Key ${key.body.key}` },
   });
   expect(await response.json()).toMatchObject({ feedback: { addresses: [{ service: 'postmark', url: null }] } });
+});
+
+test('every service whose reports can be read has an address, and Meta gets its challenge back', async () => {
+  const wired = Object.values(allProviders).map(
+    one => one.feedback?.({ webhook_service: 'mandrill' } as never)?.service,
+  );
+  expect(Object.keys(feedbackReaders).filter(name => name !== 'smtp' && !wired.includes(name))).toEqual([]);
+  const url = await addressOf(await tenantWith('postmark'));
+  const response = await fetch(`${url}?hub.mode=subscribe&hub.challenge=1158201444`);
+  expect([response.status, await response.text()]).toEqual([200, '1158201444']);
+  const script = await fetch(`${url}?hub.challenge=${encodeURIComponent('<script>')}`);
+  expect(await script.json()).toEqual({ ok: true });
 });
 
 test('a bounce mail can be posted to a channel with a mail server', async () => {

@@ -115,6 +115,11 @@ describe('a body', () => {
     expect(encodingOf('Привет, мир')).toBe('base64');
   });
 
+  it('carries the id that the service behind the server returns', () => {
+    const raw = String(createComposer({ from, webhook_service: 'sendgrid' })(exampleOutgoing({ id: 'a.1' })).raw);
+    expect(raw).toContain('\r\nX-SMTPAPI: {"unique_args":{"belfry_id":"a.1"}}\r\n');
+  });
+
   it('cannot end its part: no two emails have the same boundary', () => {
     const compose = createComposer({ from });
     const boundaries = [1, 2].map(() => /boundary="(.*)"/.exec(String(compose(exampleOutgoing()).raw))![1]);

@@ -130,6 +130,7 @@ export const emailCases = {
         subject: 'Order 7 is paid',
         textContent: 'Hello Jane',
         htmlContent: '<p>Hello <b>Jane</b></p>',
+        headers: { 'X-Mailin-custom': '01890a5d-ac96-774b-bcce-b302099a8057' },
         tags: ['acme', 'order-paid', 'Receipt, by mail'],
       },
     },

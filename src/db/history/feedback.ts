@@ -72,7 +72,7 @@ export async function findDeliveriesByProviderId(
     select found.* from unnest(${[...ids]}::text[]) as wanted (id), lateral (
       select ${foundColumns} from deliveries d
       where d.organization_id = ${organizationId} and d.provider_message_id = wanted.id
-        and d.provider in ('resend', 'ses', 'twilio') and d.status in ${ended}
+        and d.provider in ('mailersend', 'resend', 'ses', 'twilio') and d.status in ${ended}
       limit 1
     ) found`.execute(db);
   return rows;

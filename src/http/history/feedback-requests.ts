@@ -50,8 +50,12 @@ export async function registerFeedbackRequests(
       largeBodies.admit(request, reply);
     };
     const route = { schema: { hide: true }, bodyLimit, onRequest };
-    // Some services check that an address exists before they use it.
-    scope.get('/feedback/:token/:service', route, async () => ({ ok: true }));
+    // Some services check that an address exists before they use it. Meta expects its challenge back.
+    scope.get('/feedback/:token/:service', route, async (request, reply) => {
+      const challenge = (request.query as Record<string, unknown>)['hub.challenge'];
+      if (typeof challenge !== 'string' || !/^\w{1,100}$/.test(challenge)) return { ok: true };
+      return reply.type('text/plain').send(challenge);
+    });
     scope.post('/feedback/:token/:service', route, async request => {
       const { service } = (request as AddressRequest).params;
       const actor = {

@@ -11,6 +11,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(defaultEndpoint),
+  webhook_secret: email.webhookCredentials,
   timeout_ms: email.TimeoutMs,
 });
 
@@ -21,6 +22,7 @@ export const brevo: Provider<typeof Settings> = {
   summary: 'Email through the Brevo API, formerly Sendinblue.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'brevo', secret: webhook_secret }),
   open({ api_key, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);
@@ -36,7 +38,8 @@ export const brevo: Provider<typeof Settings> = {
           subject: outgoing.content.title,
           ...(text && { textContent: text }),
           ...(html && { htmlContent: html }),
-          ...(outgoing.unsubscribeUrl !== undefined && { headers: email.unsubscribeHeaders(outgoing) }),
+          // Comes back in the webhooks.
+          headers: { ...email.unsubscribeHeaders(outgoing), 'X-Mailin-custom': outgoing.id },
           tags: [...new Set(Object.values(outgoing.tags))],
         }),
         timeoutMs: timeout_ms,

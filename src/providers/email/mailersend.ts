@@ -11,6 +11,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint(defaultEndpoint),
+  webhook_secret: email.webhookSecret('The signing secret of the webhook.'),
   timeout_ms: email.TimeoutMs,
 });
 
@@ -23,6 +24,7 @@ export const mailersend: Provider<typeof Settings> = {
   summary: 'Email through the MailerSend API.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'mailersend', secret: webhook_secret }),
   open({ api_token, from, reply_to, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     const replyTo = reply_to && email.toContact(reply_to);

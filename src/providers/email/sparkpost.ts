@@ -13,6 +13,7 @@ const Settings = settings({
   from: email.From,
   reply_to: email.ReplyTo,
   endpoint: email.endpoint('the region’s'),
+  webhook_secret: email.webhookCredentials,
   timeout_ms: email.TimeoutMs,
 });
 
@@ -23,6 +24,7 @@ export const sparkpost: Provider<typeof Settings> = {
   summary: 'Email through the SparkPost API, US or EU.',
   settings: Settings,
   dedupes: false,
+  feedback: ({ webhook_secret }) => ({ service: 'sparkpost', secret: webhook_secret }),
   open({ api_key, region = 'us', from, reply_to, endpoint = regions[region], timeout_ms }, { outbound }) {
     const sender = email.toContact(from);
     return httpSender(outgoing => {

@@ -41,6 +41,7 @@ export const brevo: FeedbackReader = {
         ...((type === 'bounced' || type === 'deferred') && causeOf(isPermanent, text ?? '', reason)),
         recipient: pick(event, 'email') ?? null,
         messageId: pick(event, 'message-id') ?? null,
+        deliveryId: pick(event, 'X-Mailin-custom') ?? null,
         at: toTime(event.ts_epoch ?? event.ts_event ?? event.ts),
         text,
       });

@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { isObject } from '../../core/json.ts';
 import type { Content } from '../../core/render/render.ts';
 import { toPlainText, truncate } from '../chat-text.ts';
-import { endpoint, join, secretKey, TimeoutMs } from '../fields.ts';
+import { endpoint, join, secretKey, TimeoutMs, webhookSecret } from '../fields.ts';
 import { type Failure, type ProviderAnswer, pick, sendHttp } from '../http-outcome.ts';
 import { type Provider, settings } from '../provider.ts';
 import { httpSender } from '../sending.ts';
@@ -36,6 +36,7 @@ const Settings = settings({
       description: 'The language of templates whose message names none. Default: en_US.',
     }),
   ),
+  webhook_secret: webhookSecret('The app secret, by which webhooks of Meta are recognized.'),
   endpoint: endpoint(defaultEndpoint, 'another version of the API'),
   timeout_ms: TimeoutMs,
 });
@@ -52,6 +53,7 @@ export const whatsapp: Provider<typeof Settings> = {
   settings: Settings,
   dedupes: false,
   reads: 'text',
+  feedback: ({ webhook_secret }) => ({ service: 'whatsapp', secret: webhook_secret }),
   open({ access_token, phone_number_id, template, language, endpoint = defaultEndpoint, timeout_ms }, { outbound }) {
     return httpSender(({ id, address, content }) =>
       sendHttp(outbound, {

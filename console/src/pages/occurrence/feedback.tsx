@@ -2,20 +2,20 @@
 import { Stack, Table, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
-import { StatusBadge } from '../../components/status.tsx';
-import type { StatusStyle } from '../../components/statuses.ts';
+import { StateBadge } from '../../components/status.tsx';
+import { plainState, type State } from '../../components/statuses.ts';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { texts } from '../../texts/occurrences.ts';
 
-const styles: Record<string, StatusStyle> = {
-  delivered: { name: texts.delivered, color: 'teal', fill: 'teal.7', meaning: '' },
-  permanent: { name: texts.bouncedForGood, color: 'red', fill: 'red.7', meaning: '' },
-  bounced: { name: texts.bounced, color: 'red', fill: 'red.7', meaning: '' },
-  deferred: { name: texts.deferred, color: 'yellow', fill: 'yellow.5', meaning: '' },
-  complained: { name: texts.complained, color: 'red', fill: 'red.7', meaning: '' },
-  unsubscribed: { name: texts.unsubscribed, color: 'gray', fill: 'gray.6', meaning: '' },
-  opened: { name: texts.opened, color: 'blue', fill: 'blue.5', meaning: '' },
-  clicked: { name: texts.clicked, color: 'blue', fill: 'blue.5', meaning: '' },
+const states: Record<string, State> = {
+  delivered: { name: texts.delivered, color: 'teal', meaning: '' },
+  permanent: { name: texts.bouncedForGood, color: 'red', meaning: '' },
+  bounced: { name: texts.bounced, color: 'red', meaning: '' },
+  deferred: { name: texts.deferred, color: 'yellow', meaning: '' },
+  complained: { name: texts.complained, color: 'red', meaning: '' },
+  unsubscribed: { name: texts.unsubscribed, color: 'gray', meaning: '' },
+  opened: { name: texts.opened, color: 'blue', meaning: '' },
+  clicked: { name: texts.clicked, color: 'blue', meaning: '' },
 };
 
 interface FeedbackProps {
@@ -55,7 +55,7 @@ export function Feedback({ status, enabled, ...path }: FeedbackProps) {
               </Table.Td>
               <Table.Td>{source}</Table.Td>
               <Table.Td>
-                <StatusBadge status={permanent ? 'permanent' : type} styles={styles} />
+                <StateBadge state={states[permanent ? 'permanent' : type] ?? plainState(type)} />
                 {detail && (
                   <Text size="xs" c="dimmed" mt={4} style={{ overflowWrap: 'anywhere' }}>
                     {detail}

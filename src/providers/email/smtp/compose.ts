@@ -9,6 +9,7 @@ import MimeNode from 'nodemailer/lib/mime-node';
 import { encode as toQuoted, wrap as wrapQuoted } from 'nodemailer/lib/qp';
 import type { Outgoing } from '../../sending.ts';
 import { bodies, messageId, toMailbox, unsubscribeHeaders } from '../message.ts';
+import { idHeaders } from './settings.ts';
 
 export interface ComposedMail {
   /** The Message-ID, the same at every attempt. */
@@ -21,6 +22,8 @@ export interface ComposeOptions {
   from: string;
   reply_to?: string;
   headers?: Record<string, string>;
+  /** The service behind the server, which reports what became of a mail. */
+  webhook_service?: keyof typeof idHeaders;
   bounce_domain?: string;
 }
 
@@ -32,6 +35,7 @@ export function createComposer({
   reply_to,
   headers = {},
   bounce_domain,
+  webhook_service,
 }: ComposeOptions): (outgoing: Outgoing) => ComposedMail {
   const sender = toMailbox(from);
   // These headers are the same for every email.
@@ -59,6 +63,7 @@ export function createComposer({
       ...trailingHeaders,
       subjectOf(outgoing.content.title),
       `Message-ID: ${id}`,
+      webhook_service ? idHeaders[webhook_service](outgoing.id) : '',
       `Date: ${outgoing.createdAt.toUTCString().replace('GMT', '+0000')}`,
       // Not folded: our URLs are ASCII without spaces, and a fold inside would break them.
       ...Object.entries(unsubscribeHeaders(outgoing)).map(([name, value]) => `${name}: ${value}`),

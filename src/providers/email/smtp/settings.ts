@@ -20,20 +20,19 @@ const reservedHeaders = [
   .map(name => name.replace(/[A-Za-z]/g, letter => `[${letter.toLowerCase()}${letter.toUpperCase()}]`))
   .join('|');
 
-/** Services that return the Message-ID of a mail, or Belfry's id, in their webhooks. */
-const webhookServices = [
-  'brevo',
-  'mailersend',
-  'mailgun',
-  'mailjet',
-  'mailtrap',
-  'mandrill',
-  'postmark',
-  'resend',
-  'sendgrid',
-  'ses',
-  'sparkpost',
-] as const;
+/** Headers by which services behind a mail server return Belfry's id in their webhooks. */
+export const idHeaders = {
+  brevo: id => `X-Mailin-custom: ${id}`,
+  mailgun: id => `X-Mailgun-Variables: ${JSON.stringify({ belfry_id: id })}`,
+  mailjet: id => `X-MJ-CustomID: ${id}`,
+  mailtrap: id => `X-MT-Custom-Variables: ${JSON.stringify({ belfry_id: id })}`,
+  mandrill: id => `X-MC-Metadata: ${JSON.stringify({ belfry_id: id })}`,
+  postmark: id => `X-PM-Metadata-belfry_id: ${id}`,
+  sendgrid: id => `X-SMTPAPI: ${JSON.stringify({ unique_args: { belfry_id: id } })}`,
+  // SES allows no dots.
+  ses: id => `X-SES-MESSAGE-TAGS: belfry_id=${id.replaceAll('.', '_')}`,
+  sparkpost: id => `X-MSYS-API: ${JSON.stringify({ metadata: { belfry_id: id } })}`,
+} satisfies Record<string, (id: string) => string>;
 
 export const SmtpSettings = settings(
   {
@@ -142,7 +141,7 @@ export const SmtpSettings = settings(
       }),
     ),
     webhook_service: Type.Optional(
-      Type.Enum([...webhookServices], {
+      Type.Enum(Object.keys(idHeaders) as (keyof typeof idHeaders)[], {
         description: 'The service behind the mail server whose webhooks report bounces and complaints.',
       }),
     ),
