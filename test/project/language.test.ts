@@ -55,11 +55,11 @@ function* proseOf(file: string): Iterable<[line: number, text: string]> {
   }
 }
 
-/** Returns the string literals with several words, which users may read: queries and single words are code. */
+/** Returns the string literals with several words, which users may read: queries, XML tags and single words are code. */
 function textsOf(source: string): string[] {
   const found = source.matchAll(/'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g);
   return [...found]
-    .map(([, ...quoted]) => (quoted.find(text => text !== undefined) ?? '').replaceAll(/`[^`]*`/g, ''))
+    .map(([, ...quoted]) => (quoted.find(text => text !== undefined) ?? '').replaceAll(/`[^`]*`|<\/?\w+/g, ''))
     .filter(text => /[a-z]+ [a-z]+/i.test(text) && !/\b(select|insert|update|from|with) /.test(text));
 }
 
