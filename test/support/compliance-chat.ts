@@ -9,14 +9,7 @@ import { teamsWorkflow } from '../../src/providers/teams/teams-workflow.ts';
 import { telegramBot } from '../../src/providers/telegram/telegram-bot.ts';
 import { standardWebhooks } from '../../src/providers/webhook/standard-webhooks.ts';
 import { generateVapidKeys, vapid } from '../../src/providers/webpush/vapid.ts';
-import type { ComplianceCase } from './compliance.ts';
-
-const json = (status: number, body: unknown) => ({
-  status,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body),
-});
-const base64 = (text: string) => Buffer.from(text).toString('base64');
+import { base64, type ComplianceCase, json } from './compliance.ts';
 
 /** A push subscription, with the private key that only the browser has. */
 export function createBrowser() {

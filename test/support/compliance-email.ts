@@ -9,15 +9,9 @@ import { resend } from '../../src/providers/email/resend.ts';
 import { sendgrid } from '../../src/providers/email/sendgrid.ts';
 import { ses } from '../../src/providers/email/ses.ts';
 import { sparkpost } from '../../src/providers/email/sparkpost.ts';
-import type { ComplianceCase } from './compliance.ts';
+import { base64, type ComplianceCase, exampleId, json } from './compliance.ts';
 
 const from = 'Acme <no-reply@acme.test>';
-const json = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
-  status,
-  headers: { 'content-type': 'application/json', ...headers },
-  body: JSON.stringify(body),
-});
-const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 export const emailCases = {
   sendgrid: {
@@ -130,7 +124,7 @@ export const emailCases = {
         subject: 'Order 7 is paid',
         textContent: 'Hello Jane',
         htmlContent: '<p>Hello <b>Jane</b></p>',
-        headers: { 'X-Mailin-custom': '01890a5d-ac96-774b-bcce-b302099a8057' },
+        headers: { 'X-Mailin-custom': exampleId },
         tags: ['acme', 'order-paid', 'Receipt, by mail'],
       },
     },
@@ -154,9 +148,7 @@ export const emailCases = {
       path: '/api/v1/transmissions',
       headers: { authorization: 'hush-key', 'content-type': 'application/json' },
       body: {
-        recipients: [
-          { address: { email: 'jane@acme.test' }, metadata: { belfry_id: '01890a5d-ac96-774b-bcce-b302099a8057' } },
-        ],
+        recipients: [{ address: { email: 'jane@acme.test' }, metadata: { belfry_id: exampleId } }],
         metadata: { organization: 'acme', event: 'order-paid', notification: 'Receipt, by mail' },
         content: {
           from: { email: 'no-reply@acme.test', name: 'Acme' },
@@ -225,7 +217,7 @@ export const emailCases = {
         text: 'Hello Jane',
         html: '<p>Hello <b>Jane</b></p>',
         category: 'order-paid',
-        custom_variables: { belfry_id: '01890a5d-ac96-774b-bcce-b302099a8057' },
+        custom_variables: { belfry_id: exampleId },
       },
     },
     errors: {

@@ -5,13 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { apns } from '../../src/providers/push/apns.ts';
 import { fcm } from '../../src/providers/push/fcm.ts';
-import type { ComplianceCase } from './compliance.ts';
+import { type ComplianceCase, exampleId as id, json } from './compliance.ts';
 
-const json = (status: number, body: unknown) => ({
-  status,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body),
-});
 const pem = (key: ReturnType<typeof generateKeyPairSync>['privateKey']) =>
   (key as unknown as { export(options: object): string }).export({ type: 'pkcs8', format: 'pem' });
 
@@ -39,7 +34,6 @@ export const serviceAccount = (tokenUri = signInUrl) =>
 
 export const appleToken = 'ab'.repeat(32);
 export const deviceOf = (token: string, app = 'com.acme.shop') => JSON.stringify({ platform: 'android', app, token });
-const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const gone = { retry: false, gone: true } as const;
 const denied = { retry: false, denied: true } as const;
 const permanent = { retry: false } as const;

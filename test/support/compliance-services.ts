@@ -12,16 +12,9 @@ import { ntfy } from '../../src/providers/push/ntfy.ts';
 import { pushover } from '../../src/providers/push/pushover.ts';
 import { opsgenie } from '../../src/providers/webhook/opsgenie.ts';
 import { pagerduty } from '../../src/providers/webhook/pagerduty.ts';
-import type { ComplianceCase } from './compliance.ts';
+import { base64, type ComplianceCase, exampleId as id, json } from './compliance.ts';
 
-const json = (status: number, body: unknown) => ({
-  status,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body),
-});
-const base64 = (text: string) => Buffer.from(text).toString('base64');
 const type = 'application/json';
-const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const markdown = '**Order 7 is paid**\n\nHello Jane';
 const plain = 'Order 7 is paid\n\nHello Jane';
 const gone = { retry: false, gone: true } as const;

@@ -7,16 +7,9 @@ import { smsGateway } from '../../src/providers/sms/sms-gateway.ts';
 import { sns } from '../../src/providers/sms/sns.ts';
 import { twilioVoice } from '../../src/providers/voice/twilio-voice.ts';
 import { whatsapp } from '../../src/providers/whatsapp/whatsapp.ts';
-import type { ComplianceCase } from './compliance.ts';
+import { base64, type ComplianceCase, exampleId as id, json } from './compliance.ts';
 
-const json = (status: number, body: unknown) => ({
-  status,
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify(body),
-});
-const base64 = (text: string) => Buffer.from(text).toString('base64');
 const type = 'application/json';
-const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 const address = '+15555550123';
 const uuid = 'a1b2c3d4-0000-4000-8000-000000000000';
 const denied = { retry: false, denied: true } as const;

@@ -44,9 +44,20 @@ const timeoutMs = 10_000;
 const shortTimeoutMs = 500;
 const loopback = ['127.0.0.0/8', '::1/128'];
 
+export const exampleId = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+/** Returns a reply with a JSON body. */
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}) => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body: JSON.stringify(body),
+});
+
+export const base64 = (text: string) => Buffer.from(text).toString('base64');
+
 export function exampleOutgoing(changes: Partial<Outgoing> = {}): Outgoing {
   return {
-    id: '01890a5d-ac96-774b-bcce-b302099a8057',
+    id: exampleId,
     address: 'jane@acme.test',
     content: { title: 'Order 7 is paid', text: 'Hello Jane', html: '<p>Hello <b>Jane</b></p>', missing: [] },
     createdAt: new Date('2030-01-02T03:04:05Z'),
