@@ -13,7 +13,7 @@ export const feedback: Command = {
   details: `read    Show what stored bounce mails or webhook bodies report, as JSON lines.
 
 --provider NAME      smtp for mails; or the service that sent the webhook: ses, sendgrid, mailgun, postmark, resend, brevo,
-                     sparkpost, mailjet, mailersend, mandrill, mailtrap, twilio, vonage
+                     sparkpost, mailjet, mailersend, mandrill, mailtrap, twilio, vonage, whatsapp
 --content-type TYPE  Content-Type of the webhook, if it cannot be seen in the body, as in some forms
 --details            also print the reporter's own words (text) and Belfry's id of the delivery (delivery_id)
 FILE                 a file with one mail or one body, at most 10 MiB; or a folder, for all files in it and below,

@@ -93,7 +93,7 @@ test('what was cancelled, acknowledged or expanded after it was handed over is l
   const { stored, advanced } = await storeHandedPagesAcrossTenants(pool, 1, pages);
   expect(advanced).toEqual(new Set([waiting!.id]));
   expect(stored.map(({ delivery }) => delivery.occurrence_id)).toEqual([waiting!.id]);
-  const rows = await tenant.sql<{ id: string }>('select occurrence_id as id from deliveries order by id');
+  const rows = await tenant.sql<{ id: string }>('select occurrence_id as id from deliveries d order by d.id');
   expect(rows.map(({ id }) => id)).toEqual([expanded!.id, waiting!.id]);
   await world.close();
 });

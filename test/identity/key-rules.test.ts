@@ -5,6 +5,7 @@ import { createNetworkCheck, isNetwork, isWithinNetworks } from '../../src/lib/n
 import { applyConfiguration, exportConfiguration } from '../../src/services/configuration/declarative.ts';
 import { type Ask, asker, expectProblem } from '../support/api.ts';
 import { testService } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { belfry } from '../support/process.ts';
 import { runSql } from '../support/sql.ts';
 import { buildTenants, type Tenants } from '../support/tenants.ts';
@@ -225,11 +226,11 @@ describe('a key with allowed networks', () => {
     expect((await patch(body.id, { allowed_networks: ['198.51.100.0/24'] })).body.allowed_networks).toEqual([
       '198.51.100.0/24',
     ]);
-    expect((await from(body.key, '198.51.100.1')).status).toBe(200);
+    await eventually(async () => expect((await from(body.key, '198.51.100.1')).status).toBe(200));
     expectProblem(await from(body.key, '192.0.2.9'), 403, 'key.network');
     expect((await patch(body.id, { name: 'renamed' })).body.allowed_networks).toEqual(['198.51.100.0/24']);
     expect((await patch(body.id, { allowed_networks: null })).body.allowed_networks).toBe(null);
-    expect((await from(body.key, '192.0.2.9')).status).toBe(200);
+    await eventually(async () => expect((await from(body.key, '192.0.2.9')).status).toBe(200));
   });
 
   test('keeps them when it is rotated', async () => {

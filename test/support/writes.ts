@@ -82,6 +82,8 @@ const newWebhook = () => ({
 });
 const newChannel = () => ({ slug: `new-${++count}`, name: 'New', type: 'email', providers: [{ use: 'sandbox' }] });
 
+const device = { platform: 'ios', app: 'com.acme.shop', token: 'ab'.repeat(32) };
+
 export const writes: Record<string, Write> = {
   createUser: { body: () => ({ email: newEmail() }), action: 'create', noun: 'user' },
   requireTwoFactor: { body: () => ({ required: true }), action: 'update', noun: 'organization' },
@@ -99,6 +101,8 @@ export const writes: Record<string, Write> = {
     action: 'create',
     noun: 'address',
   },
+  registerDevice: { body: () => device, action: 'create', noun: 'address' },
+  unregisterDevice: { body: () => device, action: 'delete', noun: 'address' },
   updateProfile: { body: () => ({ first_name: `Jane ${++count}`, locale: 'pt-br' }), action: 'update', noun: 'user' },
   updateAddress: { body: () => ({ enabled: false }), action: 'update', noun: 'address' },
   deleteAddress: { action: 'delete', noun: 'address' },

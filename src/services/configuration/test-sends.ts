@@ -188,7 +188,8 @@ async function sendTest(
 function explain({ title, settings }: Provider, { denied, reason }: Extract<Outcome, { ok: false }>): string {
   if (!denied) return reason;
   const secrets = Object.entries(settings.properties as Record<string, { secret?: boolean }>)
-    .filter(([, { secret }]) => secret)
+    // The other direction has its own secret.
+    .filter(([field, { secret }]) => secret && field !== 'webhook_secret')
     .map(([field]) => field);
   return `${title} rejected the credentials: check ${secrets.join(' and ')}. It answered ${reason}`;
 }

@@ -57,11 +57,11 @@ export async function receiveFeedback(
   const reader = deps.feedbackReaders[service === mailSource ? 'smtp' : service]!;
   const name = service === mailSource ? 'smtp' : service;
   if (reader.verify && (secret !== undefined || reader.isSigned !== false)) {
-    const fetchText = (url: string) => documents.fetch(url, now);
+    const readDocument = (url: string) => documents.read(url, now);
     const verified =
       secret === undefined
         ? { ok: false as const, reason: 'the channel has no secret to verify the signature with' }
-        : await reader.verify(request, secret, { now, fetchText });
+        : await reader.verify(request, secret, { now, fetchText: readDocument });
     if (!verified.ok) {
       countFeedback(deps, name, 'refused');
       await channels.recordFeedbackRequest(deps.db, organization_id, id, verified.reason.slice(0, 500));
@@ -120,7 +120,7 @@ export class SignedDocuments {
     this.#outbound = outbound;
   }
 
-  fetch(url: string, now: number): Promise<string> {
+  read(url: string, now: number): Promise<string> {
     const cached = this.#cached.get(url);
     if (cached && cached.until > now) return cached.text;
     if (this.#cached.size >= maxCached) this.#cached.clear();
