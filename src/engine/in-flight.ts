@@ -65,14 +65,17 @@ export class InFlight {
     return [...this.#deliveries.keys()];
   }
 
+  /** A delivery may be claimed for its next provider before the outcome of its last attempt has been handled here. */
   add(delivery: Delivery): void {
-    if (this.#deliveries.has(delivery.id)) return;
+    const isKnown = this.#deliveries.has(delivery.id);
     this.#deliveries.set(delivery.id, delivery);
-    count(this.#counts[delivery.priority]!, delivery.organization_id, 1);
+    if (!isKnown) count(this.#counts[delivery.priority]!, delivery.organization_id, 1);
   }
 
+  /** Does nothing if it has been claimed again: otherwise, that claim would be taken for a lost one and sent twice. */
   delete(delivery: Delivery): void {
-    if (!this.#deliveries.delete(delivery.id)) return;
+    if (this.#deliveries.get(delivery.id) !== delivery) return;
+    this.#deliveries.delete(delivery.id);
     count(this.#counts[delivery.priority]!, delivery.organization_id, -1);
     this.#rates[delivery.priority]!.count(Date.now());
   }

@@ -17,8 +17,9 @@ const delivery = (id: number) => ({ id, priority: bulk, organization_id: 1 }) as
 
 /** Sends this many deliveries within one window. */
 function send(count: number): void {
-  for (let id = 1; id <= count; id++) inFlight.add(delivery(id));
-  for (let id = 1; id <= count; id++) inFlight.delete(delivery(id));
+  const deliveries = Array.from({ length: count }, (_, i) => delivery(i + 1));
+  for (const one of deliveries) inFlight.add(one);
+  for (const one of deliveries) inFlight.delete(one);
 }
 
 test('pages of a fan-out grow with the rate, up to a limit', () => {
@@ -29,6 +30,16 @@ test('pages of a fan-out grow with the rate, up to a limit', () => {
   expect(inFlight.pageSize(bulk)).toBe(1_000);
   vi.setSystemTime(1_002_000);
   expect(inFlight.pageSize(bulk)).toBe(500);
+});
+
+test('a delivery that is claimed again before its last attempt has left stays in flight, and counts once', () => {
+  const [first, second] = [delivery(1), delivery(1)];
+  inFlight.add(first);
+  inFlight.add(second);
+  inFlight.delete(first);
+  expect([inFlight.ids(), inFlight.counts()[bulk]]).toEqual([[1], 1]);
+  inFlight.delete(second);
+  expect([inFlight.ids(), inFlight.counts()[bulk]]).toEqual([[], 0]);
 });
 
 test('a page waits for capacity until the timeout, and never when nothing is in flight', () => {
@@ -88,9 +99,10 @@ test('a claim takes what each organization has capacity for, and nothing of thos
 });
 
 test('an organization with deliveries in flight gets more once a claim is worth its cost', () => {
-  for (let i = 0; i < 450; i++) inFlight.add(deliveryOf(i, 1));
+  const deliveries = Array.from({ length: 450 }, (_, i) => deliveryOf(i, 1));
+  for (const one of deliveries) inFlight.add(one);
   expect(inFlight.shares(1).byOrganization.get(1)).toBe(0);
-  for (let i = 0; i < 100; i++) inFlight.delete(deliveryOf(i, 1));
+  for (const one of deliveries.slice(0, 100)) inFlight.delete(one);
   expect(inFlight.shares(1).byOrganization.get(1)).toBe(150);
 });
 
