@@ -116,7 +116,8 @@ export async function expandHanded(
     return { ...nothingStored, advanced: new Set<string>() };
   });
   const storedPages = pages.filter(({ id }) => advanced.has(id));
-  endPages(pages);
+  // Others are expanded from the queue, with their own spans.
+  endPages(storedPages);
   engine.meters.batch('expand', storedPages.length);
   engine.meters.expanded(storedPages);
   engine.meters.ended(ended);

@@ -49,6 +49,8 @@ export interface ExpansionResult {
   steps: Set<number>;
   /** Whether nothing else is due. */
   isDrained: boolean;
+  /** The occurrences of the pages. */
+  occurrences: string[];
 }
 
 /**
@@ -78,7 +80,7 @@ export function toExpansionResult(
     delivery,
     state: { occurrence: Object.assign(occurrence, { cancelled_at: null }), person, readAt },
   }));
-  return { claimed, queued, next, steps, isDrained };
+  return { claimed, queued, next, steps, isDrained, occurrences: pages.map(({ id }) => id) };
 }
 
 /** Deliveries per claim that a channel with limits sends without going through the queue. */

@@ -41,6 +41,7 @@ import { WorkHints } from './work-hints.ts';
 const maxClaim = 250;
 /** Occurrences that wait after they were handed over. More of them are cheaper to expand from the queue. */
 const maxHanded = 100;
+const maxRemembered = 2_000;
 /** How often to check whether sending was resumed. */
 const pausedMs = 2_000;
 const recoverEveryMs = 2_000;
@@ -70,6 +71,8 @@ export class Worker {
   readonly #hints = new WorkHints();
   /** Occurrences that were handed over, by priority class. */
   #handed: ClaimedOccurrence[] = [];
+  /** Occurrences that were expanded from the queue lately: one that is handed over at the same time is not decided again. */
+  readonly #expanded = new Set<string>();
   /** Whether work may have been left for lack of capacity: then every settled delivery wakes the worker. */
   #isShortOfCapacity = false;
   #reclaimAt = 0;
@@ -232,9 +235,9 @@ export class Worker {
   }
 
   async #expandHanded(owner: number, priority: number): Promise<boolean> {
-    const handed = this.#handed.filter(one => one.priority === priority);
-    if (handed.length === 0) return false;
+    const handed = this.#handed.filter(one => one.priority === priority && !this.#expanded.has(one.id));
     this.#handed = this.#handed.filter(one => one.priority !== priority);
+    if (handed.length === 0) return false;
     this.#hasClaimed = true;
     if (this.#inFlight.capacity(priority) < handed.length) {
       this.#leaveToQueue(handed);
@@ -263,7 +266,13 @@ export class Worker {
   }
 
   /** Adds hints for the work that remains, and sends what was claimed. */
-  #noteExpanded(queue: Queue, priority: number, { claimed, queued, next, steps, isDrained }: ExpansionResult): void {
+  #noteExpanded(
+    queue: Queue,
+    priority: number,
+    { claimed, queued, next, steps, isDrained, occurrences }: ExpansionResult,
+  ): void {
+    if (this.#expanded.size > maxRemembered) this.#expanded.clear();
+    if (queue === 'accepted') for (const id of occurrences) this.#expanded.add(id);
     if (!isDrained) this.#hints.add(queue, priority);
     if (!isDrained && queue === 'accepted') this.#engine.marker.isReady = false;
     for (const one of next) this.#hints.expectMore(one, Date.now());
