@@ -66,7 +66,8 @@ export function useAction<Input, Result>({
   /** Message of the success toast. */
   done?: string | ((result: Result, input: Input) => string);
   refresh?: QueryKey[];
-  onDone?: (result: Result, input: Input) => void;
+  /** Runs before the toast: a form that is filled again would discard what the user types after it. */
+  onDone?: (result: Result, input: Input) => unknown;
   /** Whether the caller shows errors itself, as forms do. */
   silent?: boolean;
 }) {
@@ -75,8 +76,8 @@ export function useAction<Input, Result>({
     mutationFn: run,
     onSuccess: async (result, input) => {
       await Promise.all(refresh.map(queryKey => queries.invalidateQueries({ queryKey })));
+      await onDone?.(result, input);
       if (done) showSuccess(typeof done === 'string' ? done : done(result, input));
-      onDone?.(result, input);
     },
     onError: error => {
       if (!silent) showError(error);

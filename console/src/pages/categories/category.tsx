@@ -61,7 +61,7 @@ export default function Category() {
               key={`${slug} ${filled}`}
               category={value}
               etag={etag}
-              refill={() => void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
+              refill={() => queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
             />
           </Section>
         </Grid.Col>
@@ -73,7 +73,15 @@ export default function Category() {
   );
 }
 
-function Form({ category, etag, refill }: { category: CategoryData; etag: string | null; refill: () => void }) {
+function Form({
+  category,
+  etag,
+  refill,
+}: {
+  category: CategoryData;
+  etag: string | null;
+  refill: () => Promise<void>;
+}) {
   const org = useOrg();
   const refusal = useRefusal()('category:write');
   // ETag of the values in the form; it does not change while the user types.

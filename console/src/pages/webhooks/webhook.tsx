@@ -78,9 +78,7 @@ export default function Webhook() {
                   key={`${slug} ${filled}`}
                   webhook={value}
                   etag={etag}
-                  refill={() =>
-                    void queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))
-                  }
+                  refill={() => queries.refetchQueries({ queryKey: key }).then(() => setFilled(count => count + 1))}
                 />
               </Section>
             </Stack>
@@ -131,7 +129,7 @@ function Health({ of: { health, previous_secret_expires_at } }: { of: WebhookDat
   );
 }
 
-function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | null; refill: () => void }) {
+function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | null; refill: () => Promise<void> }) {
   const org = useOrg();
   const refusal = useRefusal()('webhook:write');
   // ETag of the values in the form; it does not change while the user types.
@@ -149,9 +147,7 @@ function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | 
       ),
     done: texts.saved,
     refresh: [[org, 'webhooks']],
-    onDone: changed => {
-      if (!changed.secret) refill();
-    },
+    onDone: changed => (changed.secret ? undefined : refill()),
   });
   const newSecret = editing.action.data?.secret;
   return (
