@@ -25,6 +25,7 @@ import {
   findDeliveriesByReference,
   findRepeatedBounces,
 } from '../../src/db/history/feedback.ts';
+import { findOccurrenceWaits } from '../../src/db/history/occurrence-waits.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
 import {
   encodeOccurrence,
@@ -238,6 +239,10 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
       const stored = await inLedgerTransaction(open.pool, client => storeStepPagesAcrossTenants(client, 1, pages));
       return lost.size === pages.length ? stored : [];
     },
+  },
+  'what occurrences in progress wait for': {
+    max: 5_000,
+    run: async () => [...(await findOccurrenceWaits(open.db, organization, [fanOut])).keys(), 'none'],
   },
   'releasing the steps of a worker': { max: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
   'deliveries of steps to a few users': {

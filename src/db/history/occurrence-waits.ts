@@ -5,8 +5,11 @@ import { priorities } from '../../core/trigger.ts';
 import type { Db } from '../connection/pool.ts';
 import { waitingList } from '../ledger/status-text.ts';
 
-/** Due deliveries are not indexed by occurrence, so at most this many are scanned. With more, everything counts as being sent. */
-const maxScanned = 10_000;
+/**
+ * Deliveries that are due or in flight are not indexed by occurrence, so at most this many of each kind are scanned. With more,
+ * everything counts as being sent.
+ */
+const maxScanned = 1_000;
 /** The newest deliveries of an occurrence that reason and time are taken from. */
 const sampled = 100;
 
@@ -27,7 +30,8 @@ export async function findOccurrenceWaits(
       select occurrence_id from due
       union all
       -- Through the small index of deliveries in flight, not through all deliveries of an occurrence.
-      select occurrence_id from deliveries where status = 'sending' and organization_id = ${organizationId}
+      (select occurrence_id from deliveries where status = 'sending' and organization_id = ${organizationId}
+        limit ${maxScanned})
     )
     select wanted.id, sample.status, sample.reason, sample.until
     from unnest(${identifiers}::uuid[]) as wanted (id), lateral (
@@ -42,6 +46,8 @@ export async function findOccurrenceWaits(
         order by d.id desc limit ${sampled}
       ) last where last.status in ${sql.raw(waitingList)} and last.until < 'infinity'
     ) sample
-    where wanted.id not in (select occurrence_id from busy) and (select count(*) from due) < ${maxScanned}`.execute(db);
+    where wanted.id not in (select occurrence_id from busy) and (select count(*) from busy) < ${maxScanned}`.execute(
+    db,
+  );
   return new Map(rows.map(({ id, ...wait }) => [id, wait]));
 }
