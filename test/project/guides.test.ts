@@ -176,8 +176,8 @@ test('a trigger inside a trace is found by its occurrence', async () => {
     // Without what this one has not.
     const names = [...tree.matchAll(/^[│├└─ ]*(\w+)/gm)].map(([, name]) => name!);
     const spans = await collector.trace(traceId!, ...names.filter(name => name !== 'step'));
-    const told = new Set(spans.flatMap(span => Object.keys(span.attributes)));
-    for (const name of told) expect(text).toContain(`\`${name}\``);
+    const attributes = new Set(spans.flatMap(span => Object.keys(span.attributes)));
+    for (const name of attributes) expect(text).toContain(`\`${name}\``);
     const list = JSON.parse((await run('bash', ['-c', look], { env })).stdout);
     expect(list).toMatchObject([{ identifier: occurrence, trace_id: traceId }]);
     // Every variable that it names is one that there is.

@@ -16,28 +16,17 @@ import {
 import { IconChevronRight } from '@tabler/icons-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
-import type { Preview } from '../api-types.ts';
 import { Section } from '../components/page.tsx';
 import { CodeField } from '../editor/code.tsx';
-import { type EventPath, parseObject } from '../events/sample.ts';
+import { parseObject } from '../events/sample.ts';
 import { to } from '../paths.ts';
 import { texts } from '../texts/designer.ts';
 import { DigestFields } from './digest.tsx';
-import type { Draft, DraftStep, Priority } from './draft.ts';
+import type { DraftStep, Priority } from './draft.ts';
 import { errorAt } from './errors.ts';
 import { explainSending } from './explain-sending.ts';
-import { StepsEditor } from './steps.tsx';
+import { StepsEditor, type StepsProps } from './steps.tsx';
 import { ThrottleFields } from './throttle.tsx';
-import type { UsableChannel } from './use-channels.ts';
-
-interface DeliverySettingsProps {
-  path: EventPath;
-  draft: Draft;
-  change: (changes: Partial<Draft>) => void;
-  errors: Record<string, string[]>;
-  channels: UsableChannel[];
-  preview: Preview | undefined;
-}
 
 const priorities = [
   { value: 'urgent', label: texts.urgentSentFirst },
@@ -45,7 +34,7 @@ const priorities = [
   { value: 'bulk', label: texts.bulkSentLast },
 ];
 
-export function DeliverySettings({ path, draft, change, errors, channels, preview }: DeliverySettingsProps) {
+export function DeliverySettings({ path, draft, change, errors, channels, preview }: StepsProps) {
   const { org } = path;
   const [more, setMore] = useState(draft.environs.length > 0 || draft.extraContext !== '');
   const slugs = channels.map(({ slug }) => slug);

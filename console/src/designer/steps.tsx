@@ -22,7 +22,7 @@ import { useLists } from './recipients.tsx';
 import { StepTimeline } from './step-timeline.tsx';
 import type { UsableChannel } from './use-channels.ts';
 
-interface StepsProps {
+export interface StepsProps {
   path: EventPath;
   draft: Draft;
   change: (changes: Partial<Draft>) => void;

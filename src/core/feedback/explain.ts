@@ -22,10 +22,10 @@ const happened: Record<FeedbackType, string> = {
 
 /** Explains events in their order; of opens and clicks only the first. `suppressedSince` is of the address. */
 export function explainFeedback(events: readonly ExplainedFeedback[], suppressedSince: Date | undefined): string {
-  const told = events.filter(
+  const notable = events.filter(
     ({ type }, i) => (type !== 'opened' && type !== 'clicked') || events.findIndex(one => one.type === type) === i,
   );
-  const sentences = told.map(({ type, source, reason, permanent, detail, at }) => {
+  const sentences = notable.map(({ type, source, reason, permanent, detail, at }) => {
     const cause = reason && type !== 'complained' ? `: ${feedbackReasons[reason]}` : '';
     const kind = type === 'bounced' ? (permanent ? ' permanently' : ' temporarily') : '';
     return `According to ${source}, it ${happened[type]}${kind} at ${at.toISOString()}${cause}${detail ? ` (${detail})` : ''}.`;

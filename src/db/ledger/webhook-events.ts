@@ -47,7 +47,7 @@ const deliveryData = `jsonb_build_object('delivery', c.id, 'occurrence', c.occur
 /** SQL text of a CTE that queues messages for the rows of `changed` that are sent, failed or unknown. */
 export function deliveryEventsText(changed: string): string {
   const type = `('delivery.' || c.status)`;
-  return `told_deliveries as (${insertMessagesText(changed, type, deliveryData, `c.status = any('{sent,failed,unknown}')`)})`;
+  return `queued_deliveries as (${insertMessagesText(changed, type, deliveryData, `c.status = any('{sent,failed,unknown}')`)})`;
 }
 
 /** SQL text that queues messages for deliveries that were reported as spam, with the same columns. */
@@ -68,7 +68,7 @@ export function completionEventsText(completed: string): string {
   const counts = endedStatuses.map(status => `'${status}', c.${status}`).join(', ');
   const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'outcome', c.outcome,
       'correlation_id', c.correlation_id, 'counts', jsonb_build_object(${counts}))`;
-  return `told_completions as (${insertMessagesText(completed, `'occurrence.completed'`, data, 'c.outcome is not null')})`;
+  return `queued_completions as (${insertMessagesText(completed, `'occurrence.completed'`, data, 'c.outcome is not null')})`;
 }
 
 /**
@@ -77,13 +77,13 @@ export function completionEventsText(completed: string): string {
  */
 export function answerEventsText(answered: string, type: WebhookType): string {
   const data = `jsonb_build_object('occurrence', c.id, 'event', ${eventPath('c')}, 'correlation_id', c.correlation_id)`;
-  return `told_answers as (${insertMessagesText(answered, `'${type}'`, data)})`;
+  return `queued_answers as (${insertMessagesText(answered, `'${type}'`, data)})`;
 }
 
 /** SQL text of a CTE that queues messages for addresses `disabled(organization_id, id, user_id, name)`. */
 export function addressEventsText(disabled: string, by: 'provider' | 'person'): string {
   const data = `jsonb_build_object('address', c.id, 'name', c.name, 'user_id', c.user_id, 'by', '${by}')`;
-  return `told_addresses as (${insertMessagesText(disabled, `'address.disabled'`, data)})`;
+  return `queued_addresses as (${insertMessagesText(disabled, `'address.disabled'`, data)})`;
 }
 
 /**
@@ -92,5 +92,5 @@ export function addressEventsText(disabled: string, by: 'provider' | 'person'): 
  */
 export function channelEventsText(changed: string, type: WebhookType, more: string): string {
   const data = `jsonb_build_object('channel', ${channelSlug('c')}, ${more})`;
-  return `told_channels as (${insertMessagesText(changed, `'${type}'`, data)})`;
+  return `queued_channels as (${insertMessagesText(changed, `'${type}'`, data)})`;
 }
