@@ -14,8 +14,8 @@ interface Input {
   /** Default: a user without any restrictions. */
   user?: string;
   pausesEvent?: true;
-  /** A request below the occurrence, once it has the state `first`. */
-  after?: { first: OccurrenceState; path: string };
+  /** A request below the occurrence, once it and its delivery have the states `first`. */
+  after?: { first: [OccurrenceState, DeliveryState]; path: string };
   triggers?: number;
   occurrence: OccurrenceState;
   /** State and reason of its first delivery; absent if it has none. */
@@ -70,7 +70,7 @@ export const stateCases: Record<string, Input> = {
   'dry-run': { options: { dry_run: true }, occurrence: 'dry_run', delivery: ['dry_run', 'dry_run'] },
   cancelled: {
     notification: { digest: { every: '1h' } },
-    after: { first: 'waiting_digest', path: 'cancel/' },
+    after: { first: ['waiting_digest', 'waiting_digest'], path: 'cancel/' },
     occurrence: 'cancelled',
     delivery: ['cancelled', 'cancelled'],
   },
@@ -78,13 +78,13 @@ export const stateCases: Record<string, Input> = {
   escalating: { notification: { steps }, occurrence: 'escalating', delivery: ['sent', null] },
   acknowledged: {
     notification: { steps },
-    after: { first: 'escalating', path: 'acknowledge/' },
+    after: { first: ['escalating', 'sent'], path: 'acknowledge/' },
     occurrence: 'acknowledged',
     delivery: ['sent', null],
   },
   resolved: {
     notification: { steps },
-    after: { first: 'escalating', path: 'resolve/' },
+    after: { first: ['escalating', 'sent'], path: 'resolve/' },
     occurrence: 'resolved',
     delivery: ['sent', null],
   },
@@ -129,7 +129,7 @@ const org = '/api/o/demo';
 const application = `${org}/p/shop/a/web/e/`;
 const plainUser = 'ann@demo.test';
 
-/** Creates all of `stateCases` in the demo organization, and waits until the occurrences have their state. */
+/** Creates all of `stateCases` in the demo organization, and waits until the occurrences and their deliveries have their states. */
 export async function createEveryState(ask: Ask): Promise<{ created: CreatedState[]; close(): Promise<void> }> {
   const peers = await openPeers();
   const send = async (method: string, path: string, body?: unknown) => {
@@ -157,30 +157,28 @@ export async function createEveryState(ask: Ask): Promise<{ created: CreatedStat
     if (user) options.recipients = [user];
     let id = '';
     for (let n = 0; n < (input.triggers ?? 1); n++) {
-      if (id) await untilState(ask, id, 'sent');
+      if (id) await untilStates(ask, id, 'sent', 'sent');
       id = (await send('POST', `${event}trigger/`, { context: {}, options })).occurrence;
     }
     created.push({ name, id, user, expected: input });
   }
   for (const { id, expected } of created) {
     if (!expected.after) continue;
-    await untilState(ask, id, expected.after.first);
+    await untilStates(ask, id, ...expected.after.first);
     await send('POST', `${org}/occurrence/${id}/${expected.after.path}`);
   }
-  const wanted = created.map(({ name, expected }) => `${name}: ${expected.occurrence}`);
-  await eventually(async () => {
-    const { body } = await ask({ path: `${org}/occurrence/?limit=100` });
-    const states = new Map((body as { identifier: string; state: string }[]).map(one => [one.identifier, one.state]));
-    expect(created.map(({ name, id }) => `${name}: ${states.get(id)}`)).toEqual(wanted);
-  }, 20_000);
+  for (const { id, expected } of created) await untilStates(ask, id, expected.occurrence, expected.delivery?.[0]);
   return { created, close: peers.close };
 }
 
-async function untilState(ask: Ask, id: string, state: OccurrenceState): Promise<void> {
+async function untilStates(ask: Ask, id: string, state: OccurrenceState, delivery?: DeliveryState): Promise<void> {
   await eventually(async () => {
     const { body } = await ask({ path: `${org}/occurrence/${id}/` });
     expect({ event: body.event, state: body.state, counts: body.counts }).toMatchObject({ state });
-  }, 10_000);
+    if (!delivery) return;
+    const { body: deliveries } = await ask({ path: `${org}/occurrence/${id}/deliveries/` });
+    expect(deliveries).toMatchObject([{ state: delivery }]);
+  }, 20_000);
 }
 
 type Send = (method: string, path: string, body?: unknown) => Promise<{ occurrence: string }>;
