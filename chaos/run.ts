@@ -10,7 +10,12 @@ import { acknowledgedMeansStop } from './scenarios/acknowledged-means-stop.ts';
 import { busyMachine } from './scenarios/busy-machine.ts';
 import { connectionsCut } from './scenarios/connections-cut.ts';
 import { databaseRestarted } from './scenarios/database-restarted.ts';
-import { databaseReadOnly, databaseSilent, statementsCancelled } from './scenarios/database-unwell.ts';
+import {
+  connectionStalls,
+  databaseReadOnly,
+  databaseSilent,
+  statementsCancelled,
+} from './scenarios/database-unwell.ts';
 import { digestKilled } from './scenarios/digest-killed.ts';
 import { diskFull } from './scenarios/disk-full.ts';
 import { hangingTenants } from './scenarios/hanging-tenants.ts';
@@ -19,6 +24,7 @@ import { fanOutList, fanOutNamed, fanOutOrganizations, fanOutScheduled } from '.
 import { rcptRefused, tlsErrors } from './scenarios/mail-server.ts';
 import { outbox } from './scenarios/outbox.ts';
 import { powerCut } from './scenarios/power-cut.ts';
+import { primaryKilled, primaryReadOnly, primarySilent, standbyBehind } from './scenarios/primary-lost.ts';
 import { failover, provider5xx, providerLimits } from './scenarios/provider-refuses.ts';
 import { providerDrops, providerHangs } from './scenarios/provider-silent.ts';
 import { rollingUpgrade } from './scenarios/rolling-upgrade.ts';
@@ -37,8 +43,13 @@ const scenarios: Record<string, Scenario> = {
   'database-restarted': databaseRestarted,
   'connections-cut': connectionsCut,
   'database-silent': databaseSilent,
+  'connection-stalls': connectionStalls,
   'database-read-only': databaseReadOnly,
   'statements-cancelled': statementsCancelled,
+  'primary-killed': primaryKilled,
+  'primary-silent': primarySilent,
+  'primary-read-only': primaryReadOnly,
+  'standby-behind': standbyBehind,
   'slow-stop': slowStop,
   'wrong-key': wrongKey,
   'busy-machine': busyMachine,

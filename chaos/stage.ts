@@ -32,6 +32,8 @@ export interface StageOptions extends TenantOptions {
   prefix?: readonly string[];
   /** Size of the disk of PostgreSQL, in memory. Default: the disk of this machine. */
   diskMb?: number;
+  /** Opens another database than the embedded one, in this folder. */
+  openDatabase?: (dataDir: string) => Promise<{ url: string; release(): Promise<void> }>;
 }
 
 type Role = 'all' | 'api' | 'worker';
@@ -94,17 +96,27 @@ export class Stage {
   }
 
   static async open(options: StageOptions): Promise<Stage> {
-    const { recipients: size, sinkMs = 10, roles, program = root, prefix = [], diskMb, ...tenantOptions } = options;
+    const {
+      recipients: size,
+      sinkMs = 10,
+      roles,
+      program = root,
+      prefix = [],
+      diskMb,
+      openDatabase,
+      ...more
+    } = options;
     const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-chaos-'));
     if (diskMb) await mountDisk(dataDir, diskMb);
-    const { url, release: releaseDatabase } = await openEmbedded({ dataDir, durable: true });
+    const { url, release: releaseDatabase } = await (openDatabase?.(dataDir) ??
+      openEmbedded({ dataDir, durable: true }));
     const release = async () => {
       await releaseDatabase();
       if (diskMb) await run('umount', [dataDir]);
     };
     const { sink, sinkUrls } = await openSink(sinkMs);
     const recipients = Array.from({ length: size }, (_, i) => `p${i}@chaos.test`);
-    const document = describeTenants(recipients, sinkUrls, tenantOptions);
+    const document = describeTenants(recipients, sinkUrls, more);
     const organizations = ['chaos', ...(options.organizations ?? [])];
     const keys = await (program === root
       ? configure(url, document, organizations)

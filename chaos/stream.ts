@@ -10,6 +10,8 @@ export interface Stream {
   accepted: string[];
   /** When each of them got it. */
   acceptedAt: Map<string, number>;
+  /** How long each of them took, with all repetitions. */
+  tookMs: number[];
   /** How often each status was returned. */
   statuses: Map<number, number>;
   /** Stops sending new triggers, and waits for those in flight. */
@@ -29,6 +31,7 @@ const timeoutMs = 30_000;
 export function startStream(stage: Stage, perSecond: number, target: Target = {}): Stream {
   const accepted: string[] = [];
   const acceptedAt = new Map<string, number>();
+  const tookMs: number[] = [];
   const statuses = new Map<number, number>();
   const inFlight = new Set<Promise<void>>();
   let streaming = true;
@@ -38,10 +41,12 @@ export function startStream(stage: Stage, perSecond: number, target: Target = {}
     while (streaming) {
       const due = ((Date.now() - began) / 1_000) * perSecond;
       while (next < due) {
+        const startedAt = Date.now();
         const sending = triggerOnce(stage, next++, {}, { ...target, statuses }).then(occurrence => {
           if (occurrence) {
             accepted.push(occurrence);
             acceptedAt.set(occurrence, Date.now());
+            tookMs.push(Date.now() - startedAt);
           }
           inFlight.delete(sending);
         });
@@ -53,6 +58,7 @@ export function startStream(stage: Stage, perSecond: number, target: Target = {}
   return {
     accepted,
     acceptedAt,
+    tookMs,
     statuses,
     stop: async () => {
       streaming = false;

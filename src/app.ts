@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { type Config, isLoopback, linkUrlOf } from './config.ts';
+import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
 import { commandLine } from './core/identity/actor.ts';
-import { addressOf, type ConnectionFacts } from './core/instance.ts';
+import type { ConnectionFacts } from './core/instance.ts';
 import { inboxChannel } from './db/audience/inbox.ts';
 import { Listener } from './db/connection/listen.ts';
 import { migrate } from './db/connection/migrate.ts';
@@ -169,8 +170,8 @@ export async function openRuntime(
       actor: commandLine,
     };
     const { instance: name, databaseUrl } = config;
-    const address = databaseUrl && addressOf(databaseUrl);
-    const surroundings = { name, address, filesMadeAt: embedded?.filesMadeAt };
+    const addresses = databaseUrl ? addressesOf(databaseUrl) : undefined;
+    const surroundings = { name, addresses, filesMadeAt: embedded?.filesMadeAt };
     return { deps, database, url, embedded: embedded !== undefined, surroundings, close };
   } catch (error) {
     await close();

@@ -2,8 +2,10 @@
  * Reads the environment into a frozen Config. Every variable can be set as NAME_FILE, the path of a file with the value.
  * All problems are reported together, so that an operator does not fix them one restart at a time.
  */
+
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
+import { checkDatabaseUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
@@ -132,6 +134,12 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     }
     return value.replace(/\/+$/, '');
   };
+  const readDatabaseUrl = (name: Name): string | undefined => {
+    const value = read(name);
+    const problem = value && checkDatabaseUrl(value);
+    if (problem) report(name, problem);
+    return value.replace(/\/+$/, '') || undefined;
+  };
   const split = (name: Name, separator: RegExp) => read(name).split(separator).filter(Boolean);
   const list = (name: Name, valid: (entry: string) => boolean, form: string): string[] => {
     const entries = split(name, /[\s,]+/);
@@ -166,8 +174,8 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     );
   }
 
-  const databaseUrl = url('DATABASE_URL', ['postgres:', 'postgresql:']);
-  const directDatabaseUrl = url('BELFRY_DIRECT_DATABASE_URL', ['postgres:', 'postgresql:']);
+  const databaseUrl = readDatabaseUrl('DATABASE_URL');
+  const directDatabaseUrl = readDatabaseUrl('BELFRY_DIRECT_DATABASE_URL');
   if (directDatabaseUrl && !databaseUrl) {
     report(
       'BELFRY_DIRECT_DATABASE_URL',

@@ -1,10 +1,12 @@
 /** Runs the command that the arguments name and returns the exit code. */
+
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { type Command, type Terminal, usageError } from './cli/command.ts';
 import { findCommand } from './cli/commands.ts';
 import { formatError } from './cli/format.ts';
 import { type Config, loadConfig } from './config.ts';
+import { addressesOf } from './core/database-url.ts';
 import { AppError } from './core/errors.ts';
 
 try {
@@ -77,8 +79,7 @@ const commandConnectMs = 30_000;
 /** Leaves out the user and the password. */
 function describeDatabase({ databaseUrl, dataDir }: Config): string {
   if (!databaseUrl) return `embedded database in ${path.resolve(dataDir)}`;
-  const url = URL.parse(databaseUrl);
-  return `database ${url ? `${url.host}${url.pathname} ` : ''}(DATABASE_URL)`;
+  return `database ${addressesOf(databaseUrl).join(', ')} (DATABASE_URL)`;
 }
 
 /** A data folder without a database usually means that the wrong folder is configured. */

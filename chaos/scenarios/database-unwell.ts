@@ -67,6 +67,38 @@ export const databaseSilent = unwell(
   },
 );
 
+const maxTriggerMs = 5_000;
+const stallEveryMs = 3_000;
+
+export const connectionStalls: Scenario = {
+  title: 'a tenth of all connections to PostgreSQL goes silent, again and again',
+  async run(scenario, scale) {
+    const stage = await Stage.open({ recipients: 3, roles: [] });
+    const stalling = await openSilentProxy(stage.url);
+    try {
+      stage.environment.DATABASE_URL = stalling.url;
+      await Promise.all([stage.start('api'), stage.start('worker')]);
+      const stream = startStream(stage, 50);
+      await sleep(3_000 * scale);
+      const faultAt = Date.now();
+      while (Date.now() < faultAt + 60_000 * scale) {
+        stalling.silence(10);
+        await sleep(stallEveryMs);
+      }
+      await stream.stop();
+      const ledger = await stage.settle({ scenario, accepted: stream.accepted, faultAt });
+      ledger.broken.push(...wrongStatuses(stream));
+      const p99 = stream.tookMs.sort((a, b) => a - b)[Math.floor(stream.tookMs.length * 0.99)]!;
+      console.log(`  99 of 100 triggers were accepted within ${p99} ms (limit ${maxTriggerMs})`);
+      if (p99 > maxTriggerMs) ledger.broken.push(`99 of 100 triggers took up to ${p99} ms`);
+      return { ...ledger, pass: ledger.pass && ledger.broken.length === 0 };
+    } finally {
+      await stage.close();
+      await stalling.close();
+    }
+  },
+};
+
 /** New sessions have the setting, and the old ones are ended, as they would be in a failover. */
 const setReadOnly = (value: 'on' | 'off') => async (stage: Stage) => {
   await runSql(

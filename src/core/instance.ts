@@ -12,6 +12,7 @@
  * | files moved within their file system           | nothing                             | continue                      |
  * | a standby is promoted                          | the timeline                        | continue, if used recently    |
  * | point-in-time recovery                         | the timeline                        | pause, if not used recently   |
+ * | either of them, with changes missing           | the row is older than a process has seen it | pause                 |
  * | the address changes (proxy, name, move)        | the address                         | as with the timeline; continue while other workers use it |
  * | a snapshot of a disk, cloned                   | address or BELFRY_INSTANCE          | pause                         |
  */
@@ -30,8 +31,8 @@ export interface DatabaseFacts {
 export interface ConnectionFacts {
   /** BELFRY_INSTANCE. */
   name?: string | undefined;
-  /** Undefined for the embedded database, whose port and folder may change. */
-  address?: string | undefined;
+  /** One for each server that DATABASE_URL names. Absent for the embedded database, whose port and folder may change. */
+  addresses?: readonly string[] | undefined;
   /** Creation time of the embedded database's files, where the file system records it. */
   filesMadeAt?: number | undefined;
 }
@@ -43,6 +44,8 @@ export interface RecordedInstance extends DatabaseFacts {
   addresses: readonly string[];
   name: string | null;
   filesMadeAt: number | null;
+  /** The transaction that last changed the row. */
+  xid: number;
 }
 
 interface InstanceActivity {
@@ -50,6 +53,8 @@ interface InstanceActivity {
   silentMs: number;
   /** Whether workers are currently using it. */
   isInUse: boolean;
+  /** The last change of the row that this process has seen. Undefined when it has just started. */
+  seenXid?: number | undefined;
 }
 
 /** The texts follow "sending is paused because ". */
@@ -59,6 +64,7 @@ export const pauseReasons = {
   server: 'the database is on a different PostgreSQL server than before',
   files: 'the files of the embedded database were copied or restored',
   name: 'BELFRY_INSTANCE names a different installation than the one this database belongs to',
+  rewound: 'the database lacks recent changes: it was restored, or a standby that had not received them took over',
   timeline: 'another PostgreSQL server took over while Belfry was not running: a promoted standby, or a backup',
   address: 'the address of the database has changed, and no Belfry process has used it recently',
 } as const;
@@ -72,8 +78,8 @@ export const maxSilenceMs = 300_000;
 export function findDifference(
   recorded: RecordedInstance,
   present: DatabaseFacts,
-  { name, address, filesMadeAt }: ConnectionFacts,
-  { silentMs, isInUse }: InstanceActivity,
+  { name, addresses = [], filesMadeAt }: ConnectionFacts,
+  { silentMs, isInUse, seenXid = 0 }: InstanceActivity,
 ): PauseReason | undefined {
   if (!recorded.isOwnRow || recorded.relation !== present.relation) return 'restored';
   if (recorded.database !== present.database) return 'cloned';
@@ -81,8 +87,9 @@ export function findDifference(
   if (differ(recorded.system, present.system) && present.server_major <= recorded.server_major) return 'server';
   if (differ(recorded.filesMadeAt, filesMadeAt)) return 'files';
   if (differ(recorded.name, name)) return 'name';
-  const isElsewhere =
-    address !== undefined && recorded.addresses.length > 0 && !recorded.addresses.includes(address) && !isInUse;
+  if (recorded.xid < seenXid) return 'rewound';
+  const isKnown = addresses.length === 0 || addresses.some(address => recorded.addresses.includes(address));
+  const isElsewhere = recorded.addresses.length > 0 && !isKnown && !isInUse;
   const isUpgraded = present.server_major !== recorded.server_major;
   const isAfterTakeover = !isUpgraded && differ(recorded.timeline, present.timeline);
   if (isAfterTakeover && (isElsewhere || silentMs > maxSilenceMs)) return 'timeline';
@@ -93,11 +100,4 @@ export function findDifference(
 /** A value that is unknown on either side never counts as a difference. */
 function differ<T>(one: T | null | undefined, other: T | null | undefined): boolean {
   return one != null && other != null && one !== other;
-}
-
-/** Returns host, port and name of a database, without user and password. */
-export function addressOf(databaseUrl: string): string {
-  const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
-  const host = searchParams.get('host') ?? decodeURIComponent(hostname);
-  return `${host}:${searchParams.get('port') ?? (port || '5432')}${decodeURIComponent(pathname)}`;
 }

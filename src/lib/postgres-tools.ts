@@ -1,4 +1,5 @@
 /** Runs PostgreSQL's programs `pg_dump` and `pg_restore` from PATH. */
+
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
@@ -16,10 +17,10 @@ export async function runTool(tool: PostgresTool, args: string[], databaseUrl?: 
   const { PGPASSWORD: _, ...env } = process.env;
   const allArgs = [...args];
   if (databaseUrl !== undefined) {
-    const url = new URL(databaseUrl);
-    if (url.password) env.PGPASSWORD = decodeURIComponent(url.password);
-    url.password = '';
-    allArgs.push(`--dbname=${url.href}`);
+    // Not parsed as a URL: it may name several servers.
+    const password = /^\w+:\/\/[^:/?#]*:([^/?#]*)@/.exec(databaseUrl)?.[1];
+    if (password) env.PGPASSWORD = decodeURIComponent(password);
+    allArgs.push(`--dbname=${password ? databaseUrl.replace(`:${password}@`, '@') : databaseUrl}`);
   }
   const child = spawn(tool, allArgs, { env: { ...env, LC_ALL: 'C' }, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = new Promise<number | null>((resolve, reject) => {

@@ -1,11 +1,11 @@
 /** Detection of databases that were restored or cloned. */
 import { describe, expect, test } from 'vitest';
-import { addressOf, type DatabaseFacts, findDifference, maxSilenceMs } from '../../src/core/instance.ts';
+import { type DatabaseFacts, findDifference, maxSilenceMs } from '../../src/core/instance.ts';
 
 const facts: DatabaseFacts = { relation: 16_500, database: 16_384, system: '73', server_major: 16, timeline: 1 };
-const address = 'db.internal:5432/belfry';
-const recorded = { ...facts, isOwnRow: true, addresses: [address], name: 'production', filesMadeAt: null };
-const here = { name: 'production', address };
+const addresses = ['db.internal:5432/belfry'];
+const recorded = { ...facts, isOwnRow: true, addresses, name: 'production', filesMadeAt: null, xid: 700 };
+const here = { name: 'production', addresses };
 const recently = { silentMs: 1_000, isInUse: false };
 const longAgo = { silentMs: maxSilenceMs + 1, isInUse: false };
 
@@ -19,15 +19,21 @@ describe('sending continues', () => {
       longAgo,
     ],
     ['after a failover', { ...facts, timeline: 2 }, here, recently],
-    ['at another address, shortly after', facts, { ...here, address: 'pooler:6432/belfry' }, recently],
+    ['at another address, shortly after', facts, { ...here, addresses: ['pooler:6432/belfry'] }, recently],
     [
       'at another address, while other workers use the database',
       facts,
-      { ...here, address: 'x:1/belfry' },
+      { ...here, addresses: ['x:1/belfry'] },
       { ...longAgo, isInUse: true },
     ],
+    [
+      'on a promoted standby that DATABASE_URL names beside the server before',
+      { ...facts, timeline: 2 },
+      { ...here, addresses: ['standby:5432/belfry', ...addresses] },
+      { ...recently, seenXid: 700 },
+    ],
     ['when the server does not reveal its identity', { ...facts, system: null, timeline: null }, here, longAgo],
-    ['when BELFRY_INSTANCE is not set', facts, { address }, longAgo],
+    ['when BELFRY_INSTANCE is not set', facts, { addresses }, longAgo],
   ])('%s', (_, present, connection, activity) => {
     expect(findDifference(recorded, present, connection, activity)).toBe(undefined);
   });
@@ -52,19 +58,21 @@ describe('sending pauses', () => {
       'on a promoted clone',
       recorded,
       { ...facts, timeline: 2 },
-      { address: 'staging:5432/belfry' },
+      { addresses: ['staging:5432/belfry'] },
       recently,
       'timeline',
     ],
-    ['on a clone of the disk', recorded, facts, { address: 'staging:5432/belfry' }, longAgo, 'address'],
+    [
+      'on a promoted standby that had not received everything',
+      recorded,
+      { ...facts, timeline: 2 },
+      here,
+      { ...recently, seenXid: 701 },
+      'rewound',
+    ],
+    ['on a clone of the disk', recorded, facts, { addresses: ['staging:5432/belfry'] }, longAgo, 'address'],
     ['on copied files', { ...recorded, filesMadeAt: 5 }, facts, { filesMadeAt: 6 }, recently, 'files'],
   ])('%s', (_, before, present, connection, activity, reason) => {
     expect(findDifference(before, present, connection, activity)).toBe(reason);
   });
-});
-
-test('addressOf omits user and password', () => {
-  expect(addressOf('postgres://belfry:secret@db.internal/belfry')).toBe('db.internal:5432/belfry');
-  expect(addressOf('postgres://belfry:secret@db.internal:6432/a%20b?sslmode=require')).toBe('db.internal:6432/a b');
-  expect(addressOf('postgres://belfry:secret@%2Frun%2Fpg:5433/belfry')).toBe('/run/pg:5433/belfry');
 });

@@ -107,6 +107,12 @@ export async function postmasterPid(dataDir: string): Promise<number> {
 
 /** Kills the postmaster and all its children, like a power cut. */
 export async function killDatabase(dataDir: string): Promise<void> {
+  const pids = await signalDatabase(dataDir, 'SIGKILL');
+  await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
+}
+
+/** Signals the postmaster and all its children, and returns their pids. */
+export async function signalDatabase(dataDir: string, signal: NodeJS.Signals): Promise<number[]> {
   const postmaster = await postmasterPid(dataDir);
   const pids = [postmaster];
   for (const entry of await readdir('/proc')) {
@@ -115,8 +121,8 @@ export async function killDatabase(dataDir: string): Promise<void> {
     if (stat.slice(stat.lastIndexOf(')')).split(' ')[2] === String(postmaster)) pids.push(Number(entry));
   }
   // A backend may have exited since it was listed.
-  for (const pid of pids) if (isRunning(pid)) process.kill(pid, 'SIGKILL');
-  await waitFor('the database to be gone', () => pids.every(pid => !isRunning(pid)));
+  for (const pid of pids) if (isRunning(pid)) process.kill(pid, signal);
+  return pids;
 }
 
 function isRunning(pid: number): boolean {

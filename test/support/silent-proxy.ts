@@ -5,8 +5,8 @@ import { parse } from 'pg-connection-string';
 export interface SilentProxy {
   /** The URL of the database through the proxy. */
   url: string;
-  /** Forwards nothing more on connections that are open now. They stay open. */
-  silence(): void;
+  /** Forwards nothing more on connections that are open now, or on every nth of them. They stay open. */
+  silence(nth?: number): void;
   close(): Promise<void>;
 }
 
@@ -31,8 +31,8 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   const { port: own } = server.address() as AddressInfo;
   return {
     url: `postgres://${user}:${encodeURIComponent(password ?? '')}@127.0.0.1:${own}/${name}`,
-    silence: () => {
-      for (const [client, upstream] of pairs) {
+    silence: (nth = 1) => {
+      for (const [client, upstream] of [...pairs].filter((_, index) => index % nth === 0)) {
         client.unpipe(upstream);
         upstream.unpipe(client);
         client.resume();

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { PrimaryClient } from '../../src/db/connection/primary.ts';
 
 export const template = 'belfry_template';
 
@@ -14,7 +15,12 @@ const pools = new Map<string, pg.Pool>();
 function poolOf(url: string): pg.Pool {
   const known = pools.get(url);
   if (known) return known;
-  const pool = new pg.Pool({ connectionString: url, idleTimeoutMillis: 1_000, allowExitOnIdle: true });
+  const pool = new pg.Pool({
+    connectionString: url,
+    idleTimeoutMillis: 1_000,
+    allowExitOnIdle: true,
+    Client: PrimaryClient,
+  });
   // Dropped databases and stopped servers close idle connections.
   pool.on('error', () => {});
   pools.set(url, pool);

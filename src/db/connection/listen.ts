@@ -2,7 +2,9 @@
  * A dedicated connection for LISTEN. It reconnects automatically; between `onLost` and `onReady` notifications may be
  * missed. Heartbeat queries detect half-open connections.
  */
+
 import pg from 'pg';
+import { PrimaryClient, requireWritable } from './primary.ts';
 
 interface ListenOptions {
   url: string;
@@ -29,7 +31,7 @@ export class Listener {
   /** Resolves when the first connection listens, or rejects if it cannot be opened. */
   async start(): Promise<void> {
     const { url, name, channels, onNotify, onReady } = this.#options;
-    const client = new pg.Client({
+    const client = new PrimaryClient({
       connectionString: url,
       application_name: name,
       connectionTimeoutMillis: heartbeatMs,
@@ -60,7 +62,7 @@ export class Listener {
 
   #scheduleHeartbeat(client: pg.Client): void {
     this.#timer = setTimeout(() => {
-      client.query('select 1').then(
+      requireWritable(client).then(
         () => this.#client === client && this.#scheduleHeartbeat(client),
         error => this.#handleLoss(client, error),
       );

@@ -1,8 +1,11 @@
 /** Connection pools. `Db`, the first parameter of every query function, is a pool or a transaction on it. */
+
 import type { Socket } from 'node:net';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
+import { serverUrls } from '../../core/database-url.ts';
 import { AppError } from '../../core/errors.ts';
+import { PrimaryClient } from './primary.ts';
 import type { Tables } from './types.ts';
 
 export type Db = Kysely<Tables>;
@@ -19,6 +22,7 @@ export interface Database {
 
 const minSupportedVersion = 15;
 const defaultSilenceMs = 5_000;
+const writerSilenceMs = 2_000;
 /** How long a connection has to respond once another one has gone silent. */
 const suspectMs = 500;
 
@@ -39,7 +43,7 @@ type ClientSettings = pg.ClientConfig & { isPooled?: boolean; silenceMs?: number
  * Uses callbacks, as the promises of pg keep every result alive until the next full garbage collection: reading a million
  * rows in pages grew the process by 190 MB instead of 30.
  */
-class Client extends pg.Client {
+class Client extends PrimaryClient {
   /** All open connections, because those to the same server usually go silent together. */
   static readonly #open = new Set<Client>();
   readonly #openedAt = Date.now();
@@ -75,6 +79,8 @@ class Client extends pg.Client {
     return super.query(config, values, (error: Error, result: pg.QueryResult) => {
       this.#pending--;
       this.#awaitResponse();
+      // The next connection reaches the new primary.
+      if (sqlState(error) === '25006') this.#destroy('PostgreSQL has become read-only');
       callback(error, result);
     });
   }
@@ -130,9 +136,10 @@ class Client extends pg.Client {
   /** Asks over a new connection whether the server is executing a statement of this one. */
   async #isServerBusy(timeoutMs: number): Promise<boolean> {
     const { connectionString, application_name, isPooled } = this.#config;
-    const { processID } = this as unknown as { processID: number };
+    const { processID, host, port } = this as unknown as { processID: number; host: string; port: number };
     const limits = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs };
-    const probe = new pg.Client({ connectionString, application_name, ...limits });
+    const probe = new pg.Client({ connectionString: serverUrls(connectionString!)[0], application_name, ...limits });
+    Object.assign(probe, { host, port });
     probe.on('error', () => {});
     try {
       await probe.connect();
@@ -249,8 +256,10 @@ export function openDatabase({ url, name, connections = 10, onError = () => {}, 
     Client: more.pooled ? PooledClient : Client,
   };
   const pool = new pg.Pool({ ...settings, max: connections });
-  const writer = new pg.Pool({ ...settings, max: 1 });
-  const largeWriter = new pg.Pool({ ...settings, max: 1 });
+  // All triggers wait for a writer that has gone silent, so it is noticed sooner.
+  const writing = { ...settings, silenceMs: Math.min(more.silenceMs ?? defaultSilenceMs, writerSilenceMs), max: 1 };
+  const writer = new pg.Pool(writing);
+  const largeWriter = new pg.Pool(writing);
   const pools = [pool, writer, largeWriter];
   for (const each of pools) {
     // Without a listener, a connection that breaks while idle would crash the process.

@@ -2,8 +2,10 @@
  * Limits of channels, kept in the database so that all workers share them: send times for the rate, and slots for the
  * number of messages in flight.
  */
-import pg from 'pg';
+
+import type pg from 'pg';
 import { sqlState } from '../connection/pool.ts';
+import { PrimaryClient } from '../connection/primary.ts';
 
 export interface SendTimeRequest {
   channelId: number;
@@ -116,7 +118,7 @@ export class Slots {
   }
 
   #connect(): Promise<pg.Client> {
-    const client = new pg.Client({
+    const client = new PrimaryClient({
       connectionString: this.#url,
       application_name: 'belfry slots',
       keepAlive: true,
@@ -124,8 +126,8 @@ export class Slots {
       query_timeout: timeoutMs,
     });
     const connected = client.connect().then(() => client);
-    connected.catch(error => this.#drop(connected, error));
-    client.on('error', error => this.#drop(connected, error));
+    connected.catch((error: Error) => this.#drop(connected, error));
+    client.on('error', (error: Error) => this.#drop(connected, error));
     client.on('end', () => this.#drop(connected, new Error('the connection ended')));
     return connected;
   }

@@ -5,9 +5,10 @@
  */
 
 import { sql } from 'kysely';
-import pg from 'pg';
+import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
 import { type Db, toOptions, vanishedClients } from '../connection/pool.ts';
+import { PrimaryClient, requireWritable } from '../connection/primary.ts';
 import { inLedgerTransaction } from '../connection/transaction.ts';
 import { countText, endedText } from './counts.ts';
 import { addAttemptText, mayHaveArrivedText, type SettleResult } from './deliveries.ts';
@@ -29,7 +30,7 @@ export async function acquireLease(
   onLost: (error: Error) => void,
   heartbeatMs = 5_000,
 ): Promise<WorkerLease> {
-  const client = new pg.Client({
+  const client = new PrimaryClient({
     connectionString: url,
     application_name: 'belfry worker',
     options: toOptions(vanishedClients),
@@ -52,7 +53,7 @@ export async function acquireLease(
   const { rows } = await client.query<{ id: number }>(
     `select id::bigint as id from nextval('worker_ids') as id, pg_advisory_lock(${lockClass}, id::integer)`,
   );
-  heartbeat = setInterval(() => client.query('select 1').catch(lost), heartbeatMs).unref();
+  heartbeat = setInterval(() => requireWritable(client).catch(lost), heartbeatMs).unref();
   return {
     id: rows[0]!.id,
     end: async () => {

@@ -37,6 +37,7 @@ export class InstanceGuard {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #recognizedAt: number | undefined;
+  #seenXid: number | undefined;
   #isPaused = false;
 
   constructor(db: Db, surroundings: ConnectionFacts, log: GuardLog) {
@@ -53,7 +54,8 @@ export class InstanceGuard {
   /** Returns whether this process may send. */
   async check(): Promise<boolean> {
     const awayMs = this.#recognizedAt === undefined ? 0 : Date.now() - this.#recognizedAt;
-    const pause = await recognize(this.#db, this.#surroundings, awayMs);
+    const { pause, xid } = await recognize(this.#db, this.#surroundings, awayMs, this.#seenXid);
+    this.#seenXid = xid;
     const wasPaused = this.#isPaused;
     this.#isPaused = pause !== undefined;
     if (!pause) this.#recognizedAt = Date.now();
@@ -87,22 +89,27 @@ export class InstanceGuard {
 }
 
 /** `awayMs`: how long this process itself has not reached the database. That time does not count as silence of the others. */
-async function recognize(db: Db, surroundings: ConnectionFacts, awayMs: number): Promise<InstancePause | undefined> {
+async function recognize(
+  db: Db,
+  surroundings: ConnectionFacts,
+  awayMs: number,
+  seenXid: number | undefined,
+): Promise<Pick<InstanceRow, 'pause' | 'xid'>> {
   const facts = await readDatabaseFacts(db);
   const isInUse = (await listLiveWorkersAcrossTenants(db)).length > 0;
   return db.transaction().execute(async trx => {
     const row = await findInstance(trx, { lock: true });
     if (!row) {
       await createInstance(trx, facts, mergeIdentity(undefined, surroundings));
-      return undefined;
+      return (await findInstance(trx))!;
     }
-    if (row.pause) return row.pause;
+    if (row.pause) return row;
     const silentMs = row.silentMs - awayMs;
-    const difference = findDifference(row, facts, surroundings, { silentMs, isInUse });
+    const difference = findDifference(row, facts, surroundings, { silentMs, isInUse, seenXid });
     if (difference === 'name' && isInUse) throw otherInstallation(row.name!, surroundings.name!);
     if (difference) {
       await pauseInstance(trx, difference);
-      return (await findInstance(trx))?.pause;
+      return (await findInstance(trx))!;
     }
     const external = mergeIdentity(row, surroundings);
     const isSame =
@@ -110,17 +117,16 @@ async function recognize(db: Db, surroundings: ConnectionFacts, awayMs: number):
       external.addresses.length === row.addresses.length &&
       external.name === row.name &&
       external.filesMadeAt === row.filesMadeAt;
-    if (!isSame || row.silentMs > seenEveryMs) await recordInstance(trx, facts, external);
-    return undefined;
+    if (isSame && row.silentMs <= seenEveryMs) return row;
+    await recordInstance(trx, facts, external);
+    return (await findInstance(trx))!;
   });
 }
 
 /** Adds what this process knows to the stored identity; a stored name and creation time win. */
-function mergeIdentity(row: InstanceRow | undefined, { name, address, filesMadeAt }: ConnectionFacts) {
-  const before = row?.addresses ?? [];
-  const addresses = address === undefined || before.includes(address) ? before : [...before, address];
+function mergeIdentity(row: InstanceRow | undefined, { name, addresses: present = [], filesMadeAt }: ConnectionFacts) {
   return {
-    addresses: addresses.slice(-maxAddresses),
+    addresses: [...new Set([...(row?.addresses ?? []), ...present])].slice(-maxAddresses),
     name: row?.name ?? name ?? null,
     filesMadeAt: row?.filesMadeAt ?? filesMadeAt ?? null,
   };
