@@ -23,11 +23,13 @@ const organization = {
   users: [
     { email: 'jane@acme.test', first_name: 'Jane', locale: 'de', custom_fields: { tier: 'gold' } },
     { email: 'joe@acme.test', first_name: 'Joe', custom_fields: { tier: 'lead' } },
+    { email: 'locked@acme.test', locked: true, custom_fields: { tier: 'lead' } },
   ],
   projects: [
     {
       slug: 'shop',
       name: 'Shop',
+      distribution_lists: [{ name: 'On call', members: ['locked@acme.test', 'joe@acme.test'] }],
       applications: [
         {
           slug: 'web',
@@ -123,6 +125,17 @@ describe('the content', () => {
     ]);
   });
 
+  test('is rendered for a recipient of the draft by default, if possible one who is notified', async () => {
+    const userOf = async (draft: object) => (await preview({ message, ...draft })).user;
+    expect(await userOf({ list: 'On call' })).toBe('joe@acme.test');
+    expect(await userOf({ list: 'no such list' })).toBe('jane@acme.test');
+    expect(await userOf({ users: "custom_fields.tier == 'lead'" })).toBe('joe@acme.test');
+    const steps = [{ channels: ['mail'] }, { channels: ['texts'], recipients: { list: 'On call' } }];
+    expect(await userOf({ steps })).toBe('joe@acme.test');
+    const { timeline } = await preview({ message, list: 'On call', steps });
+    expect(timeline).toMatchObject([{ skip_reason: null }, { skip_reason: null }]);
+  });
+
   test('uses the named layout, or a draft layout', async () => {
     const html = async (body: object) => (await preview({ channels: ['mail'], ...body })).previews[0].content.html;
     expect(await html({ message: { ...message, layout: 'fancy' } })).toContain('<h1>Fancy</h1>');
@@ -178,8 +191,8 @@ describe('expressions', () => {
 
   test('an expression over users shows how many match', async () => {
     const users = async (text: string) => (await preview({ message, users: text })).users;
-    expect(await users("custom_fields.tier == 'gold'")).toEqual({ matches: 1, of: 2 });
-    expect(await users('length(custom_fields.nothing) > `1`')).toEqual({ matches: 0, of: 2 });
+    expect(await users("custom_fields.tier == 'gold'")).toEqual({ matches: 1, of: 3 });
+    expect(await users('length(custom_fields.nothing) > `1`')).toEqual({ matches: 0, of: 3 });
     expect(await users('a[')).toEqual({ error: expect.any(String) });
   });
 });

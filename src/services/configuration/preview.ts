@@ -21,7 +21,12 @@ import {
   type MessageText,
 } from '../../core/render/render.ts';
 import { fold } from '../../core/text.ts';
-import { findRecipientByName, listUsersAsRecipients, type RecipientRecord } from '../../db/audience/recipients.ts';
+import {
+  findRecipientByName,
+  listMembersAsRecipients,
+  listUsersAsRecipients,
+  type RecipientRecord,
+} from '../../db/audience/recipients.ts';
 import type { ResolvedPath } from '../../db/configuration/organizations.ts';
 import { filterInSlices } from '../../lib/slices.ts';
 import { circumstancesOf } from '../../pipeline/decide.ts';
@@ -92,6 +97,7 @@ const noAcknowledgeUrl =
 
 const maxChannels = 20;
 const maxUsersChecked = 1_000;
+const maxMembersChecked = 20;
 
 type PreviewChannel = Pick<PlannedChannel, 'slug' | 'type'> & { planned?: PlannedChannel };
 
@@ -104,7 +110,10 @@ export async function previewDraft(
   const plan = await deps.plans.findEvent(organization.id, event.id);
   if (!plan) throw new AppError('event.not_found', 'the event has been deleted in the meantime');
   const usable = await deps.plans.listUsable(organization.id, project.id);
-  const recipient = await findSampleRecipient(deps, organization.id, draft.user, mayReadUsers);
+  const matching = mayReadUsers ? await findMatchingUsers(deps, organization.id, draft.users) : null;
+  const ownRecipient =
+    draft.user === undefined && mayReadUsers ? await findOwnRecipient(deps, plan, draft, matching) : undefined;
+  const recipient = ownRecipient ?? (await findSampleRecipient(deps, organization.id, draft.user, mayReadUsers));
   const person = draft.locale === undefined ? recipient : { ...recipient, locale: draft.locale };
   const { source, isKnown } = await deps.plans.findLayout(organization.id, project.id, draft.message.layout);
   const check = await deps.rendering.createChecker(organization.id, textsOf(draft));
@@ -118,7 +127,7 @@ export async function previewDraft(
   return {
     errors,
     filter: evaluateFilter(draft.filter, draft.context ?? {}),
-    users: mayReadUsers ? await countMatchingUsers(deps, organization.id, draft.users) : null,
+    users: matching && ('error' in matching ? matching : { matches: matching.picked.length, of: matching.of }),
     user: person.username,
     previews,
     timeline: draft.steps
@@ -260,18 +269,38 @@ function evaluateFilter(filter: string | undefined, context: JsonObject): Previe
   }
 }
 
-async function countMatchingUsers(
+type MatchingUsers = { picked: RecipientRecord[]; of: number } | { error: string } | null;
+
+async function findMatchingUsers(
   { pool }: Deps,
   organizationId: number,
   expression: string | undefined,
-): Promise<Preview['users']> {
+): Promise<MatchingUsers> {
   if (!expression) return null;
   const mistake = findFilterMistake(expression);
   if (mistake) return { error: mistake };
   const picks = compilePredicate(expression, expressionLimits.stepsForUser);
   const people = await listUsersAsRecipients(pool, organizationId, { after: 0, limit: maxUsersChecked });
   const picked = await filterInSlices(people, person => isPicked(picks, person));
-  return { matches: picked.length, of: people.length };
+  return { picked, of: people.length };
+}
+
+/**
+ * Returns a recipient of the draft, if possible one who is notified. Undefined if there is none, or if only a
+ * trigger names them.
+ */
+async function findOwnRecipient(
+  { pool }: Deps,
+  { organization, project }: EventPlan,
+  { list = '', steps = [] }: Draft,
+  matching: MatchingUsers,
+): Promise<RecipientRecord | undefined> {
+  const key = fold(list || (steps.find(step => step.recipients?.list)?.recipients?.list ?? ''));
+  const page = { after: 0, limit: maxMembersChecked };
+  const members = key ? await listMembersAsRecipients(pool, organization.id, project.id, key, page) : [];
+  const people = [...members, ...(matching && 'picked' in matching ? matching.picked : [])];
+  const found = people.find(({ locked, member }) => !locked && member?.active !== false) ?? people[0];
+  return found && { ...found, member: undefined };
 }
 
 /** Returns the requested user, or the first one. Without users, or without permission to read them, returns a sample. */
