@@ -28,7 +28,7 @@ createRoot(document.getElementById('root')!).render(
     >
       <QueryClientProvider client={queries}>
         <ModalsProvider>
-          <Notifications position="bottom-right" />
+          <Notifications position="top-center" containerWidth={360} className="toasts" />
           <RouterProvider router={router} />
         </ModalsProvider>
       </QueryClientProvider>

@@ -134,6 +134,9 @@ test('an unsaved notification survives navigation and shows missing values besid
   await page.getByText('Choose at least one kind of recipient.').waitFor();
   await button('Discard').click();
   expect(await nameField().inputValue()).toBe('');
+  await button('Undo').click();
+  expect(await nameField().inputValue()).toBe('half done');
+  await button('Discard').click();
 });
 
 test('the preview shows the language being edited', async () => {

@@ -2,10 +2,10 @@
  * Buttons and actions that change something. A disabled button explains the missing permission; the outcome is shown in
  * a toast.
  */
-import { Button, type ButtonProps, Tooltip } from '@mantine/core';
+import { Button, type ButtonProps, Group, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { type QueryKey, useMutation, useQueryClient } from '@tanstack/react-query';
-import type { MouseEventHandler, ReactNode } from 'react';
+import { type MouseEventHandler, type ReactNode, useEffect, useRef } from 'react';
 import { ApiError, CancelledError, explain } from '../api.ts';
 import { useRefusal } from '../session.tsx';
 import { texts } from '../texts/common.ts';
@@ -32,8 +32,41 @@ export function GuardedButton({ permission, children, disabled, onClick, ...prop
   );
 }
 
-export function showSuccess(message: string): void {
-  notifications.show({ message, color: 'teal', withBorder: true });
+/** The success toast that is shown. The next one replaces it, so that they never pile up over the page. */
+let shownSuccess: string | undefined;
+
+export function showSuccess(message: ReactNode, autoClose = 4_000): string {
+  if (shownSuccess) notifications.hide(shownSuccess);
+  shownSuccess = notifications.show({ message, color: 'teal', withBorder: true, autoClose });
+  return shownSuccess;
+}
+
+/**
+ * Returns a function that shows what was discarded or replaced, with a button that restores it. The offer ends with the
+ * page that made it.
+ */
+export function useUndo(): (message: string, undo: () => void) => void {
+  const toast = useRef<string>(undefined);
+  const hide = () => {
+    if (toast.current) notifications.hide(toast.current);
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: hides the toast only when the page is left
+  useEffect(() => hide, []);
+  return (message, undo) => {
+    const restore = () => {
+      hide();
+      undo();
+    };
+    toast.current = showSuccess(
+      <Group justify="space-between" wrap="nowrap" gap="xs">
+        {message}
+        <Button size="compact-xs" variant="default" onClick={restore}>
+          {texts.undo}
+        </Button>
+      </Group>,
+      15_000,
+    );
+  };
 }
 
 /** Shows a toast for an action that completed with an undesired outcome. */

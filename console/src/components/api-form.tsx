@@ -1,8 +1,9 @@
 /** A form that submits its values to the API and shows validation errors beside its fields. */
 import { Button, Modal, Stack } from '@mantine/core';
 import { useForm } from '@mantine/form';
+import { useHotkeys } from '@mantine/hooks';
 import type { QueryKey } from '@tanstack/react-query';
-import type { FormEvent, ReactNode } from 'react';
+import { type FormEvent, type ReactNode, useRef } from 'react';
 import { texts } from '../texts/common.ts';
 import { GuardedButton, useAction } from './actions.tsx';
 import { FormButtons, FormFailure, fieldErrors } from './form.tsx';
@@ -45,7 +46,7 @@ function focusFirstError(element: HTMLFormElement): void {
 }
 
 type ApiForm = Pick<ReturnType<typeof useApiForm<Record<string, unknown>, unknown>>, 'submit'> & {
-  form: { values: object };
+  form: { values: object; isDirty: () => boolean };
   action: { error: unknown; isPending: boolean };
 };
 
@@ -61,18 +62,29 @@ interface FormProps {
   reload?: () => void;
   /** Accessible name of the form. */
   label?: string;
+  /** Keeps the buttons in view; see FormButtons. */
+  isLong?: boolean;
   children: ReactNode;
 }
 
-export function ApiForm({ of, submit, cancel, permission, isDisabled, reload, label, children }: FormProps) {
+/** Ctrl-S or Cmd-S submits the form with the focus, otherwise one with changes. */
+export function ApiForm({ of, submit, cancel, permission, isDisabled, reload, label, isLong, children }: FormProps) {
   const { form, action } = of;
+  const element = useRef<HTMLFormElement>(null);
+  const save = () => {
+    const focused = document.activeElement?.closest('form');
+    if (focused ? focused !== element.current : !form.isDirty()) return;
+    // The button knows whether the form may be submitted.
+    element.current?.querySelector<HTMLButtonElement>('button[type=submit]')?.click();
+  };
+  useHotkeys([['mod+S', save]], []);
   const button = { type: 'submit', loading: action.isPending, disabled: isDisabled } as const;
   return (
-    <form noValidate onSubmit={of.submit} aria-label={label}>
+    <form noValidate onSubmit={of.submit} aria-label={label} ref={element}>
       <Stack gap="sm">
         {children}
         <FormFailure error={action.error} shown={Object.keys(form.values)} reload={reload} />
-        <FormButtons>
+        <FormButtons isSticky={isLong}>
           {cancel && (
             <Button variant="default" onClick={cancel}>
               {texts.cancel}
@@ -99,11 +111,11 @@ interface FormModalProps extends Omit<FormProps, 'cancel'> {
   result?: ReactNode;
 }
 
-/** A form in a dialog over the page, open while it is mounted. */
+/** A form in a dialog over the page, open while it is mounted. A click beside it does not discard what was entered. */
 export function FormModal({ title, close, size, result, ...form }: FormModalProps) {
   return (
-    <Modal opened onClose={close} title={title} size={size}>
-      {result || <ApiForm {...form} cancel={close} />}
+    <Modal opened onClose={close} title={title} size={size} closeOnClickOutside={!form.of.form.isDirty()}>
+      {result || <ApiForm {...form} cancel={close} isLong />}
     </Modal>
   );
 }

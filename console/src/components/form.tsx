@@ -75,9 +75,10 @@ function titleOf(error: unknown): string {
   return error instanceof ApiError ? error.title : texts.somethingWentWrong;
 }
 
-export function FormButtons({ children }: { children: React.ReactNode }) {
+/** `isSticky` keeps them in view while a long form scrolls. The form must be the last part of its card or dialog. */
+export function FormButtons({ children, isSticky = false }: { children: React.ReactNode; isSticky?: boolean }) {
   return (
-    <Group justify="flex-end" gap="xs" mt="xs">
+    <Group className={isSticky ? 'stickybar' : undefined} justify="flex-end" gap="xs" mt="xs">
       {children}
     </Group>
   );

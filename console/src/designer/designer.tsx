@@ -4,7 +4,7 @@ import { IconEye, IconSend } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api, take } from '../api.ts';
 import { media, type Notification, type Simulation } from '../api-types.ts';
-import { GuardedButton, showSuccess, useAction } from '../components/actions.tsx';
+import { GuardedButton, useAction, useUndo } from '../components/actions.tsx';
 import { EditorPage } from '../editor/editor-page.tsx';
 import type { TaggedResource } from '../editor/use-tagged-draft.ts';
 import { type EventPath, format, parseObject, useSample } from '../events/sample.ts';
@@ -65,6 +65,7 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
     run: () =>
       take(api.POST('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/simulate/', { params: { path }, body: { context } })),
   });
+  const offerUndo = useUndo();
   const close = () => setDialog(undefined);
   const scope = scopeOf(path, withExample(sample.example, context), parseObject(draft.extraContext).context ?? {});
   const ownChannels = channels.filter(
@@ -188,7 +189,9 @@ export function Designer({ path, loaded, channels, start, isWelcome }: DesignerP
           restore={({ version, message, overrides }) => {
             change({ message, overrides: overrides ?? {} });
             setVariant({ channel: '', locale: '' });
-            showSuccess(texts.versionRestored(version));
+            offerUndo(texts.versionRestored(version), () =>
+              change({ message: draft.message, overrides: draft.overrides }),
+            );
           }}
         />
       )}

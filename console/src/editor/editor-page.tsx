@@ -1,15 +1,16 @@
 /** Page of an editor: forms on one side, a preview on the other. */
-import { ActionIcon, Badge, Button, Menu, Stack, Tooltip } from '@mantine/core';
+import { ActionIcon, Badge, Button, Group, Menu, Stack, Tooltip } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { IconDots, IconHistory, IconTrash } from '@tabler/icons-react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 import type { Deleted } from '../api-types.ts';
-import { GuardedButton } from '../components/actions.tsx';
+import { GuardedButton, useUndo } from '../components/actions.tsx';
 import { Conflict } from '../components/conflict.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
 import { Page } from '../components/page.tsx';
+import { useCan } from '../session.tsx';
 import { texts } from '../texts/designer.ts';
 
 interface EditorPageProps {
@@ -27,7 +28,7 @@ interface EditorPageProps {
     hasConflict: boolean;
     save: (options?: { overwrite?: boolean }) => Promise<number | undefined>;
     reload: () => Promise<void>;
-    discard: () => void;
+    discard: () => () => void;
     keepEditing: () => void;
   };
   /** Permission that saving and deleting need. */
@@ -61,7 +62,9 @@ export function EditorPage(props: EditorPageProps) {
     const id = await drafting.save({ overwrite });
     if (id !== undefined && !isStored) setNext({ path: props.pageOf(id), replace: true });
   };
-  useHotkeys([['mod+S', () => void save()]], []);
+  const canSave = useCan()(permission) && !isSaving && isComplete && (isDirty || !isStored);
+  useHotkeys([['mod+S', () => void (canSave && save())]], []);
+  const offerUndo = useUndo();
   // Navigates after the draft has settled; otherwise the tab would keep it as unsaved.
   useEffect(() => {
     if (next) void navigate(next.path, { replace: next.replace });
@@ -74,16 +77,7 @@ export function EditorPage(props: EditorPageProps) {
       documentTitle={props.documentTitle}
       description={props.description}
       parents={props.parents}
-      aside={
-        <>
-          {isDirty && isStored && (
-            <Badge variant="default" tt="none">
-              {texts.unsavedChanges}
-            </Badge>
-          )}
-          {props.badges}
-        </>
-      }
+      aside={props.badges}
       actions={
         <>
           {isStored && (
@@ -99,19 +93,6 @@ export function EditorPage(props: EditorPageProps) {
               </GuardedButton>
             </>
           )}
-          {isDirty && (
-            <Button variant="subtle" color="gray" onClick={drafting.discard}>
-              {texts.discard}
-            </Button>
-          )}
-          <GuardedButton
-            permission={permission}
-            loading={isSaving}
-            disabled={(isStored && !isDirty) || !isComplete}
-            onClick={() => void save()}
-          >
-            {isStored ? texts.save : texts.create}
-          </GuardedButton>
           {isStored && (
             <Menu position="bottom-end" shadow="md" keepMounted={false}>
               <Menu.Target>
@@ -145,6 +126,26 @@ export function EditorPage(props: EditorPageProps) {
           {props.preview}
         </section>
       </div>
+      <Group className="stickybar" data-page justify="flex-end" gap="xs">
+        {isDirty && isStored && (
+          <Badge variant="default" tt="none">
+            {texts.unsavedChanges}
+          </Badge>
+        )}
+        {isDirty && (
+          <Button variant="subtle" color="gray" onClick={() => offerUndo(texts.changesDiscarded, drafting.discard())}>
+            {texts.discard}
+          </Button>
+        )}
+        <GuardedButton
+          permission={permission}
+          loading={isSaving}
+          disabled={(isStored && !isDirty) || !isComplete}
+          onClick={() => void save()}
+        >
+          {isStored ? texts.save : texts.create}
+        </GuardedButton>
+      </Group>
       <Conflict
         noun={noun}
         opened={drafting.hasConflict}

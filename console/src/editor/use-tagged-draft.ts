@@ -152,9 +152,11 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     errors,
     save,
     reload,
+    /** Returns a function that restores the discarded draft. */
     discard: () => {
       setDraft(base);
       setErrors({});
+      return () => setDraft(draft);
     },
     keepEditing: () => setConflict(false),
   };

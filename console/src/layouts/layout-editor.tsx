@@ -2,7 +2,7 @@
 import { Box, Select, Text, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Layout } from '../api-types.ts';
-import { showSuccess } from '../components/actions.tsx';
+import { useUndo } from '../components/actions.tsx';
 import { Section } from '../components/page.tsx';
 import { useEvents } from '../components/use-events.ts';
 import { errorAt } from '../designer/errors.ts';
@@ -30,6 +30,7 @@ export function LayoutEditor({ scope: layoutScope, loaded, blankName = '' }: Lay
   const { draft, change, stored, errors } = drafting;
   const [showsHistory, setShowsHistory] = useState(false);
   const preview = useLayoutPreview(org, prj, draft.body);
+  const offerUndo = useUndo();
   return (
     <EditorPage
       noun="layout"
@@ -86,7 +87,7 @@ export function LayoutEditor({ scope: layoutScope, loaded, blankName = '' }: Lay
           close={() => setShowsHistory(false)}
           restore={({ version, body }) => {
             change({ body });
-            showSuccess(texts.versionRestored(version));
+            offerUndo(texts.versionRestored(version), () => change({ body: draft.body }));
           }}
         />
       )}

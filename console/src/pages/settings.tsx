@@ -104,7 +104,7 @@ function Form({ settings, etag, refill }: FormProps) {
   const { form } = editing;
   const days = { min: 1, max: 3650, allowDecimal: false, clampBehavior: 'none', maw: 240 } as const;
   return (
-    <ApiForm of={editing} submit={texts.save} permission="organization:write" reload={refill}>
+    <ApiForm of={editing} isLong submit={texts.save} permission="organization:write" reload={refill}>
       <Fieldset variant="unstyled" disabled={refusal !== undefined} mt="sm">
         <Stack gap="sm">
           <TextInput label={texts.name} {...form.getInputProps('name')} />

@@ -47,6 +47,7 @@ export const texts = {
   signOut: 'Sign out',
   errorWithRequest: (error: Part, requestId: Part) => `${error} (request ${requestId})`,
   cancel: 'Cancel',
+  undo: 'Undo',
   changes: 'Changes',
   field: 'Field',
   before: 'Before',

@@ -175,6 +175,7 @@ export const texts = {
   unsavedChanges: 'Unsaved changes',
   history: 'History',
   discard: 'Discard',
+  changesDiscarded: 'Changes discarded.',
   save: 'Save',
   create: 'Create',
   more: 'More',

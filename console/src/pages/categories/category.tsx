@@ -102,7 +102,7 @@ function Form({
     onDone: refill,
   });
   return (
-    <ApiForm of={editing} submit={texts.save} permission="category:write" reload={refill}>
+    <ApiForm of={editing} isLong submit={texts.save} permission="category:write" reload={refill}>
       <CategoryFields form={editing.form} isNew={false} isDisabled={refusal !== undefined} />
     </ApiForm>
   );

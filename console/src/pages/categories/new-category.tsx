@@ -35,6 +35,7 @@ export default function NewCategory() {
         <Section title={texts.category}>
           <ApiForm
             of={creating}
+            isLong
             submit={texts.createCategory}
             permission="category:write"
             cancel={() => void navigate(to.categories(org))}

@@ -135,6 +135,7 @@ function Form({ scope, channel, etag, refill }: FormProps) {
   return (
     <ApiForm
       of={editing}
+      isLong
       submit={texts.save}
       permission="channel:write"
       reload={() => void queries.refetchQueries({ queryKey: channelKey(scope, channel.slug) }).then(refill)}

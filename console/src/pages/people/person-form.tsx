@@ -61,6 +61,7 @@ export function PersonForm({ person, etag }: { person: Profile; etag: string | n
   return (
     <ApiForm
       of={editing}
+      isLong
       submit={texts.save}
       permission="user:write"
       isDisabled={problem !== undefined}

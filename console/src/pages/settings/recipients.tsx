@@ -60,6 +60,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
   return (
     <ApiForm
       of={editing}
+      isLong
       submit={texts.save}
       permission="organization:write"
       reload={refill}

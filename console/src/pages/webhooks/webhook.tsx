@@ -152,7 +152,7 @@ function Form({ webhook, etag, refill }: { webhook: WebhookData; etag: string | 
   const newSecret = editing.action.data?.secret;
   return (
     <>
-      <ApiForm of={editing} submit={texts.save} permission="webhook:write" reload={refill}>
+      <ApiForm of={editing} isLong submit={texts.save} permission="webhook:write" reload={refill}>
         <WebhookFields
           form={editing.form}
           isNew={false}
