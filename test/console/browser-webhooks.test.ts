@@ -92,7 +92,7 @@ test('a webhook is created, tested, rotated, disabled, enabled and deleted', asy
   expect(await axeViolations(page)).toEqual([]);
   await takeScreenshots(page, 'disabled');
   await page.goto('/o/demo');
-  await page.getByText('A webhook is disabled').waitFor();
+  await page.getByText('1 webhook is disabled').waitFor();
   await page.getByRole('link', { name: 'Show webhooks' }).click();
   await page.getByRole('link', { name: 'Incident tracker' }).click();
   peer.reply = {};

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript-5';
 import { expect, test } from 'vitest';
+import { countOf } from '../../console/src/texts/count-of.ts';
 import { root } from '../support/process.ts';
 
 const source = path.join(root, 'console/src');
@@ -34,4 +35,38 @@ test.each(files)('%s contains no hard-coded text', name => {
   };
   visit(file);
   expect(found).toEqual([]);
+});
+
+test('counts a noun in the singular and the plural', () => {
+  expect(['message', 'delivery', 'person', 'new person', 'address', 'day'].map(noun => countOf(1, noun))).toEqual([
+    '1 message',
+    '1 delivery',
+    '1 person',
+    '1 new person',
+    '1 address',
+    '1 day',
+  ]);
+  expect(['message', 'delivery', 'person', 'new person', 'address', 'day'].map(noun => countOf(2_000, noun))).toEqual([
+    '2,000 messages',
+    '2,000 deliveries',
+    '2,000 people',
+    '2,000 new people',
+    '2,000 addresses',
+    '2,000 days',
+  ]);
+  expect(countOf(0, 'row')).toBe('0 rows');
+  expect(countOf(1, 'message', { isAtLeast: true })).toBe('1+ messages');
+  expect(countOf(12_300, 'message', { isCompact: true })).toBe('12.3K messages');
+});
+
+/** A number directly before a noun in the plural, or a choice between both forms. */
+const uncounted =
+  /\$\{(?!countOf)[^}]*\} (other |waiting |more )?(messages|deliveries|occurrences|triggers|people|members|users|rows|items|sessions|addresses|webhooks|keys|characters|segments|events|attempts|bytes|times|days|hours|minutes)\b|=== 1 \? [^:]*'\w+' : /;
+const sources = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+  name => /\.tsx?$/.test(name) && !/^(api-types|texts\/count-of)\.ts$/.test(name),
+);
+
+test.each(sources)('%s counts nouns with countOf', name => {
+  const lines = readFileSync(path.join(source, name), 'utf8').split('\n');
+  expect(lines.filter(line => uncounted.test(line) && !line.includes("'is' : 'are'"))).toEqual([]);
 });

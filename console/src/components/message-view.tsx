@@ -2,6 +2,7 @@
 import { Alert, Badge, Box, Group, Stack, Tabs, Text } from '@mantine/core';
 import type { Message } from '../api-types.ts';
 import { texts } from '../texts/common.ts';
+import { countOf } from '../texts/count-of.ts';
 import { HtmlFrame } from './html-frame.tsx';
 import { JsonView } from './json-view.tsx';
 
@@ -33,7 +34,9 @@ export function MessageView({ message }: { message: Message }) {
               {title || texts.noSubject}
             </Text>
             {segments !== undefined && (
-              <Badge color="gray" tt="none">{`${segments} ${segments === 1 ? 'segment' : 'segments'}`}</Badge>
+              <Badge color="gray" tt="none">
+                {countOf(segments, 'segment')}
+              </Badge>
             )}
           </Group>
         )}

@@ -12,7 +12,7 @@ export function noteOf(type: string, content: Message): string | undefined {
 }
 
 function segments({ text, segments = 1 }: Message): string {
-  return texts.characters(text.length, segments, segments === 1 ? 'segment' : 'segments');
+  return texts.characters(text.length, segments);
 }
 
 export function PreviewBody({ type, content }: { type: string; content: Message }) {

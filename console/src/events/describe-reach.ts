@@ -1,5 +1,6 @@
 /** What a trigger would send or has sent, and why it sends nothing. */
 import { reasons, type Simulation } from '../api-types.ts';
+import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/events.ts';
 
 type Reach = Pick<Simulation, 'complete'> & {
@@ -13,8 +14,7 @@ export function describeReach({ notifications, complete }: Reach): string {
     const codes = notifications.flatMap(({ reason, suppressed }) => reason ?? Object.keys(suppressed));
     return texts.noMessagesWillBeSent(whyNothing(codes));
   }
-  const amount = `${new Intl.NumberFormat('en').format(messages)}${complete ? '' : '+'}`;
-  return amount === '1' ? texts.messageWillBeSent : texts.messagesWillBeSent(amount);
+  return texts.messagesWillBeSent(countOf(messages, 'message', { isAtLeast: !complete }));
 }
 
 /** Explains why there are no messages, from the reasons of the notifications; without any, there are no recipients. */

@@ -4,6 +4,7 @@ import { reasons, type Simulation } from '../api-types.ts';
 import { count } from '../components/counts.tsx';
 import { MessageView } from '../components/message-view.tsx';
 import { clockAndDay } from '../components/time.tsx';
+import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/events.ts';
 
 type SimulatedDelivery = Simulation['deliveries'][number];
@@ -15,7 +16,7 @@ export function SimulationView({ simulation, only }: { simulation: Simulation; o
   return (
     <Stack gap="sm" role="status">
       <Text size="sm">
-        <b>{count(total)}</b> {total === 1 ? 'message' : 'messages'} {texts.wouldBeSent}
+        <b>{countOf(total, 'message')}</b> {texts.wouldBeSent}
         {simulation.complete ? '' : texts.toTheFirstRecipients}
         {texts.nothingWasSent}
       </Text>

@@ -4,9 +4,9 @@ import { IconMoon } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import { reasons } from '../api-types.ts';
-import { count } from '../components/counts.tsx';
 import { clockAndDay } from '../components/time.tsx';
 import { useCan } from '../session.tsx';
+import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/preferences.ts';
 import type { EventPath } from './sample.ts';
 
@@ -26,13 +26,13 @@ export function WaitingMessages({ path }: { path: EventPath }) {
   return (
     <Alert variant="light" color="indigo" p="xs" icon={<IconMoon size={16} stroke={1.6} />} role="status">
       {data.waiting.map(({ reason, count: amount, last_due_at }) => {
-        const shownCount = data.complete ? count(amount) : texts.atLeast(count(amount));
+        const messages = countOf(amount, 'message', { isAtLeast: !data.complete });
         const until = clockAndDay(last_due_at);
         return (
           <Text key={reason} size="sm" c="var(--mantine-color-text)">
             {reason === 'quiet_hours'
-              ? texts.waitingQuietHours(shownCount, until)
-              : texts.waitingOther(shownCount, reasons[reason] ?? reason, until)}
+              ? texts.waitingQuietHours(messages, until)
+              : texts.waitingOther(messages, reasons[reason] ?? reason, until)}
           </Text>
         );
       })}

@@ -44,10 +44,7 @@ export default function OccurrencePage() {
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/cancel/', { params: { path } })),
     done: ({ cancelled, sending }) =>
-      [
-        cancelled === 1 ? texts.cancelledOneDelivery : texts.cancelledDeliveries(count(cancelled)),
-        ...(sending > 0 ? [texts.mayStillArrive(count(sending))] : []),
-      ].join(' '),
+      [texts.cancelledDeliveries(cancelled), ...(sending > 0 ? [texts.mayStillArrive(count(sending))] : [])].join(' '),
     refresh,
   });
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
@@ -210,7 +207,7 @@ export default function OccurrencePage() {
             {data.reason === 'limit.fan_out' && (
               <Alert color="yellow" variant="light" p="xs">
                 <Text size="sm" c="var(--mantine-color-text)">
-                  {texts.limitReached(count(total))}
+                  {texts.limitReached(total)}
                 </Text>
               </Alert>
             )}
@@ -247,7 +244,7 @@ export default function OccurrencePage() {
 function Sum({ total, open }: { total: number; open: number }) {
   return (
     <Text size="sm" c="dimmed" role="status" className="numbers">
-      {open > 0 ? texts.finishedOf(count(total - open), count(total)) : texts.deliveryCount(count(total))}
+      {open > 0 ? texts.finishedOf(count(total - open), count(total)) : texts.deliveryCount(total)}
     </Text>
   );
 }

@@ -114,9 +114,9 @@ function Form({ settings, etag, refill }: FormProps) {
             {...days}
             {...form.getInputProps('retention_days')}
           />
-          {Number(form.values.retention_days) < settings.retention_days && (
+          {form.values.retention_days !== '' && Number(form.values.retention_days) < settings.retention_days && (
             <Text size="sm" c="light-dark(#8a5a00, #ffd28a)">
-              {texts.historyWillBeDeleted(form.values.retention_days)}
+              {texts.historyWillBeDeleted(Number(form.values.retention_days))}
             </Text>
           )}
           <NumberInput

@@ -3,9 +3,9 @@ import { Alert, Group, Stack, Text } from '@mantine/core';
 import { IconPlayerPause, IconPlayerPlay } from '@tabler/icons-react';
 import type { Pause } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
-import { count } from '../components/counts.tsx';
 import { TimeAgo } from '../components/time.tsx';
 import { useOrg } from '../paths.ts';
+import { countOf } from '../texts/count-of.ts';
 import { texts } from '../texts/pauses.ts';
 import { resume } from './resume.ts';
 
@@ -30,7 +30,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
     run: () => resume(org, pause),
     done: ({ released }) => {
       if (released === 0) return texts.resumed(path);
-      return released === 1 ? texts.resumedOne(path) : texts.resumedSome(path, count(released));
+      return texts.resumedSome(path, released);
     },
     refresh: [[org]],
     onDone: onResumed,
@@ -69,11 +69,11 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
 }
 
 function describeWaiting({ messages, occurrences, capped }: Pause['waiting']): string {
-  const number = (n: number) => `${count(n)}${capped ? '+' : ''}`;
-  const ofMessages = messages === 1 ? texts.oneMessage : texts.messages(number(messages));
-  const ofOccurrences = occurrences === 1 ? texts.oneOccurrence : texts.occurrences(number(occurrences));
-  if (messages > 0 && occurrences > 0) return texts.areWaiting(texts.both(ofMessages, ofOccurrences));
-  if (messages > 0) return messages === 1 ? texts.isWaiting(ofMessages) : texts.areWaiting(ofMessages);
-  if (occurrences > 0) return occurrences === 1 ? texts.isWaiting(ofOccurrences) : texts.areWaiting(ofOccurrences);
-  return texts.nothingIsWaitingYet;
+  const counts = [
+    messages > 0 && countOf(messages, 'message', { isAtLeast: capped }),
+    occurrences > 0 && countOf(occurrences, 'occurrence', { isAtLeast: capped }),
+  ].filter(text => text !== false);
+  if (counts.length === 0) return texts.nothingIsWaitingYet;
+  const what = counts.length === 1 ? counts[0] : texts.both(counts[0], counts[1]);
+  return texts.waiting(what, messages + occurrences === 1 && !capped);
 }

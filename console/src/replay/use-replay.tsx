@@ -5,7 +5,7 @@ import { api, take } from '../api.ts';
 import type { Occurrence } from '../api-types.ts';
 import { useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
-import { type Counts, CountsLegend, count, totalOf } from '../components/counts.tsx';
+import { type Counts, CountsLegend, totalOf } from '../components/counts.tsx';
 import { useOrg } from '../paths.ts';
 import { texts } from '../texts/replay.ts';
 import { Forecast, sendsNothing } from './forecast.tsx';
@@ -30,12 +30,7 @@ export function useReplay({ identifier, counts }: Pick<Occurrence, 'identifier' 
     onDone: async preview => {
       const { deliveries } = preview;
       const confirmed = await confirm({
-        title:
-          deliveries === 0
-            ? texts.resolveRecipientsQuestion
-            : deliveries === 1
-              ? texts.replayOneDelivery
-              : texts.replayDeliveries(count(deliveries)),
+        title: deliveries === 0 ? texts.resolveRecipientsQuestion : texts.replayDeliveries(deliveries),
         children: <Forecast preview={preview} mayDuplicate={counts.unknown > 0} />,
         action: sendsNothing(preview) ? texts.replayAnyway : texts.replay,
       });

@@ -1,4 +1,5 @@
 /** Texts of the console: account. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -82,8 +83,7 @@ export const texts = {
   apiReference: 'API reference',
   passkey: 'Passkey',
   singleSignOn: 'Single sign-on',
-  signedOutOfOneOtherSession: 'Signed out of one other session.',
-  signedOutOfOtherSessions: (ended: Part) => `Signed out of ${ended} other sessions.`,
+  signedOutOfOtherSessions: (ended: number) => `Signed out of ${countOf(ended, 'other session')}.`,
   signOutEverywhereElseQuestion: 'Sign out everywhere else?',
   signOutEverywhereElseHint: 'Every other browser has to sign in again.',
   signOutEverywhereElse: 'Sign out everywhere else',

@@ -1,4 +1,5 @@
 /** Texts of the console: activity. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -38,22 +39,18 @@ export const texts = {
   lock: 'Lock people',
   addToList: 'Add to list',
   clear: 'Clear selection',
-  retryOneDelivery: 'Retry 1 delivery?',
-  retryDeliveries: (count: Part) => `Retry ${count} deliveries?`,
+  retryDeliveries: (n: number) => `Retry ${countOf(n, 'delivery')}?`,
   retryNow: 'Retry',
   retryAnyway: 'Retry anyway',
-  retriedOne: 'Retrying 1 delivery.',
-  retried: (count: Part) => `Retrying ${count} deliveries.`,
-  cancelDeliveries: (count: Part) => `Cancel ${count} deliveries?`,
-  cancelOneDelivery: 'Cancel 1 delivery?',
+  retried: (n: number) => `Retrying ${countOf(n, 'delivery')}.`,
+  cancelDeliveries: (n: number) => `Cancel ${countOf(n, 'delivery')}?`,
   cancelHint: 'Messages that are still waiting will not be sent. Sent messages can’t be recalled.',
   cancelNow: 'Cancel deliveries',
-  cancelledOne: 'Cancelled 1 delivery.',
-  cancelled: (count: Part) => `Cancelled ${count} deliveries.`,
-  lockPeople: (count: Part) => `Lock ${count} people?`,
+  cancelled: (n: number) => `Cancelled ${countOf(n, 'delivery')}.`,
+  lockPeople: (n: number) => `Lock ${countOf(n, 'person')}?`,
   lockOnePerson: (who: Part) => `Lock ${who}?`,
   lockHint: 'Locked people receive nothing until you unlock them.',
   lockNow: 'Lock',
   lockedOne: (who: Part) => `Locked ${who}.`,
-  locked: (count: Part) => `Locked ${count} people.`,
+  locked: (n: number) => `Locked ${countOf(n, 'person')}.`,
 };

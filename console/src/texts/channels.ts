@@ -1,4 +1,5 @@
 /** Texts of the console: channels. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -60,7 +61,7 @@ export const texts = {
   belongsTo: 'Belongs to',
   project: (project: Part) => `Project ${project}`,
   organization: 'Organization',
-  lastHours: (hours: Part) => `Last ${hours} hours`,
+  lastHours: (hours: number) => `Last ${countOf(hours, 'hour')}`,
   created: 'Created',
   changed: 'Changed',
   bouncesAndComplaints: 'Bounces and complaints',
@@ -131,7 +132,7 @@ export const texts = {
   generateSecrets: 'Generate secrets',
   required: 'Required',
   fewerSettings: 'Fewer settings',
-  moreSettings: (amount: Part, noun: Part) => `${amount} more ${noun}`,
+  moreSettings: (n: number) => countOf(n, 'more setting'),
   willBeRemoved: 'Will be removed',
   set: 'Set',
   removedOnSave: 'Will be removed when you save',

@@ -1,4 +1,5 @@
 /** Texts of the console: designer. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -55,7 +56,7 @@ export const texts = {
   text: 'Text',
   emailOnDesktop: 'Email on desktop',
   emailOnMobile: 'Email on mobile',
-  characters: (amount: Part, segments: Part, value: Part) => `${amount} characters · ${segments} ${value}`,
+  characters: (n: number, segments: number) => `${countOf(n, 'character')} · ${countOf(segments, 'segment')}`,
   webhookBody: 'Webhook body',
   empty: 'Empty',
   noTitle: 'No title',
@@ -170,7 +171,7 @@ export const texts = {
   writeAMessage: 'Write a message.',
   messageHistory: 'Message history',
   lineColumn: (line: Part, column: Part, message: Part) => `Line ${line}, column ${column}: ${message}`,
-  items: (amount: Part) => `${amount} items`,
+  items: (n: number) => countOf(n, 'item'),
   newNoun: (noun: Part) => `New ${noun}`,
   unsavedChanges: 'Unsaved changes',
   history: 'History',
@@ -216,7 +217,7 @@ export const texts = {
   via: (channels: Part) => `via ${channels}`,
   viaNoChannelYet: 'via no channel yet',
   toList: (list: Part) => `to ${list}`,
-  runCount: (times: Part) => `${times} times`,
+  runCount: (n: number) => countOf(n, 'time'),
   ifNotAcknowledged: 'if not acknowledged',
   ifNotRead: 'if not read',
   ifNotSent: 'if nothing was sent',

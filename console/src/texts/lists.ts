@@ -1,9 +1,10 @@
 /** Texts of the console: lists. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
-  addedMembers: (added: Part, createdUsers: Part, existing: Part) =>
-    `Added ${added} (${createdUsers} new). ${existing} were already members.`,
+  addedMembers: (added: number, newPeople: number, existing: number) =>
+    `Added ${countOf(added, 'member')}, ${countOf(newPeople, 'new person')}. Already on the list: ${countOf(existing, 'member')}.`,
   addMembersTo: (name: Part) => `Add members to ${name}`,
   addCount: (amount: Part) => `Add ${amount}`,
   add: 'Add',
@@ -56,11 +57,11 @@ export const texts = {
   checkAgain: 'Check again',
   checkFile: 'Check file',
   stepImport: '4. Import',
-  importRows: (count: Part) => `Import ${count} rows`,
-  rowsWithErrorsWillBeSkipped: (count: Part) => `${count} rows with errors will be skipped.`,
+  importRows: (n: number) => `Import ${countOf(n, 'row')}`,
+  rowsWithErrorsWillBeSkipped: (n: number) => `${countOf(n, 'row')} with errors will be skipped.`,
   openList: 'Open list',
   importStoppedHint: 'Rows imported so far are kept. You can safely import the file again.',
-  bytes: (bytes: Part) => `${bytes} bytes`,
+  bytes: (n: number) => countOf(n, 'byte'),
   kb: (bytes: Part) => `${bytes} kB`,
   mb: (value: Part) => `${value} MB`,
   stop: 'Stop',
@@ -80,7 +81,7 @@ export const texts = {
   noErrorsFound: 'No errors found.',
   badQuote: (row: Part) =>
     `Row ${row}: a quotation mark is not closed, or not doubled inside a quoted cell. Correct it and choose the file again. Nothing was imported.`,
-  memberCounts: (count: Part, noun: Part, active: Part) => `${count} ${noun}, ${active} active`,
+  memberCounts: (n: number, active: Part) => `${countOf(n, 'member')}, ${active} active`,
   addMembers: 'Add members',
   importCsv: 'Import CSV',
   exportAsCsv: 'Export as CSV',

@@ -1,10 +1,10 @@
 /** Texts of the console: occurrences. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
-  cancelledOneDelivery: 'Cancelled 1 delivery.',
   mayStillArrive: (sending: Part) => `The provider already has ${sending}, which may still arrive.`,
-  cancelledDeliveries: (cancelled: Part) => `Cancelled ${cancelled} deliveries.`,
+  cancelledDeliveries: (n: number) => `Cancelled ${countOf(n, 'delivery')}.`,
   occurrences: 'Occurrences',
   occurrence: 'Occurrence',
   cancelQuestion: 'Cancel this occurrence?',
@@ -21,14 +21,14 @@ export const texts = {
   cancel: 'Cancel',
   replay: 'Replay',
   progress: 'Progress',
-  limitReached: (total: Part) =>
-    `Stopped after ${total} deliveries, the limit per trigger. The other recipients were not notified. See Limits in the settings.`,
+  limitReached: (n: number) =>
+    `Stopped after ${countOf(n, 'delivery')}, the limit per trigger. The other recipients were not notified. See Limits in the settings.`,
   noMessagesHint: (why: Part) => `No messages: ${why}. Use Why not? below for details.`,
   timeline: 'Timeline',
   context: 'Context',
   options: 'Options',
   finishedOf: (finished: Part, total: Part) => `${finished} of ${total} finished`,
-  deliveryCount: (total: Part) => `${total} deliveries`,
+  deliveryCount: (n: number) => countOf(n, 'delivery'),
   lastHour: 'Last hour',
   last24Hours: 'Last 24 hours',
   last7Days: 'Last 7 days',
@@ -122,15 +122,14 @@ export const texts = {
   deletedNotification: 'Deleted notification',
   step: (number: Part) => `Step ${number}`,
   resolutionNotice: 'Resolution notice',
-  oneMessage: '1 message',
-  messages: (total: Part) => `${total} messages`,
+  messages: (n: number) => countOf(n, 'message'),
   unless: (condition: Part) => `unless ${condition}`,
   stepPlanned: 'Planned',
   stepRunning: 'Running now',
   stepDone: 'Sent',
   stepSkipped: 'Skipped',
   stepEnded: 'Stopped',
-  joinedByTriggers: (triggers: Part) => `${triggers} triggers joined this occurrence.`,
+  joinedByTriggers: (n: number) => `${countOf(n, 'trigger')} joined this occurrence.`,
   acknowledgedBy: (by: Part) => `Acknowledged by ${by}`,
   resolvedBy: (by: Part) => `Resolved by ${by}`,
   acknowledge: 'Acknowledge',

@@ -1,4 +1,5 @@
 /** Texts of the console: overview. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -36,11 +37,11 @@ export const texts = {
   allClearHint: 'Failed deliveries and those with an unknown outcome appear here.',
   deletedUserInSentence: 'deleted user',
   retryDeliveryTo: (user: Part) => `Retry delivery to ${user}`,
-  chartLabel: (show: Part, total: Part) => `${show} over time, ${total} triggers in total`,
+  chartLabel: (show: Part, triggers: number) => `${show} over time, ${countOf(triggers, 'trigger')} in total`,
   byChannel: 'By channel',
   noDeliveriesInThisPeriod: 'No deliveries in this period.',
   busiestEvents: 'Busiest events',
-  deliveryCount: (count: Part) => `${count} deliveries`,
+  deliveryCount: (n: number) => countOf(n, 'delivery', { isCompact: true }),
   addAChannel: 'Add a channel',
   addAChannelHint: 'Connect a mail server, or use the sandbox to try things out.',
   addChannel: 'Add channel',

@@ -1,4 +1,5 @@
 /** Texts of the console: pauses. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -12,16 +13,11 @@ export const texts = {
     'An operator resumes sending with belfry resume.',
   paused: 'Paused ',
   nothingIsWaitingYet: 'Nothing is waiting yet.',
-  isWaiting: (what: Part) => `${what} is waiting.`,
-  areWaiting: (what: Part) => `${what} are waiting.`,
-  oneMessage: '1 message',
-  messages: (count: Part) => `${count} messages`,
-  oneOccurrence: '1 occurrence',
-  occurrences: (count: Part) => `${count} occurrences`,
+  waiting: (what: Part, isOne: boolean) => `${what} ${isOne ? 'is' : 'are'} waiting.`,
   both: (messages: Part, occurrences: Part) => `${messages} and ${occurrences}`,
   resume: 'Resume',
   resumePath: (path: Part) => `Resume ${path}`,
   resumed: (path: Part) => `Resumed ${path}.`,
-  resumedOne: (path: Part) => `Resumed ${path}. 1 waiting message will now be sent.`,
-  resumedSome: (path: Part, released: Part) => `Resumed ${path}. ${released} waiting messages will now be sent.`,
+  resumedSome: (path: Part, released: number) =>
+    `Resumed ${path}. ${countOf(released, 'waiting message')} will now be sent.`,
 };

@@ -1,4 +1,5 @@
 /** Texts of the console: people. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -79,13 +80,14 @@ export const texts = {
   chooseAList: 'Choose a list',
   addedToTheList: (email: Part) => `Added ${email} to the list.`,
   wasAlreadyOnTheList: (email: Part) => `${email} was already on the list.`,
-  addedPeople: (added: Part, existing: Part) => `Added ${added} to the list. ${existing} were already on it.`,
+  addedPeople: (added: number, existing: number) =>
+    `Added ${countOf(added, 'person')} to the list. Already on it: ${countOf(existing, 'person')}.`,
   addToAList: (email: Part) => `Add ${email} to a list`,
   addToList: 'Add to list',
   thereAreNoListsYet: 'There are no lists yet.',
   anyState: 'Any state',
   active: 'Active',
-  peopleCount: (total: Part) => `${total} people`,
+  peopleCount: (n: number) => countOf(n, 'person'),
   noTitle: 'No title',
   unread: 'Unread',
   received: 'Received',

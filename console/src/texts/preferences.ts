@@ -173,8 +173,6 @@ export const texts = {
   previewIn: 'Language of the preview',
   previewHint: 'What a person without any choices sees. To open a real page, copy the link from a person’s page.',
 
-  waitingQuietHours: (amount: Part, until: Part) =>
-    `${amount} ${amount === '1' ? 'message waits' : 'messages wait'} for quiet hours to end, until ${until}.`,
-  waitingOther: (amount: Part, reason: Part, until: Part) => `${amount} waiting until ${until}: ${reason}.`,
-  atLeast: (amount: Part) => `${amount}+`,
+  waitingQuietHours: (messages: string, until: Part) => `${messages} waiting for quiet hours to end, until ${until}.`,
+  waitingOther: (messages: string, reason: Part, until: Part) => `${messages} waiting until ${until}: ${reason}.`,
 };

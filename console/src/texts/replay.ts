@@ -1,10 +1,10 @@
 /** Texts of the console: sending again. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
   retryQuestion: 'Retry this delivery?',
-  replayOneDelivery: 'Replay 1 delivery?',
-  replayDeliveries: (count: Part) => `Replay ${count} deliveries?`,
+  replayDeliveries: (n: number) => `Replay ${countOf(n, 'delivery')}?`,
   resolveRecipientsQuestion: 'Resolve recipients again?',
   retry: 'Retry',
   retryAnyway: 'Retry anyway',

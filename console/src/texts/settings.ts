@@ -1,4 +1,5 @@
 /** Texts of the console: settings. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -14,8 +15,8 @@ export const texts = {
   name: 'Name',
   keepHistoryForDays: 'Keep history for (days)',
   keepHistoryHint: 'Older occurrences, deliveries and statistics are deleted.',
-  historyWillBeDeleted: (days: Part) =>
-    `History older than ${days} days will be deleted at the next cleanup. This can’t be undone.`,
+  historyWillBeDeleted: (days: number) =>
+    `History older than ${countOf(days, 'day')} will be deleted at the next cleanup. This can’t be undone.`,
   maxKeyLifetimeDays: 'Maximum key lifetime (days)',
   maxKeyLifetimeHint: 'New and rotated keys must expire within this time.',
   noLimit: 'No limit',

@@ -1,4 +1,5 @@
 /** Texts of the console: webhooks. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -112,7 +113,7 @@ export const texts = {
   resent: 'Queued. It will be sent with the same webhook-id.',
   noAttempts: 'No attempts yet.',
   took: (ms: Part) => `${ms} ms`,
-  disabledCount: (count: number) => (count === 1 ? 'A webhook is disabled' : `${count} webhooks are disabled`),
+  disabledCount: (n: number) => `${countOf(n, 'webhook')} ${n === 1 ? 'is' : 'are'} disabled`,
   disabledCountHint: 'Nothing is sent to a disabled webhook until someone enables it again.',
   showWebhooks: 'Show webhooks',
 };

@@ -23,7 +23,7 @@ export function Sessions() {
   });
   const endOthers = useAction({
     run: () => take(api.DELETE('/api/sessions/')),
-    done: ({ ended }) => (ended === 1 ? texts.signedOutOfOneOtherSession : texts.signedOutOfOtherSessions(ended)),
+    done: ({ ended }) => texts.signedOutOfOtherSessions(ended),
     refresh: [key],
   });
   const ask = async () => {

@@ -29,7 +29,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   ];
   const retry = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/retry/', { params, body: { deliveries: failed.map(keyOf) } })),
-    done: ({ retried }) => (retried === 1 ? texts.retriedOne : texts.retried(count(retried))),
+    done: ({ retried }) => texts.retried(retried),
     refresh,
     onDone: clear,
   });
@@ -38,7 +38,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
       take(api.POST('/api/o/{org}/activity/retry/preview/', { params, body: { deliveries: failed.map(keyOf) } })),
     onDone: async preview => {
       const confirmed = await confirm({
-        title: failed.length === 1 ? texts.retryOneDelivery : texts.retryDeliveries(count(failed.length)),
+        title: texts.retryDeliveries(failed.length),
         children: <Forecast preview={preview} mayDuplicate={failed.some(({ status }) => status === 'unknown')} />,
         action: sendsNothing(preview) ? texts.retryAnyway : texts.retryNow,
       });
@@ -47,13 +47,13 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   });
   const cancel = useAction({
     run: () => take(api.POST('/api/o/{org}/activity/cancel/', { params, body: { deliveries: waiting.map(keyOf) } })),
-    done: ({ cancelled }) => (cancelled === 1 ? texts.cancelledOne : texts.cancelled(count(cancelled))),
+    done: ({ cancelled }) => texts.cancelled(cancelled),
     refresh,
     onDone: clear,
   });
   const askCancel = async () => {
     const confirmed = await confirm({
-      title: waiting.length === 1 ? texts.cancelOneDelivery : texts.cancelDeliveries(count(waiting.length)),
+      title: texts.cancelDeliveries(waiting.length),
       children: texts.cancelHint,
       action: texts.cancelNow,
       danger: true,
@@ -68,7 +68,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
         await take(api.PATCH('/api/o/{org}/u/{username}/profile/', { params: { path }, body: { locked: true } }));
       }
     },
-    done: () => (people.length === 1 ? texts.lockedOne(people[0]) : texts.locked(count(people.length))),
+    done: () => (people.length === 1 ? texts.lockedOne(people[0]) : texts.locked(people.length)),
     refresh: [
       [org, 'users'],
       [org, 'activity'],
@@ -77,7 +77,7 @@ export function SelectionBar({ rows, clear }: { rows: PastDelivery[]; clear: () 
   });
   const askLock = async () => {
     const confirmed = await confirm({
-      title: people.length === 1 ? texts.lockOnePerson(people[0]) : texts.lockPeople(count(people.length)),
+      title: people.length === 1 ? texts.lockOnePerson(people[0]) : texts.lockPeople(people.length),
       children: texts.lockHint,
       action: texts.lockNow,
       danger: true,

@@ -70,9 +70,7 @@ export function SettingsFields({ schema, values, onChange, errors, secretsSet = 
             onClick={() => setOpened(!opened)}
             aria-expanded={opened || hasHiddenErrors}
           >
-            {opened
-              ? texts.fewerSettings
-              : texts.moreSettings(advanced.size, advanced.size === 1 ? 'setting' : 'settings')}
+            {opened ? texts.fewerSettings : texts.moreSettings(advanced.size)}
           </Button>
           <Collapse expanded={opened || hasHiddenErrors}>
             <div className="settings">{names.filter(name => advanced.has(name)).map(field)}</div>

@@ -4,6 +4,7 @@ import { ApiError, api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
 import { count } from '../../components/counts.tsx';
 import { useOrg } from '../../paths.ts';
+import { countOf } from '../../texts/count-of.ts';
 import { texts } from '../../texts/lists.ts';
 import { listKey } from './list-key.ts';
 
@@ -21,8 +22,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
       take(
         api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path: { org, prj, pk } }, body: readAddresses(text) }),
       ),
-    done: ({ added, existing, created_users }) =>
-      texts.addedMembers(count(added), count(created_users), count(existing)),
+    done: ({ added, existing, created_users }) => texts.addedMembers(added, created_users, existing),
     refresh: [listKey(org, prj, pk), [org, 'users']],
     onDone: close,
   });
@@ -48,9 +48,7 @@ export function AddMembers({ prj, pk, name, close }: { prj: string; pk: number; 
         {...form.getInputProps('addresses')}
       />
       <Text size="sm" c="dimmed" aria-live="polite">
-        {addresses.length === 0
-          ? texts.noAddressesYet
-          : `${count(addresses.length)} ${addresses.length === 1 ? 'address' : 'addresses'}`}
+        {addresses.length === 0 ? texts.noAddressesYet : countOf(addresses.length, 'address')}
       </Text>
       {refused.length > 0 && (
         <Group gap="xs" role="alert">

@@ -236,12 +236,12 @@ function Steps({ chosen: { file, rows, delimiter }, path, chooseAnother }: Steps
                 disabled={running !== undefined || !ready}
                 onClick={() => void run('import')}
               >
-                {texts.importRows(count((check?.rows ?? 0) - badRows(check)))}
+                {texts.importRows((check?.rows ?? 0) - badRows(check))}
               </GuardedButton>
               {running === 'import' && <Stop stop={() => stop.current?.abort()} />}
               {running === undefined && badRows(check) > 0 && (
                 <Text size="sm" c="dimmed">
-                  {texts.rowsWithErrorsWillBeSkipped(count(badRows(check)))}
+                  {texts.rowsWithErrorsWillBeSkipped(badRows(check))}
                 </Text>
               )}
             </Group>

@@ -48,10 +48,7 @@ export default function ListPage() {
     <Page
       title={data.value.name}
       parents={parents}
-      description={
-        counts &&
-        texts.memberCounts(count(counts.members), counts.members === 1 ? 'member' : 'members', count(counts.active))
-      }
+      description={counts && texts.memberCounts(counts.members, count(counts.active))}
       actions={<Actions prj={prj} pk={pk} name={data.value.name} etag={data.etag} />}
     >
       <Members prj={prj} pk={pk} />

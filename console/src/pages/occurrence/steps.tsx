@@ -4,7 +4,6 @@ import { IconCheck, IconMinus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { Occurrence, OccurrenceStep } from '../../api-types.ts';
-import { count } from '../../components/counts.tsx';
 import { Section } from '../../components/page.tsx';
 import { reasonText } from '../../components/statuses.ts';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
@@ -67,7 +66,7 @@ function Line({ step }: { step: OccurrenceStep }) {
         </Group>
         <Text size="xs" c="dimmed" title={exactTime(ended_at ?? due_at)}>
           {statusText(step)} {status !== 'running' && <TimeAgo at={ended_at ?? due_at} />}
-          {isDone && ` · ${messages === 1 ? texts.oneMessage : texts.messages(count(messages))}`}
+          {isDone && ` · ${texts.messages(messages)}`}
           {reason && !isDone && ` · ${reasonText(reason)}`}
           {status === 'planned' && step.unless && ` · ${texts.unless(step.unless)}`}
         </Text>
@@ -89,7 +88,7 @@ function statusText({ status }: OccurrenceStep): string {
 function Responses({ occurrence }: { occurrence: Occurrence }) {
   const { acknowledged_at, acknowledged_by, resolved_at, resolved_by, triggers } = occurrence;
   const lines = [
-    ...(triggers > 1 ? [{ key: 'triggers', text: texts.joinedByTriggers(count(triggers)), at: null }] : []),
+    ...(triggers > 1 ? [{ key: 'triggers', text: texts.joinedByTriggers(triggers), at: null }] : []),
     ...(acknowledged_at
       ? [{ key: 'acknowledged', text: texts.acknowledgedBy(acknowledged_by ?? ''), at: acknowledged_at }]
       : []),

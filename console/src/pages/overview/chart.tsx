@@ -40,7 +40,7 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
       : statuses.map(name => ({ name, label: deliveryStates[name]!.name, color: fillOf(name) }));
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
-    <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, compact(total))}>
+    <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, total)}>
       <BarChart
         h={260}
         data={bars}

@@ -81,7 +81,7 @@ export function Busiest({ events }: { events: Statistics['events'] }) {
                 {event}
               </Anchor>
             }
-            note={texts.deliveryCount(compact(totalOf(by_status)))}
+            note={texts.deliveryCount(totalOf(by_status))}
             figure={compact(triggers)}
             counts={by_status}
           />

@@ -3,7 +3,6 @@ import { Select, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import { FormModal, useApiForm } from '../../components/api-form.tsx';
-import { count } from '../../components/counts.tsx';
 import { useProjects } from '../../components/switchers.tsx';
 import { useOrg } from '../../paths.ts';
 import { texts } from '../../texts/people.ts';
@@ -12,7 +11,7 @@ import { personKey } from './person-key.ts';
 
 export function AddToList({ usernames, close }: { usernames: string[]; close: () => void }) {
   const org = useOrg();
-  const who = usernames.length === 1 ? usernames[0]! : texts.peopleCount(count(usernames.length));
+  const who = usernames.length === 1 ? usernames[0]! : texts.peopleCount(usernames.length);
   const { data: projects = [] } = useProjects();
   const lists = useQuery({
     queryKey: [org, 'lists', 'all', projects.map(({ slug }) => slug)],
@@ -33,7 +32,7 @@ export function AddToList({ usernames, close }: { usernames: string[]; close: ()
       return take(api.POST('/api/o/{org}/p/{prj}/d/{pk}/add/', { params: { path }, body: usernames }));
     },
     done: ({ added, existing }) => {
-      if (usernames.length > 1) return texts.addedPeople(count(added), count(existing));
+      if (usernames.length > 1) return texts.addedPeople(added, existing);
       return added > 0 ? texts.addedToTheList(who) : texts.wasAlreadyOnTheList(who);
     },
     refresh: [...usernames.map(username => personKey(org, username)), listKey(org, '', 0).slice(0, 2)],

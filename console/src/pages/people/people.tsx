@@ -4,7 +4,6 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { User } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
-import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
@@ -97,7 +96,7 @@ export default function People() {
           />
           {total !== undefined && (
             <Text size="sm" c="dimmed" className="numbers" ml="auto" role="status">
-              {total === 1 ? '1 person' : texts.peopleCount(count(total))}
+              {texts.peopleCount(total)}
             </Text>
           )}
         </Group>
