@@ -6,6 +6,7 @@ import { ApiError, api, setCsrfToken, setSignedOutHandler, take } from './api.ts
 import type { Session } from './api-types.ts';
 import { SignInDialog } from './components/sign-in-dialog.tsx';
 import { FullPage, Loading } from './components/states.tsx';
+import { permissionName } from './permissions.ts';
 import { sessionKey } from './session-key.ts';
 import { texts } from './texts/common.ts';
 
@@ -94,5 +95,8 @@ export function useCan(): (permission: string) => boolean {
 export function useRefusal(): (permission: string) => string | undefined {
   const can = useCan();
   const role = useOrganization()?.role;
-  return permission => (can(permission) ? undefined : texts.missingPermission(role ? ` (${role})` : '', permission));
+  return permission =>
+    can(permission)
+      ? undefined
+      : texts.missingPermission(role ? ` (${role})` : '', permissionName(permission), permission);
 }

@@ -9,6 +9,7 @@ import {
   type MantineColorsTuple,
   Modal,
   Notification,
+  NumberInput,
   Table,
   Tooltip,
 } from '@mantine/core';
@@ -81,6 +82,8 @@ export const theme = createTheme({
     Button: Button.extend({ defaultProps: { size: 'xs' } }),
     Badge: Badge.extend({ defaultProps: { variant: 'light', radius: 'sm' } }),
     Table: Table.extend({ defaultProps: { verticalSpacing: 8, horizontalSpacing: 'sm' } }),
+    // A lone minus sign would be NaN. No number in the console is negative.
+    NumberInput: NumberInput.extend({ defaultProps: { allowNegative: false } }),
     Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': 'Close' } } }),
     // Dialog headers would otherwise count as page headers for screen readers.
     Modal: Modal.extend({

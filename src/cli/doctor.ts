@@ -67,6 +67,8 @@ async function examineServer(url: string, ping: () => Promise<{ token: string }>
     { name: 'server', ok: response.ok, detail: `${url} responds ${response.status}` },
     ...checks,
     key,
-    { name: 'clock', ok: !(offsetMs > 5_000), detail: `${Math.round(offsetMs / 1_000)} s off the server's clock` },
+    ...(Number.isNaN(offsetMs)
+      ? []
+      : [{ name: 'clock', ok: offsetMs <= 5_000, detail: `${Math.round(offsetMs / 1_000)} s off the server's clock` }]),
   ];
 }

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { countOf } from '../lib/count-of.ts';
 import { type ResumeResult, resumeSending } from '../services/operations/resume-sending.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 
@@ -48,14 +49,10 @@ server is running; running processes resume within seconds. See docs/guides/back
 function printResult(terminal: Terminal, { unknown, cancelled }: ResumeResult, isCopy: boolean): void {
   const { occurrences, messages } = cancelled;
   if (occurrences > 0)
-    terminal.print(`${count(occurrences, 'occurrence')} cancelled, with ${count(messages, 'message')}.`);
-  if (unknown > 0) terminal.print(`${count(unknown, 'message')} that were in flight kept as unknown.`);
+    terminal.print(`${countOf(occurrences, 'occurrence')} cancelled, with ${countOf(messages, 'message')}.`);
+  if (unknown > 0) terminal.print(`${countOf(unknown, 'message')} in flight kept as unknown.`);
   terminal.print(`Sending resumed as ${isCopy ? 'a copy' : 'the original'}.`);
   if (isCopy && terminal.config.outboxes.length > 0) {
     terminal.warn("BELFRY_OUTBOX_URLS is set: this copy would drain the original's outboxes. Unset it here.");
   }
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }

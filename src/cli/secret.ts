@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { AppError } from '../core/errors.ts';
+import { countOf } from '../lib/count-of.ts';
 import { forgetPreviousKeys, type Rotation, rotateSecretKey } from '../services/operations/secrets.ts';
 import { type Command, requireDatabaseHere, type Terminal, usageError } from './command.ts';
 
@@ -59,8 +60,8 @@ async function forget(terminal: Terminal, json = false): Promise<number> {
 }
 
 function describe({ reencrypted, current }: Rotation): string {
-  const channels = (count: number) => (count === 1 ? '1 channel' : `${count} channels`);
-  return `Re-encrypted the secrets of ${channels(reencrypted)}; ${channels(current)} in total use the current key.`;
+  const secrets = countOf(reencrypted, 'channel');
+  return `Re-encrypted the secrets of ${secrets}; ${countOf(current, 'channel')} in total use the current key.`;
 }
 
 /** Returns 0, or throws when secrets could not be decrypted. */

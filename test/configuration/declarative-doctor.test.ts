@@ -92,7 +92,7 @@ test('reports acknowledge links that no one else can open without BASE_URL', asy
   expect(await links()).toEqual({
     name: 'acknowledge links',
     ok: false,
-    detail: '1 notification uses acknowledge_url, but BASE_URL is not set: set it to the public address',
+    detail: '1 notification with acknowledge_url, but BASE_URL is not set: set it to the public address',
   });
   expect(await links({ linkUrl: 'http://127.0.0.1:8000' })).toMatchObject({
     ok: true,

@@ -145,7 +145,8 @@ describe('an operator', () => {
     await button('Trigger and follow').click();
     await button('Create key').click();
     await page.getByText('Copy it now').waitFor();
-    const key = /bf_\w+/.exec(await page.getByRole('dialog').innerText())![0];
+    const shown = await page.getByRole('dialog').innerText();
+    const key = /bf_\w+/.exec(shown)![0];
     await button('I’ve copied it').click();
     const trigger = () => asker(service.address, key)({ method: 'POST', path: demo.triggerPath, body: {} });
     expect((await trigger()).status).toBe(201);

@@ -9,6 +9,7 @@ import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { createAccount } from '../../src/services/identity/accounts.ts';
 
+import { asker } from '../support/api.ts';
 import { axeViolations, openBrowser, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { eventually } from '../support/eventually.ts';
@@ -100,6 +101,11 @@ describe('a newcomer', () => {
       expect(code).toContain('/api/o/acme/p/shop/a/web-app/e/order-receipt/trigger/');
       expect(code).toContain('dry_run');
     }
+    // The command works as it is pasted: the event's notification asks the trigger for recipients.
+    const [, secret, body] = /Key (bf_\w+).*-d '(.*)'$/s.exec(await dialog().locator('pre').last().innerText())!;
+    expect(JSON.parse(body!)).toMatchObject({ options: { recipients: [email] }, context: { order: 'A-1042' } });
+    const pasted = { method: 'POST', path: '/api/o/acme/p/shop/a/web-app/e/order-receipt/trigger/' } as const;
+    expect((await asker(service.address, secret!)({ ...pasted, body: JSON.parse(body!) })).status).toBe(201);
     expect(await axeViolations(page)).toEqual([]);
     await click(button('I’ve copied it'));
     await waitForDone(5);

@@ -9,8 +9,8 @@ import {
   toSend,
   withoutEmpty,
 } from '../../console/src/pages/channels/settings-schema.ts';
-import { permissionName } from '../../console/src/pages/keys/permissions.ts';
 import { choicesFor, guessAll, looksLikeData } from '../../console/src/pages/lists/import-fields.ts';
+import { permissionName } from '../../console/src/permissions.ts';
 import { permissions } from '../../src/core/identity/permissions.ts';
 import { providers } from '../../src/providers/index.ts';
 

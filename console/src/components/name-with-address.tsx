@@ -1,5 +1,6 @@
 /** A name with an address or path below it. */
 import { Text } from '@mantine/core';
+import { Breakable } from './breakable.tsx';
 
 export function NameWithAddress({ name, address }: { name: string; address: string }) {
   return (
@@ -7,8 +8,8 @@ export function NameWithAddress({ name, address }: { name: string; address: stri
       <Text component="span" display="block" size="sm" fw={500}>
         {name}
       </Text>
-      <Text component="span" display="block" size="xs" c="dimmed" className="mono" style={{ overflowWrap: 'anywhere' }}>
-        {address}
+      <Text component="span" display="block" size="xs" c="dimmed" className="mono">
+        <Breakable text={address} />
       </Text>
     </>
   );

@@ -3,7 +3,6 @@ import '@mantine/spotlight/styles.css';
 import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { Spotlight, type SpotlightActionGroupData, spotlight } from '@mantine/spotlight';
 import {
-  type Icon,
   IconAddressBook,
   IconBellRinging,
   IconBolt,
@@ -18,9 +17,11 @@ import {
   IconMoon,
   IconPlus,
   IconSearch,
+  IconTags,
   IconUser,
   IconUserCircle,
   IconUserPlus,
+  IconWebhook,
 } from '@tabler/icons-react';
 import { useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
@@ -32,18 +33,11 @@ import { texts } from '../texts/common.ts';
 import { NewOrganization } from '../welcome/new-organization.tsx';
 import { openShortcutHelp } from './shortcuts.tsx';
 import { occurrenceStates } from './statuses.ts';
+import { type Command, usePaletteCommands } from './use-palette-commands.ts';
 import { usePaletteSearch } from './use-palette-search.ts';
 import { useSignOut } from './use-sign-out.ts';
 
 const maxPerGroup = 6;
-
-interface Entry {
-  id: string;
-  label: string;
-  description?: string;
-  icon: Icon;
-  run: () => void;
-}
 
 export default function Palette({ openCount }: { openCount: number }) {
   const [query, setQuery] = useState('');
@@ -57,8 +51,9 @@ export default function Palette({ openCount }: { openCount: number }) {
   const found = usePaletteSearch(query.trim());
   const pages = usePages(go);
   const actions = useActions(go, () => setCreating(true));
+  const commands = usePaletteCommands(go, query !== '');
 
-  const groups: [title: string, entries: Entry[], isFiltered?: boolean][] = [
+  const groups: [title: string, entries: Command[], isFiltered?: boolean][] = [
     [texts.pages, pages],
     [texts.actions, actions],
     [
@@ -81,6 +76,7 @@ export default function Palette({ openCount }: { openCount: number }) {
         run: go(to.event(org, prj, app, slug)),
       })),
     ],
+    [texts.eventCommands, commands],
     [
       texts.channels,
       found.channels.map(({ name, slug, type, prj }) => ({
@@ -99,6 +95,26 @@ export default function Palette({ openCount }: { openCount: number }) {
         description: prj,
         icon: IconAddressBook,
         run: go(to.list(org, prj, id)),
+      })),
+    ],
+    [
+      texts.categories,
+      found.categories.map(({ slug, name }) => ({
+        id: `category ${slug}`,
+        label: name,
+        description: slug,
+        icon: IconTags,
+        run: go(to.category(org, slug)),
+      })),
+    ],
+    [
+      texts.webhooks,
+      found.webhooks.map(({ slug, name, url }) => ({
+        id: `webhook ${slug}`,
+        label: name,
+        description: url,
+        icon: IconWebhook,
+        run: go(to.webhook(org, slug)),
       })),
     ],
     [
@@ -192,7 +208,7 @@ export default function Palette({ openCount }: { openCount: number }) {
 
 type Go = (path: string) => () => void;
 
-function usePages(go: Go): Entry[] {
+function usePages(go: Go): Command[] {
   const org = useOrg();
   const can = useCan();
   const [project] = useProject();
@@ -216,7 +232,7 @@ function usePages(go: Go): Entry[] {
   ];
 }
 
-function useActions(go: Go, createOrganization: () => void): Entry[] {
+function useActions(go: Go, createOrganization: () => void): Command[] {
   const org = useOrg();
   const can = useCan();
   const [project] = useProject();
@@ -225,7 +241,7 @@ function useActions(go: Go, createOrganization: () => void): Entry[] {
   const scheme = useComputedColorScheme('light', { getInitialValueInEffect: false });
   const other = scheme === 'dark' ? 'light' : 'dark';
   const signOut = useSignOut();
-  const guarded: (Omit<Entry, 'id'> & { permission: string })[] = [
+  const guarded: (Omit<Command, 'id'> & { permission: string })[] = [
     { permission: 'channel:write', label: texts.newChannel, icon: IconPlus, run: go(to.newChannel(org, project)) },
     { permission: 'organization:write', label: texts.newProject, icon: IconPlus, run: go(`${to.events(org)}?new`) },
     {
@@ -242,10 +258,12 @@ function useActions(go: Go, createOrganization: () => void): Entry[] {
       icon: IconPlus,
       run: go(`${to.lists(org, project)}?new`),
     },
+    { permission: 'category:write', label: texts.newCategory, icon: IconPlus, run: go(to.newCategory(org)) },
+    { permission: 'webhook:write', label: texts.newWebhook, icon: IconPlus, run: go(`${to.webhooks(org)}?new`) },
     { permission: 'key:write', label: texts.newKey, icon: IconPlus, run: go(`${to.keys(org)}?new`) },
     { permission: 'account:write', label: texts.inviteMember, icon: IconUserPlus, run: go(`${to.team(org)}?new`) },
   ];
-  const own: Omit<Entry, 'id'>[] = [
+  const own: Omit<Command, 'id'>[] = [
     ...guarded.filter(({ permission }) => can(permission)),
     ...(account.admin ? [{ label: texts.newOrganization, icon: IconBuilding, run: createOrganization }] : []),
     { label: texts.switchToMode(other), icon: IconMoon, run: () => setColorScheme(other) },

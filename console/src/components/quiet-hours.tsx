@@ -1,5 +1,5 @@
 /** Form fields for quiet hours and their time zone, of an organization or of one person. */
-import { Chip, Group, Input, Select, Stack, TextInput } from '@mantine/core';
+import { Chip, Group, Input, Select, Stack, Text, TextInput } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { type Preferences, timezones } from '../api-types.ts';
 import { texts } from '../texts/preferences.ts';
@@ -57,11 +57,11 @@ export function validateQuietHours({ quiet, from, to, days }: QuietHoursValues):
   };
 }
 
-/** Describes quiet hours: "22:00–07:00, Mon, Tue". */
-export function describeHours(hours: QuietHours | null): string {
+/** Describes quiet hours: "22:00–07:00 Europe/Berlin, Mon, Tue". */
+export function describeHours(hours: QuietHours | null, zone: string): string {
   if (!hours?.from || hours.enabled === false) return texts.noneSet;
   const days = hours.weekdays?.map(day => texts.weekdays[day]).join(', ');
-  return `${hours.from}–${hours.to}${days ? `, ${days}` : ''}`;
+  return `${hours.from}–${hours.to} ${zone}${days ? `, ${days}` : ''}`;
 }
 
 interface Form {
@@ -76,10 +76,13 @@ interface QuietHoursFieldsProps {
   modes: { value: QuietHoursValues['quiet']; label: string }[];
   hint: string;
   defaultTimezone: string;
+  /** Zone that applies if none is selected. */
+  defaultZone: string;
   timezoneHint?: string;
 }
 
-export function QuietHoursFields({ form, modes, hint, defaultTimezone, timezoneHint }: QuietHoursFieldsProps) {
+export function QuietHoursFields(props: QuietHoursFieldsProps) {
+  const { form, modes, hint, defaultTimezone, defaultZone, timezoneHint } = props;
   const { quiet, timezone } = form.values;
   const zones = timezone && !timezones.includes(timezone) ? [timezone, ...timezones] : timezones;
   return (
@@ -99,6 +102,9 @@ export function QuietHoursFields({ form, modes, hint, defaultTimezone, timezoneH
             <TextInput type="time" label={texts.from} w={130} {...form.getInputProps('from')} />
             <TextInput type="time" label={texts.until} w={130} {...form.getInputProps('to')} />
           </Group>
+          <Text size="xs" c="dimmed">
+            {texts.timesIn(timezone || defaultZone)}
+          </Text>
           <Input.Wrapper label={texts.startDays} labelElement="div" error={form.errors.days}>
             <Chip.Group multiple {...form.getInputProps('days')}>
               <Group gap={6} mt={4} role="group" aria-label={texts.startDays}>

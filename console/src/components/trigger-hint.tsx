@@ -2,6 +2,7 @@
 import { Box, Code } from '@mantine/core';
 import { IconBellRinging } from '@tabler/icons-react';
 import { useOrg } from '../paths.ts';
+import { permissionName } from '../permissions.ts';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/common.ts';
 import { Empty } from './states.tsx';
@@ -19,7 +20,7 @@ export function TriggerHint() {
   const body = { context: { order: 'A-1', amount: '12 EUR' }, options: { dry_run: true } };
   return (
     <Empty icon={<IconBellRinging size={26} stroke={1.4} />} title={texts.noOccurrencesYet}>
-      {texts.triggerHint} <Code>event:trigger</Code>:
+      {texts.triggerHint} {permissionName('event:trigger')}, <Code>event:trigger</Code>:
       <Box mt="md" ta="left">
         <TriggerSnippets url={triggerUrl({ org, ...path })} apiKey="<API_KEY>" body={body} />
       </Box>

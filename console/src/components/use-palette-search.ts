@@ -2,6 +2,7 @@
 import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
+import { useCategories } from '../categories.ts';
 import { useLayouts } from '../layouts/use-layouts.ts';
 import { useOrg, useProject } from '../paths.ts';
 import { useCan } from '../session.tsx';
@@ -42,6 +43,13 @@ export function usePaletteSearch(query: string) {
     enabled: can('key:read'),
     queryFn: ({ signal }) => take(api.GET('/api/o/{org}/k/', { params: { path: { org } }, signal })),
   });
+  const categories = useCategories();
+  const webhooks = useQuery({
+    queryKey: [org, 'webhooks', 'palette'],
+    enabled: can('webhook:read'),
+    staleTime: 60_000,
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/webhooks/', { params: { path: { org } }, signal })),
+  });
   const users = useQuery({
     queryKey: [org, 'palette-users', search],
     enabled: isName && can('user:read'),
@@ -66,6 +74,8 @@ export function usePaletteSearch(query: string) {
     layouts: layouts.data ?? [],
     lists: lists.data ?? [],
     keys: keys.data ?? [],
+    categories: categories.data ?? [],
+    webhooks: webhooks.data ?? [],
     users: isName ? (users.data ?? []) : [],
     occurrences: isIdentifier ? (occurrences.data ?? []) : [],
     searching: users.isFetching || occurrences.isFetching || search !== query,

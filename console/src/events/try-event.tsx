@@ -1,14 +1,15 @@
 /** Triggers or simulates an event from the console, and shows the code to trigger it. */
 import { Alert, Anchor, Button, Group, Stack, TagsInput, Text } from '@mantine/core';
 import { IconBolt, IconEye } from '@tabler/icons-react';
-import { useState } from 'react';
-import { Link } from 'react-router';
+import { useEffect, useRef, useState } from 'react';
+import { Link, useSearchParams } from 'react-router';
 import { api, take } from '../api.ts';
 import type { Simulation } from '../api-types.ts';
 import { GuardedButton, useAction } from '../components/actions.tsx';
 import { confirm } from '../components/confirm.tsx';
 import { Section } from '../components/page.tsx';
 import { to } from '../paths.ts';
+import { permissionName } from '../permissions.ts';
 import { shellQuoted } from '../snippets/snippets.ts';
 import { TriggerSnippets, triggerUrl } from '../snippets/trigger-snippets.tsx';
 import { texts } from '../texts/events.ts';
@@ -70,6 +71,13 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
     },
   });
   const isInvalid = sample.context === undefined;
+  // The palette opens the page with ?trigger; the page's title has the focus before.
+  const [params] = useSearchParams();
+  const buttons = useRef<HTMLDivElement>(null);
+  const isAsked = params.has('trigger');
+  useEffect(() => {
+    if (isAsked) requestAnimationFrame(() => [...(buttons.current?.querySelectorAll('button') ?? [])].at(-1)?.focus());
+  }, [isAsked]);
 
   return (
     <Section title={texts.tryIt} aside={<TakeRecent path={path} sample={sample} />}>
@@ -85,7 +93,7 @@ export function TryEvent({ path, sample, takesRecipients, recipients, setRecipie
             placeholder={recipients.length === 0 ? 'ada@example.com' : ''}
           />
         )}
-        <Group gap="xs">
+        <Group gap="xs" ref={buttons}>
           <GuardedButton
             permission="event:trigger"
             variant="default"
@@ -154,7 +162,7 @@ export function HowToTrigger({ path, sample, recipients }: { path: EventPath; sa
         <Anchor component={Link} to={to.keys(org)} inherit underline="always">
           {texts.apiKey}
         </Anchor>{' '}
-        {texts.withThePermission} <span className="mono">event:trigger</span>.
+        {texts.withThePermission} {permissionName('event:trigger')}, <span className="mono">event:trigger</span>.
       </Text>
     </Section>
   );

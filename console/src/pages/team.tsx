@@ -86,6 +86,8 @@ function Accounts() {
     key: [org, 'accounts'],
     fetch: (query, signal) => api.GET('/api/o/{org}/account/', { params: { path: { org }, query }, signal }),
   });
+  // Administrators of the installation have access to every organization.
+  const isOutsider = !list.loading && !list.error && !list.hasMore && !list.rows.some(({ id }) => id === self.id);
   const refresh = [[org, 'accounts'], sessionQuery.queryKey];
   const change = useAction({
     run: ({ of, role }: { of: Account; role: string }) =>
@@ -192,8 +194,17 @@ function Accounts() {
         list={list}
         columns={columns}
         rowKey={({ id }) => id}
-        empty={<Text p="md">{texts.noAccounts}</Text>}
+        empty={
+          <Text size="sm" c="dimmed" px="md" pb={isOutsider ? 'xs' : 'md'}>
+            {texts.noMembers}
+          </Text>
+        }
       />
+      {isOutsider && (
+        <Text size="sm" c="dimmed" px="md" py="sm">
+          {texts.notAMember}
+        </Text>
+      )}
     </Section>
   );
 }

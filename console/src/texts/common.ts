@@ -38,8 +38,8 @@ export const texts = {
   noOrganizationYet: 'No organization yet',
   notAMember: 'You’re not a member of an organization yet. Ask an owner or admin to invite you.',
   loadingTheConsole: 'Loading the console',
-  missingPermission: (role: Part, permission: Part) =>
-    `Your role${role} does not allow this. Required permission: ${permission}.`,
+  missingPermission: (role: Part, name: Part, permission: Part) =>
+    `Your role${role} does not allow this. It needs the permission ${name}, ${permission}.`,
   yourAccount: 'Your account',
   keyboardShortcuts: 'Keyboard shortcuts',
   guides: 'Guides',
@@ -142,6 +142,7 @@ export const texts = {
   triggerHint:
     'Each time an application triggers an event, the occurrence appears here with every message it sent. Trigger an event with an API key that has the permission',
   actions: 'Actions',
+  eventCommands: 'Trigger, pause, acknowledge',
   projects: 'Projects',
   newChannel: 'New channel',
   newProject: 'New project',
@@ -149,6 +150,8 @@ export const texts = {
   newLayout: 'New layout',
   newPerson: 'New person',
   newList: 'New list',
+  newCategory: 'New category',
+  newWebhook: 'New webhook',
   newKey: 'New API key',
   inviteMember: 'Invite member',
 };

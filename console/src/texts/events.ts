@@ -35,6 +35,8 @@ export const texts = {
   inactive: 'Inactive',
   via: 'via',
   onlyIf: 'If',
+  triggerEvent: (name: Part) => `Trigger ${name}`,
+  pauseEvent: (name: Part) => `Pause ${name}`,
   pausedToast: (name: Part) => `Paused ${name}. Messages are kept until you resume.`,
   resumedToast: (name: Part) => `Resumed ${name}.`,
   activatedToast: (name: Part) => `Activated ${name}.`,

@@ -142,6 +142,7 @@ export const texts = {
   customHours: 'Custom hours',
   noHours: 'No quiet hours',
   noneSet: 'none',
+  timesIn: (zone: Part) => `Times are in ${zone}.`,
   from: 'From',
   until: 'Until',
   startDays: 'Start on',

@@ -172,13 +172,15 @@ function row(words: PageTexts, types: string[], category: PreferencePage['catego
   const { slug, name, description, isRequired, channels } = category;
   const cells = types.map(type => {
     const on = channels[type];
-    const label = `${name}: ${words.types[type] ?? type}`;
+    const typeName = words.types[type] ?? type;
+    const label = `${name}: ${typeName}`;
     if (on === undefined)
-      return html`<td><span class="none" aria-hidden="true">–</span><span class="hidden">${words.notOffered}</span></td>`;
+      return html`<td data-type="${typeName}"><span class="none" aria-hidden="true">–</span><span class="hidden">${words.notOffered}</span></td>`;
     const checked = on ? html` checked` : nothing;
-    if (isRequired) return html`<td><input type="checkbox" disabled${checked} aria-label="${label}" /></td>`;
+    if (isRequired)
+      return html`<td data-type="${typeName}"><input type="checkbox" disabled${checked} aria-label="${label}" /></td>`;
     const cell = `${slug}:${type}`;
-    return html`<td><input type="checkbox" name="on" value="${cell}"${checked} aria-label="${label}" /><input type="hidden" name="was" value="${cell}:${on ? 1 : 0}" /></td>`;
+    return html`<td data-type="${typeName}"><input type="checkbox" name="on" value="${cell}"${checked} aria-label="${label}" /><input type="hidden" name="was" value="${cell}:${on ? 1 : 0}" /></td>`;
   });
   return html`<tr><th scope="row"><b>${name}</b>${description ? html`<span>${description}</span>` : nothing}${isRequired ? html`<span class="locked">${words.required}</span>` : nothing}</th>${cells}</tr>`;
 }

@@ -8,6 +8,7 @@ import { requestCost } from '../../core/limits.ts';
 import * as limits from '../../db/configuration/organization-limits.ts';
 import type { OrganizationSummary } from '../../db/configuration/organizations.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { TokenBucket } from '../../lib/token-bucket.ts';
 
 const countMaxAgeMs = 60_000;
@@ -68,7 +69,7 @@ export class UsageMeter {
     if (!isFull) return;
     throw new AppError(
       'limit.stored_messages',
-      `the organization stores ${cached.count} messages and its limit is ${max}: reduce retention_days, or ask the operator ` +
+      `the organization stores ${countOf(cached.count, 'message')} and its limit is ${max}: reduce retention_days, or ask the operator ` +
         'of this installation for a higher limit',
       { retryAfterSeconds: fullRetryAfterSeconds },
     );
@@ -98,7 +99,7 @@ export class UsageMeter {
     const remaining = Math.max(0, max - (count - created));
     throw new AppError(
       'limit.users',
-      `user limit reached: the organization can have ${max} users, ${remaining} more can be created. Delete users, or ask the ` +
+      `user limit reached: the organization can have ${countOf(max, 'user')}, ${remaining} more can be created. Delete users, or ask the ` +
         'operator of this installation for a higher limit',
       { retryAfterSeconds: fullRetryAfterSeconds },
     );

@@ -8,6 +8,7 @@ import { findWebhookBacklogAcrossTenants } from '../../db/ledger/webhook-queue.t
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../../db/ledger/workers.ts';
 import { countDueAcrossTenants, listOldestDueAcrossTenants, type OldestDue } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { Deps } from '../deps.ts';
 
 /** A worker without a finished round for this long is stuck: a round takes milliseconds, and an idle worker starts one every second. */
@@ -97,7 +98,7 @@ export async function checkFleetQueue(db: Db): Promise<string> {
   const stuck = workers.filter(({ sinceRoundMs }) => sinceRoundMs > maxRoundMs);
   if (stuck.length > 0) {
     const longest = Math.max(...stuck.map(({ sinceRoundMs }) => sinceRoundMs));
-    const who = `${stuck.length} of ${workers.length} running workers ${stuck.length === 1 ? 'has' : 'have'}`;
+    const who = `${stuck.length} of ${countOf(workers.length, 'running worker')} ${stuck.length === 1 ? 'has' : 'have'}`;
     throw new Error(`${describeOldest(oldestDue)}; ${who} not finished a round for ${duration(longest)}: ${checkLogs}`);
   }
   requireWithinLimits(oldestDue);
@@ -147,8 +148,7 @@ function describeOldest(oldestDue: OldestDue[]): string {
 
 function describeWorkers(workers: { sinceRoundMs: number }[]): string {
   const last = Math.min(...workers.map(({ sinceRoundMs }) => sinceRoundMs));
-  const many = workers.length === 1 ? '1 worker is running' : `${workers.length} workers are running`;
-  return `${many}, last round finished ${duration(last)} ago`;
+  return `${countOf(workers.length, 'worker')} ${workers.length === 1 ? 'is' : 'are'} running, last round finished ${duration(last)} ago`;
 }
 
 function duration(ms: number): string {

@@ -9,6 +9,7 @@ import { migrationNames } from '../../db/connection/migrate.ts';
 import { type Database, openDatabase } from '../../db/connection/pool.ts';
 import { describeServerAcrossTenants } from '../../db/operations/health.ts';
 import { countRelations, countSessions, emptyDatabase } from '../../db/operations/restore.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { type PostgresTool, runTool, toolVersion } from '../../lib/postgres-tools.ts';
 
 /** Writes a new file, which appears only when it is complete and only its owner can read, and returns its size. */
@@ -46,7 +47,7 @@ export async function restoreBackup(url: string, file: string, { replace = false
     if (sessions > 0) {
       throw new AppError(
         'restore.in_use',
-        `${sessions} other ${sessions === 1 ? 'connection is' : 'connections are'} open to the database: stop all ` +
+        `${countOf(sessions, 'other connection')} ${sessions === 1 ? 'is' : 'are'} open to the database: stop all ` +
           'Belfry processes, and everything else that uses it',
       );
     }

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../core/json.ts';
 import { type ChannelSettings, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
+import { countOf } from '../../lib/count-of.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
 import { checkEntry, findMissing } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
@@ -28,7 +29,7 @@ export async function checkChannels(deps: Pick<Deps, 'db' | 'cipher' | 'provider
       problems.push(...findProblems(deps, id, channel, path));
     }
   }
-  if (problems.length === 0) return [line(true, `${all} ${all === 1 ? 'channel' : 'channels'}, ${enabled} enabled`)];
+  if (problems.length === 0) return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled`)];
   const more = problems.length - maxShown;
   const shown = problems.slice(0, maxShown).map(problem => line(false, problem));
   return more > 0 ? [...shown, line(false, `… and ${more} more`)] : shown;

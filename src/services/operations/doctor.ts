@@ -4,6 +4,7 @@ import { countPromotionalEventsAcrossTenants } from '../../db/configuration/cate
 import { countAcknowledgeLinksAcrossTenants } from '../../db/configuration/messages.ts';
 import { countWebhooksAcrossTenants } from '../../db/configuration/webhooks.ts';
 import { describeServerAcrossTenants } from '../../db/operations/health.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { TraceSettings } from '../../lib/trace-settings.ts';
 import type { Deps } from '../deps.ts';
 import { checkFleetQueue } from './backlog.ts';
@@ -63,7 +64,7 @@ async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Prom
   const events = await countPromotionalEventsAcrossTenants(db);
   if (events === 0) return [];
   const ok = baseUrl?.startsWith('https:') === true;
-  const many = `${events} promotional ${events === 1 ? 'event' : 'events'}`;
+  const many = countOf(events, 'promotional event');
   const detail = ok
     ? `${many}, with one-click unsubscribe at ${baseUrl}`
     : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, which one-click unsubscribe needs`;
@@ -78,7 +79,7 @@ async function checkAcknowledgeLinks(
 ): Promise<Check[]> {
   const count = await countAcknowledgeLinksAcrossTenants(db);
   if (count === 0) return [];
-  const many = count === 1 ? '1 notification uses acknowledge_url' : `${count} notifications use acknowledge_url`;
+  const many = `${countOf(count, 'notification')} with acknowledge_url`;
   const missing = `but BASE_URL is not set: ${linkUrl ? 'the links work on this machine only' : 'set it to the public address'}`;
   const detail = `${many}, ${baseUrl ? `at ${baseUrl}` : missing}`;
   return [{ name: 'acknowledge links', ok: linkUrl !== undefined, detail }];
@@ -88,7 +89,7 @@ async function checkAcknowledgeLinks(
 async function checkWebhooks({ db }: Deps): Promise<Check[]> {
   const { all, disabled } = await countWebhooksAcrossTenants(db);
   if (all === 0) return [];
-  const many = `${all} ${all === 1 ? 'webhook' : 'webhooks'}`;
+  const many = countOf(all, 'webhook');
   return [
     {
       name: 'webhooks',

@@ -4,6 +4,7 @@ import { migrationState } from '../../db/connection/migrate.ts';
 import { isUnavailable } from '../../db/connection/pool.ts';
 import { describeServerAcrossTenants } from '../../db/operations/health.ts';
 import { findInstancePause } from '../../db/operations/instance.ts';
+import { countOf } from '../../lib/count-of.ts';
 import type { Deps } from '../deps.ts';
 import { checkProcessQueue, type WorkerRounds } from './backlog.ts';
 import { describePause, howToResume } from './instance.ts';
@@ -39,7 +40,7 @@ export async function checkHealth(deps: Deps, rounds: WorkerRounds | undefined, 
     }
     // While sending is paused, the age of the backlog says nothing.
     const state = sending.ok ? await checkProcessQueue(db, rounds, now) : 'sending is paused';
-    return `${occurrences.waiting} triggers waiting to be stored; ${state}`;
+    return `${countOf(occurrences.waiting, 'trigger')} waiting to be stored; ${state}`;
   });
   return [database, await checkMigrations(deps), sending, queue];
 }

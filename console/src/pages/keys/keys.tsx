@@ -14,10 +14,10 @@ import { Empty } from '../../components/states.tsx';
 import { exactTime, TimeAgo } from '../../components/time.tsx';
 import { useDialogParam } from '../../components/use-dialog-param.ts';
 import { useOrg } from '../../paths.ts';
+import { permissionName } from '../../permissions.ts';
 import { texts } from '../../texts/keys.ts';
 import { EditKey, RotateKey } from './change-key.tsx';
 import { NewKey } from './new-key.tsx';
-import { permissionName } from './permissions.ts';
 
 const icon = { size: 15, stroke: 1.6 };
 type Open = { what: 'edit' | 'rotate'; of: Key };

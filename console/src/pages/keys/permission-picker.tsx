@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, Input, Stack, Text } from '@mantine/core';
+import { actionName, groupByNoun, permissionName, presets, resourceTexts } from '../../permissions.ts';
 import { texts } from '../../texts/keys.ts';
-import { actionName, groupByNoun, presets, resourceTexts } from './permissions.ts';
 
 interface PermissionPickerProps {
   /** The user's own permissions; no one can grant more. */
@@ -67,7 +67,8 @@ export function PermissionPicker({ grantable, value, onChange, error }: Permissi
                   key={permission}
                   size="xs"
                   label={actionName(permission)}
-                  aria-label={permission}
+                  aria-label={permissionName(permission)}
+                  title={permission}
                   checked={chosen.has(permission)}
                   onChange={({ currentTarget }) =>
                     onChange(currentTarget.checked ? [...value, permission] : value.filter(each => each !== permission))

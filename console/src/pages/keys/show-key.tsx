@@ -6,6 +6,7 @@ import { api, take } from '../../api.ts';
 import { CopyBlock } from '../../components/copy.tsx';
 import { FormButtons } from '../../components/form.tsx';
 import { useEvents } from '../../components/use-events.ts';
+import { type EventPath, useSample } from '../../events/sample.ts';
 import { findSample } from '../../events/samples.ts';
 import { useOrg } from '../../paths.ts';
 import { useCan, useSession } from '../../session.tsx';
@@ -25,27 +26,11 @@ interface ShowKeyProps {
 
 export function ShowKey({ secret, permissions, project, application, children, onClose }: ShowKeyProps) {
   const org = useOrg();
-  const can = useCan();
   const { data } = useEvents();
   const event = data?.events.find(
     ({ prj, app }) => (!project || prj === project) && (!application || app === application),
   );
   const mayTrigger = permissions.includes('event:trigger') || permissions.includes('*');
-  // Notifications for recipients of the trigger would otherwise find no one.
-  const { account } = useSession();
-  const notifications = useQuery({
-    queryKey: [org, 'notifications', event?.prj, event?.app, event?.slug],
-    enabled: mayTrigger && event !== undefined && can('notification:read'),
-    queryFn: ({ signal }) =>
-      take(
-        api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', {
-          params: { path: { org, prj: event!.prj, app: event!.app, evt: event!.slug } },
-          signal,
-        }),
-      ),
-  });
-  const takesRecipients = notifications.data?.some(one => one.recipients.trigger);
-  const recipients = takesRecipients ? { recipients: [account.email.toLowerCase()] } : {};
   const ping = `curl ${location.origin}/api/system/ping/ \\\n  -H ${shellQuoted(`Authorization: Key ${secret}`)}`;
   return (
     <Stack gap="sm">
@@ -57,11 +42,7 @@ export function ShowKey({ secret, permissions, project, application, children, o
         {mayTrigger && event ? texts.triggerAnEvent : texts.checkTheKey}
       </Text>
       {mayTrigger && event ? (
-        <TriggerSnippets
-          url={triggerUrl({ org, prj: event.prj, app: event.app, evt: event.slug })}
-          apiKey={secret}
-          body={{ context: findSample(event.slug)?.context ?? {}, options: { ...recipients, dry_run: true } }}
-        />
+        <TriggerExample path={{ org, prj: event.prj, app: event.app, evt: event.slug }} apiKey={secret} />
       ) : (
         <CopyBlock value={ping} label={texts.copyTheCommand} />
       )}
@@ -70,5 +51,31 @@ export function ShowKey({ secret, permissions, project, application, children, o
         <Button onClick={onClose}>{texts.iveCopiedIt}</Button>
       </FormButtons>
     </Stack>
+  );
+}
+
+/** A trigger that works as it is pasted: with the event's own context, and with a recipient where the trigger names them. */
+function TriggerExample({ path, apiKey }: { path: EventPath; apiKey: string }) {
+  const { org, prj, app, evt } = path;
+  const can = useCan();
+  const { account } = useSession();
+  const sample = useSample(path);
+  const notifications = useQuery({
+    queryKey: [org, 'notifications', prj, app, evt],
+    enabled: can('notification:read'),
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/p/{prj}/a/{app}/e/{evt}/n/', { params: { path }, signal })),
+  });
+  // Without the right to read them, a recipient that no notification asks for does no harm.
+  const takesRecipients = notifications.data?.some(one => one.recipients.trigger) ?? true;
+  const context = Object.keys(sample.context ?? {}).length > 0 ? sample.context : findSample(evt)?.context;
+  return (
+    <TriggerSnippets
+      url={triggerUrl(path)}
+      apiKey={apiKey}
+      body={{
+        context: context ?? {},
+        options: { ...(takesRecipients && { recipients: [account.email.toLowerCase()] }), dry_run: true },
+      }}
+    />
   );
 }

@@ -1,7 +1,8 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
+import { Group, Text } from '@mantine/core';
 import type { Statistics } from '../../api-types.ts';
-import { compact } from '../../components/counts.tsx';
+import { compact, fillColor } from '../../components/counts.tsx';
 import { deliveryStates, fillOf, statusOrder } from '../../components/statuses.ts';
 import { texts } from '../../texts/overview.ts';
 
@@ -41,14 +42,23 @@ export default function Chart({ hours, show }: { hours: Statistics['hours']; sho
   const total = bars.reduce((sum, bar) => sum + bar.triggers, 0);
   return (
     <figure style={{ margin: 0 }} aria-label={texts.chartLabel(show, total)}>
+      {show === 'deliveries' && statuses.length > 1 && (
+        // The library's legend has a fixed height: on a phone, many statuses would cover the bars.
+        <Group gap="4px 16px" justify="flex-end" mb="sm">
+          {statuses.map(status => (
+            <Group key={status} gap={6} wrap="nowrap">
+              <span className="dot" style={{ '--dot': fillColor(status) } as React.CSSProperties} />
+              <Text size="sm">{deliveryStates[status]!.name}</Text>
+            </Group>
+          ))}
+        </Group>
+      )}
       <BarChart
         h={260}
         data={bars}
         dataKey="at"
         type="stacked"
         series={series}
-        withLegend={show === 'deliveries' && statuses.length > 1}
-        legendProps={{ verticalAlign: 'top', height: 36 }}
         gridAxis="x"
         gridColor="var(--line)"
         strokeDasharray="0"

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../../api.ts';
 import type { User } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
+import { Breakable } from '../../components/breakable.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Mark } from '../../components/mark.tsx';
 import { Page } from '../../components/page.tsx';
@@ -20,8 +21,8 @@ const columns: Column<User>[] = [
   {
     head: texts.name,
     cell: ({ first_name, last_name, email }) => (
-      <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
-        {`${first_name} ${last_name}`.trim() || email}
+      <Text component="span" size="sm" fw={500} display="block">
+        <Breakable text={`${first_name} ${last_name}`.trim() || email} />
       </Text>
     ),
     width: '36%',
@@ -29,8 +30,8 @@ const columns: Column<User>[] = [
   {
     head: texts.email,
     cell: ({ email }) => (
-      <Text component="span" size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-        {email}
+      <Text component="span" size="sm" c="dimmed">
+        <Breakable text={email} />
       </Text>
     ),
   },

@@ -62,18 +62,20 @@ function Form({ username, own, settings }: { username: string; own: Preferences;
     done: texts.saved,
     refresh: [preferencesKey(org, username)],
   });
+  const zone = editing.form.values.timezone || (settings.timezone ?? 'UTC');
   return (
     <ApiForm of={editing} submit={texts.save} permission="preference:write" label={texts.quietHours}>
       <Fieldset variant="unstyled" disabled={refusal !== undefined}>
         <QuietHoursFields
           form={editing.form}
           modes={[
-            { value: 'default', label: texts.defaultHours(describeHours(settings.quiet_hours)) },
+            { value: 'default', label: texts.defaultHours(describeHours(settings.quiet_hours, zone)) },
             { value: 'custom', label: texts.customHours },
             { value: 'none', label: texts.noHours },
           ]}
           hint={texts.quietHint}
           defaultTimezone={texts.defaultTimezone(settings.timezone ?? 'UTC')}
+          defaultZone={settings.timezone ?? 'UTC'}
         />
       </Fieldset>
     </ApiForm>

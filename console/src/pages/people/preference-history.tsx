@@ -2,6 +2,7 @@
 import { Text } from '@mantine/core';
 import { api } from '../../api.ts';
 import type { PreferenceHistoryEntry } from '../../api-types.ts';
+import { Breakable } from '../../components/breakable.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { TimeAgo } from '../../components/time.tsx';
@@ -31,8 +32,8 @@ export function PreferenceHistory({ username }: { username: string }) {
       head: texts.what,
       cell: entry => (
         <>
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-            {choiceName(entry, names)}
+          <Text size="sm">
+            <Breakable text={choiceName(entry, names)} />
           </Text>
           <Text size="xs" c="dimmed" hiddenFrom="sm" style={{ overflowWrap: 'anywhere' }}>
             {[stateOf(entry), howOf(entry), entry.changed_by].join(' · ')}
@@ -46,8 +47,8 @@ export function PreferenceHistory({ username }: { username: string }) {
       head: texts.by,
       from: 'sm',
       cell: ({ changed_by }) => (
-        <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-          {changed_by}
+        <Text size="sm" c="dimmed">
+          <Breakable text={changed_by} />
         </Text>
       ),
     },

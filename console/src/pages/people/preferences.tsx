@@ -107,7 +107,7 @@ function Matrix({ rows, types, names, choose }: MatrixProps) {
                   <KindMark kind={category.kind} />
                 </Table.Th>
                 {channels.map(decision => (
-                  <Table.Td key={decision.type}>
+                  <Table.Td key={decision.type} data-label={getChannelType(decision.type).name}>
                     <PreferenceCell
                       decision={decision}
                       scope={scope}

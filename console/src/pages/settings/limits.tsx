@@ -68,7 +68,7 @@ function Limit({ name, limits }: { name: Name; limits: OrganizationLimits }) {
   const limit = limits[name];
   const used = name === 'users' || name === 'stored_messages' ? limits.used[name] : undefined;
   const most = limit === null ? texts.noLimit : count(limit);
-  const share = used === undefined || limit === null ? undefined : Math.min(100, (100 * used) / limit);
+  const share = used === undefined || limit === null ? undefined : Math.min(100, (100 * used) / Math.max(1, limit));
   return (
     <div>
       <Text size="sm" c="dimmed">

@@ -92,6 +92,7 @@ export function RecipientSettings({ settings, etag, refill }: RecipientSettingsP
             ]}
             hint={texts.organizationQuietHint}
             defaultTimezone="UTC"
+            defaultZone="UTC"
             timezoneHint={texts.organizationTimezoneHint}
           />
           <NumberInput

@@ -6,6 +6,7 @@ import { api, take } from '../../api.ts';
 import type { NewSuppression as NewEntry, Suppression } from '../../api-types.ts';
 import { getChannelType } from '../../channel-types.ts';
 import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { Breakable } from '../../components/breakable.tsx';
 import { confirm } from '../../components/confirm.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { GuardedIcon } from '../../components/guarded.tsx';
@@ -85,8 +86,8 @@ export default function Suppressions() {
       head: texts.target,
       cell: ({ target, channel_type, detail }) => (
         <>
-          <Text component="span" size="sm" fw={500} display="block" style={{ overflowWrap: 'anywhere' }}>
-            {target}
+          <Text component="span" size="sm" fw={500} display="block">
+            <Breakable text={target} />
           </Text>
           <Text component="span" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {[getChannelType(channel_type).name, detail].filter(Boolean).join(' · ')}

@@ -1,5 +1,5 @@
 /** Names and presets for the permissions of a key, grouped by resource. */
-import { texts } from '../../texts/keys.ts';
+import { texts } from './texts/keys.ts';
 
 export const resourceTexts: Record<string, { name: string; meaning: string }> = {
   event: { name: texts.events, meaning: texts.eventsMeaning },
