@@ -31,6 +31,7 @@ import * as webhooks from './configuration/webhooks.ts';
 import * as activity from './history/activity.ts';
 import * as deliveries from './history/deliveries.ts';
 import * as digests from './history/digests.ts';
+import * as failures from './history/failures.ts';
 import * as feedback from './history/feedback.ts';
 import * as messages from './history/messages.ts';
 import * as occurrences from './history/occurrences.ts';
@@ -226,6 +227,9 @@ export const routes: readonly Route[] = [
   get('/api/o/:org/feedback/', 'occurrence:read', feedback.listFeedback),
   get('/api/o/:org/feedback/unmatched/', 'occurrence:read', feedback.listUnmatchedFeedback),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
+  get('/api/o/:org/failures/causes/', 'occurrence:read', failures.listFailureCauses),
+  post('/api/o/:org/failures/retry/', 'occurrence:write', failures.retryCause),
+  post('/api/o/:org/failures/retry/preview/', 'occurrence:read', failures.previewCause),
   get('/api/o/:org/occurrence/', 'occurrence:read', occurrences.listOccurrences),
   get('/api/o/:org/occurrence/:identifier/', 'occurrence:read', occurrences.retrieveOccurrence),
   post('/api/o/:org/occurrence/:identifier/acknowledge/', 'occurrence:write', occurrences.acknowledgeOccurrence),

@@ -9,7 +9,7 @@ import { pauseInstance } from '../../src/db/operations/instance.ts';
 import { setInstanceWide } from '../../src/services/configuration/webhooks.ts';
 import { resumeSending } from '../../src/services/operations/resume-sending.ts';
 import type { Ask } from '../support/api.ts';
-import { axeViolations } from '../support/browser.ts';
+import { axeViolations, takeScreenshots } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 import { type HttpPeer, openHttpPeer } from '../support/http-peer.ts';
@@ -145,10 +145,15 @@ describe('a failed delivery', () => {
     await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: true } });
     await page.goto('/o/demo');
     await page.getByText('3 failed · 0 unknown').waitFor();
-    await button('Retry delivery to grace@demo.test').click();
-    await dialog().getByText('1 will be attempted again').waitFor();
-    await dialog().getByRole('button', { name: 'Retry' }).click();
+    await page.getByRole('table', { name: 'Causes of failures' }).locator('.rowlink').click();
+    await page.getByText('Deliveries that failed for one cause').waitFor();
+    await page.getByRole('table', { name: 'Activity' }).getByText('grace@demo.test').click();
+    await dialog().getByRole('button', { name: 'Retry', exact: true }).click();
+    const question = page.getByRole('dialog', { name: 'Retry this delivery?' });
+    await question.getByText('1 will be attempted again').waitFor();
+    await question.getByRole('button', { name: 'Retry' }).click();
     await page.getByText('Sent to grace@demo.test.').waitFor();
+    await page.goto('/o/demo');
     await page.getByText('2 failed · 0 unknown').waitFor();
 
     await page.goto(`/o/demo/occurrences/${id}`);
@@ -160,6 +165,27 @@ describe('a failed delivery', () => {
     await result.getByText('1 sent').waitFor();
     await result.getByText('1 suppressed').waitFor();
     await page.goto('/o/demo');
+    await page.getByText('All clear').first().waitFor();
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: false } });
+  });
+
+  test('is retried with all that failed for the same cause, after a forecast of what will happen', async () => {
+    status = 400;
+    await triggerAlertUntil('failed');
+    await triggerAlertUntil('failed');
+    status = 200;
+    await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: true } });
+    await page.goto('/o/demo');
+    const causes = page.getByRole('table', { name: 'Causes of failures' });
+    await causes.getByText('6', { exact: true }).waitFor();
+    expect(await axeViolations(page)).toEqual([]);
+    await takeScreenshots(page, 'attention');
+    await button('Retry all 6 deliveries over hooks').click();
+    await dialog().getByText('4 will be attempted again').waitFor();
+    await dialog().getByText('2 will not be sent: the user is locked').waitFor();
+    await dialog().getByRole('button', { name: 'Retry' }).click();
+    await page.getByText('Queued 6 deliveries.').waitFor();
+    await causes.waitFor({ state: 'detached' });
     await page.getByText('All clear').first().waitFor();
     await ask({ method: 'PATCH', path: '/api/o/demo/u/ada@demo.test/', body: { locked: false } });
   });

@@ -161,6 +161,8 @@ const byRoute: Record<string, (tenants: Tenants) => unknown> = {
   cancelDeliveries: selection,
   retryDeliveries: selection,
   previewRetries: selection,
+  retryCause: () => ({ cause: '0123456789abcdef' }),
+  previewCause: () => ({ cause: '0123456789abcdef' }),
   updateWebhook: () => ({
     name: 'Operations',
     url: 'https://ops.acme.test/hook?team=1',

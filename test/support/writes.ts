@@ -28,6 +28,8 @@ export const unaudited: Record<string, string> = {
   previewPreferencePage: 'changes nothing',
   createPreferenceLink: 'changes nothing: the link is signed, not kept',
   previewRetries: 'changes nothing',
+  previewCause: 'changes nothing',
+  retryCause: 'of a cause without deliveries, changes nothing: failures.test.ts',
   planConfiguration: 'changes nothing',
   seeInbox: 'a user reading: the message keeps its own times',
   seeMessage: 'a user reading: the message keeps its own times',

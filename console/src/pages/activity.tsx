@@ -1,5 +1,5 @@
 /** Every delivery of the organization, newest first. */
-import { Box, Group, Select, Text, TextInput } from '@mantine/core';
+import { Anchor, Box, Group, Select, Text, TextInput } from '@mantine/core';
 import { IconListSearch } from '@tabler/icons-react';
 import { useState } from 'react';
 import { api } from '../api.ts';
@@ -77,8 +77,8 @@ function toTimestamp(local: string | undefined): string | undefined {
 
 export default function Activity() {
   const org = useOrg();
-  const [filters, setFilters] = useFilters(['user', 'status', 'channel', 'type', 'hours', 'from', 'to']);
-  const { user, status, channel, type, hours, from, to: end } = filters;
+  const [filters, setFilters] = useFilters(['user', 'status', 'channel', 'type', 'hours', 'from', 'to', 'cause']);
+  const { user, status, channel, type, hours, from, to: end, cause } = filters;
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const { data: resources } = useEvents();
   const since =
@@ -99,6 +99,7 @@ export default function Activity() {
             ...(type && { type }),
             ...(since && { since }),
             ...(until && { until }),
+            ...(cause && { cause }),
           },
         },
         signal,
@@ -174,6 +175,14 @@ export default function Activity() {
             </>
           )}
         </Group>
+        {cause && (
+          <Group px="sm" pb="sm" gap="xs">
+            <Text size="sm">{texts.oneCause}</Text>
+            <Anchor component="button" size="sm" onClick={() => filter({ cause: null })}>
+              {texts.showAllDeliveries}
+            </Anchor>
+          </Group>
+        )}
         {chosen.length > 0 && <SelectionBar rows={chosen} clear={() => setSelected(new Set())} />}
         <DataTable
           label={texts.activity}

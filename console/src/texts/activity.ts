@@ -27,6 +27,8 @@ export const texts = {
   event: 'Event',
   reason: 'Reason',
   when: 'When',
+  oneCause: 'Deliveries that failed for one cause',
+  showAllDeliveries: 'Show all deliveries',
   noMatches: 'No matches',
   removeAFilter: 'Remove a filter or choose a longer period.',
   nothingSentYet: 'No deliveries yet',

@@ -30,4 +30,13 @@ export const texts = {
   nothingYet: 'Nothing yet',
   dismiss: 'Dismiss',
   replayResult: 'Replay result',
+  retryDeliveries: (count: Part) => `Retry ${count} deliveries?`,
+  areQueued: 'They are put back into the queue and sent as fast as the channel allows.',
+  oldestOnly: (count: Part, remaining: Part) =>
+    `This retries the oldest ${count}; ${remaining} more stay listed, to be retried next.`,
+  queued: (count: Part) => `Queued ${count} deliveries.`,
+  queuedOne: 'Queued 1 delivery.',
+  notQueued: (count: Part) => `${count} not queued: retried or removed in the meantime.`,
+  beyondLimit: (count: Part) => `${count} not queued: beyond the limit of one retry. Retry again.`,
+  noneLeft: 'Nothing to retry: these deliveries were retried or removed in the meantime.',
 };

@@ -9,6 +9,8 @@ import type { DeliveryStatus } from '../../core/statuses.ts';
 import { openStatuses } from '../../core/statuses.ts';
 import type { Db } from '../connection/pool.ts';
 import {
+  isOneOf,
+  listDeliveriesByKey,
   listDeliveriesWhere,
   listUserDeliveriesWhere,
   openInQueue,
@@ -24,6 +26,8 @@ interface ActivityFilter {
   channelIds?: number[];
   since?: Date;
   until?: Date;
+  /** Only these deliveries. */
+  keys?: DeliveryKey[];
 }
 
 interface Activity {
@@ -43,13 +47,18 @@ export async function listActivity(
   filter: ActivityFilter,
   page: PageBefore,
 ): Promise<Activity> {
-  const { userId, status, channelIds, since, until } = filter;
+  const { userId, status, channelIds, since, until, keys } = filter;
   const span = sql`
     ${since ? sql`and d.occurrence_id >= ${lowestUuidAt(since.getTime())}::uuid` : sql``}
     ${until ? sql`and d.occurrence_id < ${lowestUuidAt(until.getTime())}::uuid` : sql``}`;
   const channel = channelIds ? sql`and d.channel_id = any(${channelIds}::bigint[])` : sql``;
   const state = status ? sql`and d.status = ${status}` : sql``;
   const complete = (rows: PastDelivery[]): Activity => ({ rows, next: undefined });
+  if (keys) {
+    const user = userId === undefined ? sql`` : sql`and d.user_id = ${userId}`;
+    const condition = sql`${isOneOf(keys)} ${user} ${state} ${span} ${channel}`;
+    return complete(await listDeliveriesWhere(db, organizationId, condition, page));
+  }
   if (userId !== undefined) {
     return complete(await listUserDeliveriesWhere(db, organizationId, userId, page, sql`${span} ${channel} ${state}`));
   }
@@ -85,13 +94,7 @@ async function scan(
       ) found) as found
     from looked`.execute(db);
   const { looked, last, found } = scans[0]!;
-  const keys = sql`select * from unnest(
-    ${found.map(one => one.occurrence)}::uuid[], ${found.map(one => one.id)}::bigint[])`;
-  const wholePage = { before: undefined, limit };
-  const rows =
-    found.length > 0
-      ? await listDeliveriesWhere(db, organizationId, sql`(d.occurrence_id, d.id) in (${keys})`, wholePage)
-      : [];
+  const rows = await listDeliveriesByKey(db, organizationId, found);
   const isComplete = looked < maxScanned || found.length >= limit;
   return { rows, next: isComplete ? undefined : last! };
 }

@@ -33,6 +33,22 @@ export async function listSandboxedDeliveries(db: Db, organizationId: number, pa
   return listDeliveriesWhere(db, organizationId, sql`d.provider = 'sandbox' and d.status = 'sent'`, page);
 }
 
+/** Lists these deliveries, newest first. */
+export async function listDeliveriesByKey(
+  db: Db,
+  organizationId: number,
+  keys: { occurrence: string; id: number }[],
+): Promise<PastDelivery[]> {
+  if (keys.length === 0) return [];
+  return listDeliveriesWhere(db, organizationId, isOneOf(keys), { before: undefined, limit: keys.length });
+}
+
+/** Returns a condition on deliveries `d`: one of these. */
+export function isOneOf(keys: { occurrence: string; id: number }[]): RawBuilder<unknown> {
+  return sql`(d.occurrence_id, d.id) in (
+    select * from unnest(${keys.map(one => one.occurrence)}::uuid[], ${keys.map(one => one.id)}::bigint[]))`;
+}
+
 const ended = sql.raw(endedList);
 /** Waiting deliveries are not in the users' index, so at most this many of the queue are scanned. */
 const maxScanned = 10_000;

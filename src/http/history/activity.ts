@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import * as activity from '../../services/history/activity.ts';
+import { findDeliveriesOfCause } from '../../services/history/failures.ts';
 import { ordered, plain } from '../server/route.ts';
 import { cursorOf, pageBefore, showPastDelivery } from './deliveries.ts';
 import { ActivityFilter, PastDelivery, ReplayPreview } from './schemas-occurrences.ts';
@@ -16,8 +17,10 @@ export const listActivity = ordered(['org'], {
   query: ActivityFilter,
   item: Type.Omit(PastDelivery, []),
   list: async ({ deps, organization, query }, page) => {
+    const { cause, ...rest } = query;
     const filter = {
-      ...query,
+      ...rest,
+      keys: cause === undefined ? undefined : await findDeliveriesOfCause(deps, organization.id, cause),
       since: query.since ? new Date(query.since) : undefined,
       until: query.until ? new Date(query.until) : undefined,
     };

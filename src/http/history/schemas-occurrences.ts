@@ -143,6 +143,12 @@ export const DeliveryFilter = Type.Object({
   channel: Type.Optional(Type.String({ description: 'Slug.' })),
 });
 
+export const causeParameter = Type.String({
+  pattern: '^[0-9a-f]{16}$',
+  description: 'Id of a cause, from *List causes of failures*.',
+  examples: ['0123456789abcdef'],
+});
+
 export const ActivityFilter = Type.Object({
   user: Type.Optional(
     Type.String({ minLength: 1, maxLength: 512, description: 'Username, or any address of the user.' }),
@@ -156,6 +162,7 @@ export const ActivityFilter = Type.Object({
   until: Type.Optional(
     Type.String({ format: 'date-time', description: 'Only deliveries triggered before this time.' }),
   ),
+  cause: Type.Optional(causeParameter),
 });
 
 export const ReplayPreview = Type.Object(

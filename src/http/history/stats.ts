@@ -39,7 +39,12 @@ const Statistics = Type.Object(
     ),
     latency: Type.Object(
       { p50_ms: maybeMs, p95_ms: maybeMs, p99_ms: maybeMs },
-      { description: 'Time from due to sent; null when nothing was sent.' },
+      {
+        description:
+          'Time from when a message was due until the provider accepted it, including retries and rate limits; null when ' +
+          'nothing was sent. Pauses, quiet hours, digests, schedules and the delays of steps do not count, and a replayed ' +
+          'message counts from the replay.',
+      },
     ),
     queue: Type.Object({
       pending: Type.Integer({

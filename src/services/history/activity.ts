@@ -27,6 +27,8 @@ interface ActivityQuery {
   type?: string;
   since?: Date;
   until?: Date;
+  /** Only these deliveries. */
+  keys?: DeliveryKey[];
 }
 
 export async function listActivity(deps: Deps, organizationId: number, query: ActivityQuery, page: PageBefore) {

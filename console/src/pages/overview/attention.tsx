@@ -1,79 +1,117 @@
-/** Permanently failed deliveries, which need a manual retry. */
-import { Text } from '@mantine/core';
+/** Failed deliveries grouped by cause, each with one retry for the whole group. */
+import { Anchor, Stack, Text } from '@mantine/core';
 import { IconCircleCheck, IconRefresh } from '@tabler/icons-react';
-import { api } from '../../api.ts';
-import type { PastDelivery } from '../../api-types.ts';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'react-router';
+import { api, take } from '../../api.ts';
+import type { FailureCauses } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
+import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
-import { EventPath } from '../../components/event-path.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason } from '../../components/reason.tsx';
 import { Empty } from '../../components/states.tsx';
 import { DeliveryBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
-import { useList } from '../../components/use-list.ts';
+import { liveMs } from '../../components/use-list.ts';
 import { to, useOrg } from '../../paths.ts';
-import { useRetry } from '../../replay/use-retry.tsx';
+import { useRetryCause } from '../../replay/use-retry-cause.tsx';
 import { texts } from '../../texts/overview.ts';
 
-const columns: Column<PastDelivery>[] = [
+type Cause = FailureCauses['causes'][number];
+
+const columns: Column<Cause>[] = [
   {
-    head: texts.recipient,
-    cell: ({ user, address }) => (
-      <Text component="span" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
-        {user ?? address ?? texts.deletedUser}
-      </Text>
-    ),
+    head: texts.cause,
+    cell: ({ example }) => <Reason reason={example.reason} detail={example.detail} />,
   },
   {
-    head: texts.event,
+    head: texts.channel,
     from: 'sm',
-    cell: ({ event, channel }) => (
+    width: 120,
+    cell: ({ channel, project }) => (
       <>
-        <Text size="sm">
-          <EventPath path={event} />
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {channel ?? texts.deletedChannel}
         </Text>
-        <Text size="xs" c="dimmed">
-          {channel}
-        </Text>
+        {project && (
+          <Text size="xs" c="dimmed">
+            {project}
+          </Text>
+        )}
       </>
     ),
   },
-  { head: texts.status, cell: delivery => <DeliveryBadge delivery={delivery} />, width: 160 },
-  { head: texts.reason, from: 'md', cell: ({ reason, detail }) => <Reason reason={reason} detail={detail} /> },
-  { head: texts.when, align: 'right', from: 'xs', width: 110, cell: ({ created_at }) => <TimeAgo at={created_at} /> },
-  { head: texts.retry, hidesHeader: true, align: 'right', width: 90, cell: row => <Retry delivery={row} /> },
+  { head: texts.status, from: 'md', width: 110, cell: ({ example }) => <DeliveryBadge delivery={example} /> },
+  { head: texts.example, from: 'lg', width: 180, cell: ({ example }) => <Example delivery={example} /> },
+  {
+    head: texts.deliveries,
+    align: 'right',
+    width: 90,
+    cell: ({ deliveries }) => <span className="numbers">{count(deliveries)}</span>,
+  },
+  { head: texts.since, align: 'right', from: 'xs', width: 100, cell: ({ since }) => <TimeAgo at={since} /> },
+  { head: texts.retry, hidesHeader: true, align: 'right', width: 110, cell: row => <Retry cause={row} /> },
 ];
 
 export function Failures() {
   const org = useOrg();
-  const list = useList<PastDelivery>({
-    key: [org, 'failures'],
-    live: true,
-    pageSize: 10,
-    fetch: (page, signal) => api.GET('/api/o/{org}/failures/', { params: { path: { org }, query: page }, signal }),
+  const { data, error, isPending, refetch } = useQuery({
+    queryKey: [org, 'failures', 'causes'],
+    refetchInterval: liveMs,
+    queryFn: ({ signal }) => take(api.GET('/api/o/{org}/failures/causes/', { params: { path: { org } }, signal })),
   });
   return (
     <Section title={texts.needsAttention} padded={false}>
       <DataTable
-        label={texts.failedDeliveries}
-        list={list}
-        loadsManually
+        label={texts.causesOfFailures}
+        list={{
+          rows: data?.causes ?? [],
+          loading: isPending,
+          error: data ? null : error,
+          retry: () => void refetch(),
+        }}
         columns={columns}
-        rowKey={row => `${row.occurrence} ${row.id}`}
-        rowTo={row => to.delivery(org, row.occurrence, row.id)}
+        rowKey={({ cause }) => cause}
+        rowTo={({ cause }) => to.failures(org, cause)}
         empty={
           <Empty icon={<IconCircleCheck size={24} stroke={1.4} />} title={texts.allClear}>
             {texts.allClearHint}
           </Empty>
         }
       />
+      {data?.capped && (
+        <Text size="xs" c="dimmed" px="md" py="xs">
+          {texts.newestGrouped(count(data.checked))}
+        </Text>
+      )}
     </Section>
   );
 }
 
-function Retry({ delivery: { occurrence, id, user, status } }: { delivery: PastDelivery }) {
-  const retry = useRetry();
+function Example({ delivery: { occurrence, id, user, address, event } }: { delivery: Cause['example'] }) {
+  const org = useOrg();
+  return (
+    <Stack gap={0}>
+      <Anchor
+        component={Link}
+        to={to.delivery(org, occurrence, id)}
+        size="sm"
+        className="tip"
+        style={{ overflowWrap: 'anywhere' }}
+      >
+        {user ?? address ?? texts.deletedUser}
+      </Anchor>
+      <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+        {event ?? texts.deletedEvent}
+      </Text>
+    </Stack>
+  );
+}
+
+function Retry({ cause: { cause, channel, deliveries, example } }: { cause: Cause }) {
+  const retry = useRetryCause();
+  const name = channel ?? texts.deletedChannel;
   return (
     <GuardedButton
       permission="occurrence:write"
@@ -81,10 +119,10 @@ function Retry({ delivery: { occurrence, id, user, status } }: { delivery: PastD
       size="compact-xs"
       leftSection={<IconRefresh size={12} stroke={1.6} />}
       loading={retry.isPending}
-      onClick={() => retry.ask({ occurrence, id, status })}
-      aria-label={texts.retryDeliveryTo(user ?? texts.deletedUserInSentence)}
+      onClick={() => retry.ask({ cause, isUnknown: example.status === 'unknown' })}
+      aria-label={deliveries === 1 ? texts.retryOneOf(name) : texts.retryAllOf(count(deliveries), name)}
     >
-      {texts.retry}
+      {deliveries === 1 ? texts.retry : texts.retryAll}
     </GuardedButton>
   );
 }
