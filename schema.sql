@@ -359,6 +359,7 @@ CREATE TABLE deliveries (
   failed_attempts jsonb,
   digest_id uuid,
   step smallint NOT NULL DEFAULT 0,
+  released_at timestamptz,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
 CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;

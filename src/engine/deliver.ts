@@ -106,7 +106,7 @@ async function deliverOne(engine: Engine, delivery: Delivery, state: ReadState):
   if (settlement) {
     engine.meters.settled(delivery, settlement, occurrence);
     const settling = span?.start('settle');
-    await engine.outcomes.settle(addStatistics(settlement, occurrence));
+    await engine.outcomes.settle(addStatistics(settlement, delivery, occurrence));
     settling?.end();
     endDelivery(span, settlement);
   }
@@ -309,11 +309,15 @@ function recordMissingVariables(engine: Engine, delivery: Delivery, { content, t
 }
 
 /** Adds what the statistics need from the occurrence. */
-function addStatistics(settlement: Settlement, occurrence: OccurrenceFacts | undefined): Settlement {
+function addStatistics(
+  settlement: Settlement,
+  { digest_id, step, created_at, released_at }: Delivery,
+  occurrence: OccurrenceFacts | undefined,
+): Settlement {
   if (occurrence) {
     settlement.event_id = occurrence.event_id;
-    // The time that a digest waits is not latency.
-    settlement.since = settlement.digest_id ? null : occurrence.due_at;
+    // The time that a digest, a step, a pause or quiet hours wait is not latency.
+    settlement.since = digest_id ? null : (released_at ?? (step === 0 ? occurrence.due_at : created_at));
   }
   return settlement;
 }

@@ -71,6 +71,64 @@ test('triggers, outcomes, channels, events and latency match what happened', asy
   expect(kept).toEqual([{ count: 4 }]);
 });
 
+test('latency leaves out pauses, quiet hours, the delay of a step and the time until a replay', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  /** Moves everything that happened so far into the past, by an hour. */
+  const age = () =>
+    tenant.sql(
+      `with aged as (
+         update occurrences set due_at = due_at - interval '1 hour', created_at = created_at - interval '1 hour'
+         where organization_id = $1)
+       update deliveries set created_at = created_at - interval '1 hour' where organization_id = $1`,
+      tenant.id,
+    );
+  const channel = `/api/o/${tenant.slug}/c/hooks/`;
+  await tenant.post(`${channel}pause/`);
+  const held = await tenant.trigger();
+  await tenant.until(held, 'pending');
+  await age();
+  tenant.answer({ status: 503 });
+  await tenant.post(`${channel}resume/`);
+  // A retry does not make the pause count.
+  await tenant.until(held, 'retrying');
+  tenant.answer({ status: 400 });
+  await tenant.hurry();
+  await tenant.outcomes(held);
+  await age();
+  tenant.answer({});
+  await tenant.post(`/api/o/${tenant.slug}/occurrence/${held}/replay/`);
+  await tenant.outcomes(held);
+
+  const hour = (offset: number) => new Date(Date.now() + offset * 3_600_000).toISOString().slice(11, 16);
+  const preferences = { method: 'PATCH', path: `/api/o/${tenant.slug}/u/a@x.test/preferences/` };
+  await tenant.ask({ ...preferences, body: { timezone: 'UTC', quiet_hours: { from: hour(-1), to: hour(2) } } });
+  const quiet = await tenant.trigger();
+  await tenant.until(quiet, 'pending');
+  await age();
+  await tenant.ask({ ...preferences, body: { quiet_hours: null } });
+  await tenant.sql(`update deliveries set due_at = now() where occurrence_id = $1`, quiet);
+  await tenant.sql('notify belfry_work');
+  await tenant.outcomes(quiet);
+
+  const steps = [{ channels: ['hooks'] }, { after: '2h', channels: ['hooks'] }];
+  await tenant.apply({ users: ['a@x.test'], notifications: [{ steps }] });
+  const escalating = await tenant.trigger();
+  await tenant.until(escalating, 'sent');
+  await age();
+  await tenant.sql(`update steps set due_at = now() where occurrence_id = $1 and status = 'waiting'`, escalating);
+  await tenant.sql('notify belfry_work');
+  await eventually(async () => expect(await tenant.deliveries(escalating)).toHaveLength(2));
+  await tenant.outcomes(escalating);
+
+  const counts = await tenant.sql<{ bucket: number; count: number }>(
+    'select bucket, count::int from latency_stats where organization_id = $1',
+    tenant.id,
+  );
+  expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(4);
+  // An hour is 3,600,000 ms.
+  expect(latencyPercentile(counts, 1)).toBeLessThan(1_800_000);
+});
+
 test('a trigger that is repeated with its idempotency key counts once', async () => {
   const tenant = await world.tenant({ users: ['a@x.test'] });
   for (let i = 0; i < 3; i++) await tenant.trigger({ idempotency_key: 'once' });

@@ -124,6 +124,7 @@ export default function Overview() {
           />
           <Tile
             label={texts.medianLatency}
+            hint={texts.latencyHint}
             value={data && milliseconds(data.latency.p50_ms)}
             note={data && `p95 ${milliseconds(data.latency.p95_ms)} · p99 ${milliseconds(data.latency.p99_ms)}`}
           />

@@ -166,6 +166,7 @@ export interface Deliveries {
   failed_attempts: NullableJson;
   digest_id: string | null;
   step: Generated<number>;
+  released_at: Date | null;
 }
 
 export interface DeliveryStats {

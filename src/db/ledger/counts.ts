@@ -10,7 +10,7 @@ import { completedColumns, completionEventsText } from './webhook-events.ts';
 
 /**
  * SQL text that adds rows of `changed(organization_id, occurrence_id, channel_id, status, event_id, since)` to the
- * counts; `since` is when the occurrence was due. Rows are grouped once and carry what the next step needs: joining
+ * counts; `since` is when the latency begins. Rows are grouped once and carry what the next step needs: joining
  * parts of the statement took quadratic time. All rows are updated in key order, so that two workers cannot deadlock.
  */
 export function countText(changed: string): string {

@@ -51,6 +51,8 @@ export interface Delivery {
   /** The number of the step's run; 0: no steps; -1: the message that the occurrence is resolved. */
   step: number;
   created_at: Date;
+  /** When it was last released from a pause or quiet hours, or replayed; null if it never waited. */
+  released_at: Date | null;
   /** Whether the response to an earlier attempt was lost after the message was handed over. */
   may_have_arrived: boolean;
 }
@@ -74,7 +76,7 @@ export const addressInOnce = `coalesce(address, '#' || user_id)`;
 
 const claimed = `d.organization_id, d.occurrence_id, d.id, d.notification_id, d.version, d.channel_id, d.user_id,
   d.address, d.attempts, d.provider_index, d.provider_attempts, d.priority, d.user_version, d.step, d.digest_id,
-  d.created_at, ${mayHaveArrivedText} as may_have_arrived`;
+  d.created_at, d.released_at, ${mayHaveArrivedText} as may_have_arrived`;
 
 const claim = {
   name: 'claim_deliveries',
@@ -171,8 +173,9 @@ export interface Settlement {
   user_version: number | null;
   /** When the provider was called, and for how long; null when it was not. */
   attempt: { began_at: Date; ms: number } | null;
-  /** The event of the occurrence and when it was due, for the statistics. Null when the occurrence is gone. */
+  /** The event of the occurrence, for the statistics; null when the occurrence is gone. */
   event_id: number | null;
+  /** When the latency begins; null when it is not counted. */
   since: Date | null;
 }
 
@@ -199,6 +202,7 @@ export const settlingText = `
         provider_index = g.provider_index, provider_attempts = g.provider_attempts,
         attempts = case when g.tried then d.attempts else d.attempts - 1 end,
         owner = null, due_at = coalesce(g.due_at, d.due_at),
+        released_at = case when g.reason = 'quiet_hours' then g.due_at else d.released_at end,
         wording = coalesce(g.wording, d.wording), user_version = coalesce(g.user_version, d.user_version),
         sent_at = case when g.status = 'sent' then now() else d.sent_at end,
         attempt_ms = coalesce(g.attempt_ms, d.attempt_ms),
@@ -312,7 +316,8 @@ function toRuns(members: Settlement[]): Settlement[][] {
 /** Returns the key of deliveries that can be settled as a run; empty: settled one by one. */
 function groupOf(one: Settlement): string {
   if (one.status !== 'sent' || one.user_version !== null) return '';
-  return `${one.organization_id}/${one.occurrence_id}/${one.attempts}/${one.provider}/${one.snapshot_id}`;
+  const { organization_id, occurrence_id, attempts, provider, snapshot_id, since } = one;
+  return `${organization_id}/${occurrence_id}/${attempts}/${provider}/${snapshot_id}/${since?.getTime()}`;
 }
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<SettleResult> {
@@ -342,7 +347,7 @@ const releaseText = (organization?: string) => `
           and (e.paused_at is not null or a.paused_at is not null))
       returning 1
     ), deliveries_due as (
-      update deliveries d set due_at = now(), reason = null
+      update deliveries d set due_at = now(), released_at = now(), reason = null
       where d.status = 'pending' and d.due_at = 'infinity'
         ${organization ? `and d.organization_id = ${organization}` : ''} and not exists (
         select from channels c

@@ -24,11 +24,12 @@ export const storeDeliveriesText = (onConflict = '') => `
         address, status, reason, user_version, detail, due_at, step, digest_id, position)
   ), stored as (
     insert into deliveries as d (id, organization_id, occurrence_id, priority, notification_id, version, channel_id,
-      user_id, address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, step)
+      user_id, address, status, reason, user_version, detail, digest_id, attempts, provider_attempts, owner, due_at, released_at,
+      step)
     select g.id, g.organization_id, g.occurrence_id, g.priority, g.notification_id, g.version, g.channel_id, g.user_id,
       g.address, g.status, g.reason, g.user_version, g.detail, g.digest_id,
       (g.status = 'sending')::int, (g.status = 'sending')::int, case when g.status = 'sending' then $1::bigint end,
-      coalesce(g.due_at, now()), coalesce(g.step, 0)
+      coalesce(g.due_at, now()), g.due_at, coalesce(g.step, 0)
     from numbered g ${onConflict}
     returning d.id
   )`;
@@ -121,6 +122,7 @@ function toDelivery(
     digest_id: null,
     step: planned.step ?? 0,
     created_at,
+    released_at: null,
     may_have_arrived: false,
   };
 }
