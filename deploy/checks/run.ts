@@ -3,6 +3,7 @@ import { checkChart } from './chart.ts';
 import { checkDatabases } from './databases.ts';
 import { checkCompose, checkProxies, checkSystemd } from './host.ts';
 import { checkImage } from './image.ts';
+import { checkMailServers } from './mail-servers.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkPackage } from './package.ts';
 import { Skipped } from './support.ts';
@@ -17,6 +18,7 @@ const checks: Record<string, () => Promise<string>> = {
   proxies: checkProxies,
   metrics: checkMetrics,
   databases: checkDatabases,
+  mail: checkMailServers,
 };
 
 const selected = process.argv.slice(2);

@@ -27,6 +27,11 @@ process.on('exit', () => {
   for (const cleanUp of cleanups) cleanUp();
 });
 
+/** Calls the function when this process exits, whatever the reason. */
+export function atExit(cleanUp: () => void): void {
+  cleanups.push(cleanUp);
+}
+
 /** Creates a folder that is removed when this process exits. */
 export function temporaryFolder(name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `belfry-${name}-`));
