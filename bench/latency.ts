@@ -140,7 +140,7 @@ async function inBursts(trigger: () => Promise<number>, messages: number): Promi
 }
 
 /** Triggers at a steady rate without waiting for responses, then waits for all of them. */
-async function steady(trigger: () => Promise<number>, perSecond: number, seconds: number): Promise<number[]> {
+export async function steady(trigger: () => Promise<number>, perSecond: number, seconds: number): Promise<number[]> {
   const times: Promise<number>[] = [];
   const began = performance.now();
   for (let i = 0; i < seconds * perSecond; i++) {

@@ -13,6 +13,7 @@ import { crowded } from './crowded.ts';
 import { everyday } from './everyday.ts';
 import { fairness } from './fairness.ts';
 import { fanOut } from './fan-out.ts';
+import { feedback } from './feedback.ts';
 import { addToHistory, type Entry, type History, judgedRows, rounded } from './history.ts';
 import { idle } from './idle.ts';
 import { inbox } from './inbox.ts';
@@ -50,6 +51,7 @@ export const scenarios: Scenario[] = [
   inbox,
   traces,
   retention,
+  feedback,
   instead,
   pages,
 ];
