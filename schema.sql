@@ -96,11 +96,19 @@ CREATE TABLE channels (
   rate_per_second integer,
   concurrency integer,
   feedback_token text NOT NULL DEFAULT replace(((gen_random_uuid())::text || (gen_random_uuid())::text), '-', ''),
+  reputation_guard boolean NOT NULL DEFAULT true,
+  max_bounce_percent double precision NOT NULL DEFAULT 5,
+  max_complaint_percent double precision NOT NULL DEFAULT 0.3,
+  bulk_paused_at timestamptz,
+  bulk_paused_reason text,
+  reputation_since timestamptz,
+  sent_before_since bigint NOT NULL DEFAULT 0,
   CONSTRAINT channels_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT channels_organization_id_project_id_slug_key UNIQUE NULLS NOT DISTINCT (organization_id, project_id, slug),
   CONSTRAINT channels_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   CONSTRAINT channels_organization_id_project_id_fkey FOREIGN KEY (organization_id, project_id) REFERENCES projects(organization_id, id) ON DELETE CASCADE
 );
+CREATE INDEX channels_bulk_paused ON channels (organization_id) WHERE bulk_paused_at IS NOT NULL;
 CREATE INDEX channels_by_feedback_token ON channels (feedback_token);
 
 CREATE TABLE users (
@@ -992,6 +1000,17 @@ CREATE TABLE channel_feedback (
   last_refusal text,
   CONSTRAINT channel_feedback_pkey PRIMARY KEY (organization_id, channel_id),
   CONSTRAINT channel_feedback_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
+
+CREATE TABLE channel_reputation (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  hour timestamptz NOT NULL,
+  bounced integer NOT NULL DEFAULT 0,
+  bounced_temporarily integer NOT NULL DEFAULT 0,
+  complained integer NOT NULL DEFAULT 0,
+  CONSTRAINT channel_reputation_pkey PRIMARY KEY (organization_id, channel_id, hour),
+  CONSTRAINT channel_reputation_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
 );
 
 CREATE VIEW wordings AS

@@ -11,6 +11,7 @@ const commands: Record<string, () => Promise<Command>> = {
   account: async () => (await import('./account.ts')).account,
   limits: async () => (await import('./limits.ts')).limits,
   webhook: async () => (await import('./webhook.ts')).webhook,
+  channel: async () => (await import('./channel.ts')).channel,
   suppressions: async () => (await import('./suppressions.ts')).suppressions,
   secret: async () => (await import('./secret.ts')).secret,
   audit: async () => (await import('./audit.ts')).audit,

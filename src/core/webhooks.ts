@@ -14,6 +14,7 @@ export const webhookTypes = [
   'address.disabled',
   'channel.unhealthy',
   'channel.recovered',
+  'channel.bulk_paused',
 ] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 

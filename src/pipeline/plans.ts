@@ -46,6 +46,8 @@ export interface PlannedChannel extends DecisionChannel {
   organizationId: number;
   projectId: number | null;
   paused: boolean;
+  /** Whether the reputation guard holds bulk messages. */
+  bulkPaused: boolean;
   onUnknown: 'resend' | 'hold';
   ratePerSecond: number | null;
   concurrency: number | null;
@@ -229,6 +231,7 @@ export class Plans {
       type: row.type,
       enabled: row.enabled,
       paused: row.paused,
+      bulkPaused: row.bulk_paused,
       reach: first?.provider.reach?.(first.settings) ?? 'address',
       usable: providers.length > 0,
       accepts: providers.some(({ provider }) => provider.accepts)

@@ -251,6 +251,13 @@ describe('a document is refused, with the invalid field, for', () => {
       `${project}/layouts/0/body`,
       /must contain \{\{ content \}\}/,
     ],
+    [
+      'a limit of more than all messages',
+      `${channel}/max_bounce_percent`,
+      101,
+      `${channel}/max_bounce_percent`,
+      /<= 100/,
+    ],
     ['a rate of 0', `${channel}/rate_per_second`, 0, `${channel}/rate_per_second`, />= 1/],
     ['a concurrency that is not a number', `${channel}/concurrency`, 'x', `${channel}/concurrency`, /whole number/],
     ['an invalid on_unknown', `${channel}/on_unknown`, 'drop', `${channel}/on_unknown`, /resend, hold/],

@@ -7,8 +7,11 @@ const channel = {
   paused: false,
   problem: null,
   health: { hours: 24, sent: 0, failed: 0, unknown: 0 },
+  reputation: null,
 };
-const read = (change: Partial<typeof channel> | { problem: string }) =>
+const counts = { hours: 24, messages: 200, bounced: 20, complained: 0, bounce_percent: 10, complaint_percent: 0 };
+const held = { ...counts, since: null, bulk_paused_at: '2026-11-17T10:00:00.000Z', bulk_paused_reason: '10 % bounced' };
+const read = (change: Partial<Parameters<typeof channelMarks>[0]>) =>
   channelMarks({ ...channel, ...change }).map(({ name, color }) => `${name} (${color})`);
 
 test('a channel is green only if it is enabled and nothing speaks against it', () => {
@@ -17,6 +20,7 @@ test('a channel is green only if it is enabled and nothing speaks against it', (
   expect(read({ health: { ...channel.health, failed: 5 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
   expect(read({ health: { ...channel.health, unknown: 1 } })).toEqual(['Enabled (gray)', 'Failing (red)']);
   expect(read({ paused: true })).toEqual(['Enabled (gray)', 'Paused (yellow)']);
+  expect(read({ reputation: held })).toEqual(['Enabled (gray)', 'Bulk paused (yellow)']);
   expect(read({ problem: 'no provider' })).toEqual(['Enabled (gray)', 'Can’t send (red)']);
   expect(read({ enabled: false, health: { ...channel.health, failed: 5 } })).toEqual(['Disabled (gray)']);
 });

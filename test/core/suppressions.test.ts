@@ -70,7 +70,7 @@ test('a waiting delivery is suppressed once its address is on the list, but not 
   };
   const plan = { paused: false, topic, notifications: [{ id: 1, active: true }], organization: circumstances.defaults };
   const check = (person: Recipient) => {
-    const via = { ...channel('email'), paused: false, providers: [{}] };
+    const via = { ...channel('email'), paused: false, bulkPaused: false, providers: [{}] };
     return recheck({ delivery, occurrence, person, channel: via, plan }, 0);
   };
   expect(check(recipient({}))).toBeUndefined();

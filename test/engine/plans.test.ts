@@ -27,6 +27,7 @@ import {
 } from '../../src/db/history/feedback.ts';
 import { findOccurrenceWaits } from '../../src/db/history/occurrence-waits.ts';
 import { findOccurrencesAcrossTenants } from '../../src/db/history/occurrences.ts';
+import { countReports, readReputations } from '../../src/db/history/reputation.ts';
 import {
   encodeOccurrence,
   type NewOccurrence,
@@ -169,6 +170,16 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
     max: 50,
     run: () => findRepeatedBounces(open.db, reporting, ['u1@x.test', 'u2@x.test'], { min: 5, days: 7 }),
   },
+  'counts of bounces': {
+    max: 50,
+    run: () => {
+      const about = { occurrence_id: fanOut, delivery_id: 1, channel_id: channel, sent_at: new Date() };
+      return countReports(open.db, organization, [
+        { id: uuidv7(Date.now()), type: 'bounced', permanent: true, ...about },
+      ]);
+    },
+  },
+  'the reputation of a channel': { max: 200, run: () => readReputations(open.db, organization, [channel]) },
   'a claim of deliveries': { max: 200, run: () => claimDeliveriesAcrossTenants(open.pool, claimRequest) },
   'a claim of requeued deliveries': {
     max: 200,
@@ -453,6 +464,16 @@ async function fill(): Promise<void> {
        'u' || 1 + i / 5 || '@x.test', now() - make_interval(days => i % 5 * 2)
      from generate_series(0, ${size}) i`,
     [reporting, reported],
+  );
+  await pool.query(
+    `insert into delivery_stats (organization_id, hour, event_id, channel_id, status, count)
+     select $1, date_trunc('hour', now()) - make_interval(hours => i), 1, ${channel}, 'sent', 1 from generate_series(1, ${size}) i`,
+    [organization],
+  );
+  await pool.query(
+    `insert into channel_reputation (organization_id, channel_id, hour, bounced)
+     select $1, ${channel}, date_trunc('hour', now()) - make_interval(hours => i), 1 from generate_series(1, ${size}) i`,
+    [organization],
   );
   // A completed history, the fan-out being sent, one with further pages, and one of a dead worker.
   await pool.query(

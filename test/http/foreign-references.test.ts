@@ -99,9 +99,9 @@ const plain = new Set(
   brand_color channel_defaults channel_type concurrency context context_schema custom_fields dedup_key default delay
   deliveries deliveries_per_trigger description detail digest dry_run email enabled endpoint environs every expires_at
   expires_in extra_context filter first first_name from give_up_after idempotency_key items key keys kind label last_name
-  locale locales locked logo_url max max_key_lifetime_days max_per_day message more name notify_resolved on_unknown options
+  locale locales locked logo_url max max_bounce_percent max_complaint_percent max_key_lifetime_days max_per_day message more name notify_resolved on_unknown options
   organization overflow overlap overrides p256dh per permissions platform preferences priority provider providers prune quiet_hours
-  rate_per_second reason repeat requests_per_second required resolve retention_days role secret send_at slug steps
+  rate_per_second reason repeat reputation_guard requests_per_second required resolve retention_days role secret send_at slug steps
   stored_messages strict subject target throttle timezone token trigger triggers_per_second type types unless url use users value
   weekdays`.split(/\s+/),
 );

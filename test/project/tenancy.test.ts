@@ -62,6 +62,8 @@ const acrossTenants: Record<string, string> = {
   listLiveWorkersAcrossTenants: 'workers are no tenant’s',
   noteRoundAcrossTenants: 'workers are no tenant’s',
   deleteOldRoundsAcrossTenants: 'workers are no tenant’s',
+  countBulkPausedAcrossTenants: 'a metric of the whole installation',
+  deleteOldReportCountsAcrossTenants: 'maintenance',
   countDueAcrossTenants: 'the backlog of the whole installation',
   listOldestDueAcrossTenants: 'workers serve all tenants; reads one row per organization',
   listRetentionsAcrossTenants: 'maintenance: what each organization keeps',

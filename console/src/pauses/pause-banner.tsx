@@ -23,9 +23,10 @@ export function PauseBanners({ pauses, onResumed }: { pauses: Pause[]; onResumed
 
 function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => void }) {
   const org = useOrg();
-  const { kind, path, since, waiting } = pause;
+  const { kind, path, since, scope, reason, waiting } = pause;
   const ofService = kind === 'service';
-  const title = ofService ? texts.sendingIsPaused : texts.isPaused(texts[kind], path);
+  const paused = scope === 'bulk' ? texts.bulkIsPaused(path) : texts.isPaused(texts[kind as 'channel'], path);
+  const title = ofService ? texts.sendingIsPaused : paused;
   const action = useAction({
     run: () => resume(org, pause),
     done: ({ released }) => {
@@ -45,6 +46,7 @@ function PauseBanner({ pause, onResumed }: { pause: Pause; onResumed?: () => voi
               {title}.
             </Text>{' '}
             {ofService && `${texts.restoredOrCopied} `}
+            {reason && `${texts.bulkReason(reason)} `}
             {describeWaiting(waiting)}{' '}
             <Text component="span" inherit c="dimmed">
               <TimeAgo at={since} prefix={texts.paused} />

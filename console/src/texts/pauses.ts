@@ -7,6 +7,8 @@ export const texts = {
   application: 'Application',
   event: 'Event',
   isPaused: (kind: Part, path: Part) => `${kind} ${path} is paused`,
+  bulkIsPaused: (path: Part) => `Bulk messages of channel ${path} are paused`,
+  bulkReason: (reason: Part) => `${reason}. Other messages are sent.`,
   sendingIsPaused: 'Sending is paused for everyone',
   restoredOrCopied:
     'The database was restored or copied, so messages sent since then are not on record. Triggers are still accepted. ' +

@@ -36,6 +36,14 @@ export interface WebhookData {
   'address.disabled': { address: number; name: string; user_id: number; by: 'provider' | 'person' };
   'channel.unhealthy': { channel: string; provider: string; links: { channels: string } };
   'channel.recovered': { channel: string; since: string; links: { channels: string } };
+  'channel.bulk_paused': {
+    channel: string;
+    reason: string;
+    messages: number;
+    bounced: number;
+    complained: number;
+    links: { channels: string };
+  };
   'webhook.test': { webhook: string };
 }
 

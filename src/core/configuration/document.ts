@@ -9,6 +9,7 @@ import { QuietHours } from '../decision/quiet-hours.ts';
 import { GiveUpAfter, Steps } from '../decision/steps.ts';
 import { Throttle, throttleLimits } from '../decision/throttle.ts';
 import { expressionLimits } from '../expressions/expressions.ts';
+import { reputationDefaults } from '../feedback/reputation.ts';
 import { Actions, Avatar } from '../inbox-actions.ts';
 import type { JsonObject } from '../json.ts';
 import { logoUrlPattern } from '../logo-url.ts';
@@ -63,6 +64,8 @@ export const ProviderEntry = Type.Unsafe<{ use: string; [field: string]: unknown
   ),
 );
 
+const percent = { minimum: 0.01, maximum: 100 };
+
 export const ChannelEntry = Type.Object(
   {
     slug: Slug,
@@ -87,6 +90,24 @@ export const ChannelEntry = Type.Object(
         minimum: 1,
         maximum: 1_000,
         description: 'Messages in flight at a time, across all workers. Absent: no limit.',
+      }),
+    ),
+    reputation_guard: Type.Optional(
+      Type.Boolean({
+        description:
+          'Pauses bulk messages of an email channel if too many of its messages bounce or are reported as spam. Absent: true.',
+      }),
+    ),
+    max_bounce_percent: Type.Optional(
+      Type.Number({
+        ...percent,
+        description: `Permanent bounces above which the reputation guard pauses. Absent: ${reputationDefaults.max_bounce_percent}.`,
+      }),
+    ),
+    max_complaint_percent: Type.Optional(
+      Type.Number({
+        ...percent,
+        description: `Complaints above which the reputation guard pauses. Absent: ${reputationDefaults.max_complaint_percent}.`,
       }),
     ),
     providers: Type.Optional(

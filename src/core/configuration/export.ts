@@ -4,6 +4,7 @@ import { Digest } from '../decision/digest.ts';
 import { QuietHours } from '../decision/quiet-hours.ts';
 import { Step } from '../decision/steps.ts';
 import { Throttle } from '../decision/throttle.ts';
+import { reputationDefaults } from '../feedback/reputation.ts';
 import { ActionEntry } from '../inbox-actions.ts';
 import type { WebhookEntry } from '../webhooks.ts';
 import type {
@@ -40,6 +41,7 @@ export function toDocument(
 ): OrganizationDocument {
   const channel = (state: ChannelState): ChannelEntry => {
     const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, providers = [] } = state;
+    const { reputation_guard, max_bounce_percent, max_complaint_percent } = state;
     return {
       slug,
       name,
@@ -48,6 +50,9 @@ export function toDocument(
       ...(on_unknown !== 'resend' && { on_unknown }),
       ...(rate_per_second !== null && { rate_per_second }),
       ...(concurrency !== null && { concurrency }),
+      ...(!reputation_guard && { reputation_guard }),
+      ...(max_bounce_percent !== reputationDefaults.max_bounce_percent && { max_bounce_percent }),
+      ...(max_complaint_percent !== reputationDefaults.max_complaint_percent && { max_complaint_percent }),
       providers: providers.map(provider => toProviderEntry(hideSecrets(provider))),
     };
   };

@@ -8,6 +8,7 @@ import { type Category, generalSlug } from '../decision/preferences.ts';
 import type { QuietHours } from '../decision/quiet-hours.ts';
 import { channelsOf, type Step } from '../decision/steps.ts';
 import type { Throttle } from '../decision/throttle.ts';
+import { reputationDefaults } from '../feedback/reputation.ts';
 import type { JsonObject } from '../json.ts';
 import { fold, normalizeLocale, readAddress } from '../text.ts';
 import type { Priority } from '../trigger.ts';
@@ -38,7 +39,7 @@ export interface ProviderState {
 }
 
 /** A channel without its providers, as the database and the API have it too. */
-export interface ChannelFields {
+export interface ChannelFields extends GuardFields {
   slug: string;
   name: string;
   type: string;
@@ -46,6 +47,13 @@ export interface ChannelFields {
   on_unknown: 'resend' | 'hold';
   rate_per_second: number | null;
   concurrency: number | null;
+}
+
+/** The reputation guard of an email channel; see core/feedback/reputation.ts. */
+export interface GuardFields {
+  reputation_guard: boolean;
+  max_bounce_percent: number;
+  max_complaint_percent: number;
 }
 
 export interface ChannelState extends Row, ChannelFields {
@@ -185,6 +193,9 @@ export function toState(document: OrganizationDocument, readProvider: ReadProvid
     on_unknown: limits.on_unknown ?? 'resend',
     rate_per_second: limits.rate_per_second ?? null,
     concurrency: limits.concurrency ?? null,
+    reputation_guard: limits.reputation_guard ?? true,
+    max_bounce_percent: limits.max_bounce_percent ?? reputationDefaults.max_bounce_percent,
+    max_complaint_percent: limits.max_complaint_percent ?? reputationDefaults.max_complaint_percent,
     providers: providers?.map(readProvider),
   });
   const project = (entry: ProjectEntry): ProjectState => ({

@@ -13,6 +13,7 @@ export const reasons = {
   'event.missing': 'the event has been deleted',
   'event.paused': 'the event or its application is paused',
   'channel.paused': 'the channel is paused',
+  'channel.bulk_paused': 'bulk messages of the channel are paused, because too many bounced or were reported as spam',
   'limit.fan_out': 'the trigger reached the limit of recipients per trigger',
   'limit.users': 'the organization reached its user limit, so new recipients were not created',
   no_recipients: 'no notification found any recipients',

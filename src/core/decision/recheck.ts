@@ -3,6 +3,7 @@
  * the preview of a replay does the same.
  */
 
+import { isBulk } from '../feedback/reputation.ts';
 import { addressKind } from '../text.ts';
 import { priorities } from '../trigger.ts';
 import {
@@ -30,7 +31,9 @@ interface RecheckInput {
   delivery: { address: string | null; priority: number; provider_index: number; notification_id: number; step: number };
   occurrence: (OccurrenceEnd & { expires_at: Date | null; due_at: Date }) | undefined;
   person: Recipient | undefined;
-  channel: (DecisionChannel & { paused: boolean; readonly providers: readonly unknown[] }) | undefined;
+  channel:
+    | (DecisionChannel & { paused: boolean; bulkPaused: boolean; readonly providers: readonly unknown[] })
+    | undefined;
   plan:
     | {
         paused: boolean;
@@ -45,7 +48,7 @@ export type RecheckResult =
   /** The delivery ends without being sent. */
   | { status: 'cancelled' | 'expired' | 'suppressed'; reason: Reason; detail: string | null }
   /** It waits until the channel or event is resumed. */
-  | { status: 'held'; reason: 'channel.paused' | 'event.paused' }
+  | { status: 'held'; reason: 'channel.paused' | 'channel.bulk_paused' | 'event.paused' }
   /** It waits until `dueAt`. */
   | { status: 'quiet'; reason: 'quiet_hours'; dueAt: Date };
 
@@ -92,6 +95,8 @@ export function recheck(
     return end('suppressed', reason, detail);
   }
   if (channel.paused) return { status: 'held', reason: 'channel.paused' };
+  if (channel.bulkPaused && isBulk(delivery, plan.topic.category))
+    return { status: 'held', reason: 'channel.bulk_paused' };
   if (plan.paused) return { status: 'held', reason: 'event.paused' };
   const { topic, organization } = plan;
   const circumstances = { topic, defaults: organization, isUrgent: delivery.priority === urgent, now };

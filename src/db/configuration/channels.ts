@@ -47,6 +47,7 @@ export async function listChannelSettings(db: Db, organizationId: number, within
     .selectFrom('channels')
     .select(['id', 'project_id', 'slug', 'name', 'type', 'enabled', 'providers', 'secrets'])
     .select(['on_unknown', 'rate_per_second', 'concurrency'])
+    .select(['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'])
     .where('organization_id', '=', organizationId)
     .$if(within !== undefined, query =>
       query.where(where => where.or([where('project_id', 'is', null), where('project_id', '=', within?.project ?? 0)])),
@@ -118,6 +119,9 @@ export interface ChannelDetails extends ChannelSettings {
   /** Slug. */
   project: string | null;
   paused_at: Date | null;
+  bulk_paused_at: Date | null;
+  bulk_paused_reason: string | null;
+  reputation_since: Date | null;
   feedback_token: string;
   last_received_at: Date | null;
   last_refused_at: Date | null;
@@ -129,7 +133,8 @@ export interface ChannelDetails extends ChannelSettings {
 const detailsOf = (organizationId: number) => sql`
   select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
     c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
-    f.last_refused_at, f.last_refusal
+    f.last_refused_at, f.last_refusal, c.reputation_guard, c.max_bounce_percent, c.max_complaint_percent,
+    c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since
   from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
   left join channel_feedback f on f.organization_id = c.organization_id and f.channel_id = c.id
   where c.organization_id = ${organizationId}`;

@@ -1,5 +1,6 @@
 /** Reads everything about an event that is needed to decide and render its messages, in one query. */
 import { sql } from 'kysely';
+import type { GuardFields } from '../../core/configuration/state.ts';
 import type { Digest } from '../../core/decision/digest.ts';
 import { type Category, generalSlug } from '../../core/decision/preferences.ts';
 import type { QuietHours } from '../../core/decision/quiet-hours.ts';
@@ -103,16 +104,17 @@ export async function hasSuppressions(db: Db, organizationId: number): Promise<b
   return row?.suppresses ?? false;
 }
 
-export interface ChannelRow extends Omit<ChannelSettings, 'name'> {
+export interface ChannelRow extends Omit<ChannelSettings, 'name' | keyof GuardFields> {
   id: number;
   project_id: number | null;
   paused: boolean;
+  bulk_paused: boolean;
 }
 
 export async function listPlannedChannels(db: Db, organizationId: number): Promise<ChannelRow[]> {
   const { rows } = await sql<ChannelRow>`
-    select id, project_id, slug, type, enabled, paused_at is not null as paused, on_unknown, rate_per_second, concurrency,
-      providers, secrets
+    select id, project_id, slug, type, enabled, paused_at is not null as paused, bulk_paused_at is not null as bulk_paused,
+      on_unknown, rate_per_second, concurrency, providers, secrets
     from channels where organization_id = ${organizationId} order by id`.execute(db);
   return rows;
 }

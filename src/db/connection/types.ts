@@ -110,6 +110,15 @@ export interface ChannelRates {
   granted: Generated<number>;
 }
 
+export interface ChannelReputation {
+  organization_id: number;
+  channel_id: number;
+  hour: Date;
+  bounced: Generated<number>;
+  bounced_temporarily: Generated<number>;
+  complained: Generated<number>;
+}
+
 export interface Channels {
   organization_id: number;
   id: Generated<number>;
@@ -127,6 +136,13 @@ export interface Channels {
   rate_per_second: number | null;
   concurrency: number | null;
   feedback_token: Generated<string>;
+  reputation_guard: Generated<boolean>;
+  max_bounce_percent: Generated<number>;
+  max_complaint_percent: Generated<number>;
+  bulk_paused_at: Date | null;
+  bulk_paused_reason: string | null;
+  reputation_since: Date | null;
+  sent_before_since: Generated<number>;
 }
 
 export interface DedupKeys {
@@ -765,6 +781,7 @@ export interface Tables {
   channel_feedback: ChannelFeedback;
   channel_outages: ChannelOutages;
   channel_rates: ChannelRates;
+  channel_reputation: ChannelReputation;
   channels: Channels;
   dedup_keys: DedupKeys;
   deliveries: Deliveries;

@@ -34,12 +34,14 @@ export interface FoundDelivery {
   occurrence_id: string;
   id: number;
   address: string | null;
+  channel_id: number;
+  sent_at: Date | null;
   /** Type of the channel; null when the channel has been deleted. */
   channel_type: string | null;
   provider_message_id: string | null;
 }
 
-const foundColumns = sql`d.occurrence_id, d.id, d.address, d.provider_message_id,
+const foundColumns = sql`d.occurrence_id, d.id, d.address, d.channel_id, d.sent_at, d.provider_message_id,
   (select type from channels c where c.organization_id = d.organization_id and c.id = d.channel_id) as channel_type`;
 const ended = sql.raw(endedList);
 

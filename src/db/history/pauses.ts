@@ -9,20 +9,26 @@ export interface PausedResource {
   id: number;
   path: string;
   since: Date;
+  /** `bulk`: the reputation guard holds bulk messages, and `reason` says why. */
+  scope: 'all' | 'bulk';
+  reason: string | null;
 }
 
 /** Lists everything that is paused, longest pause first. */
 export async function listPaused(db: Db, organizationId: number): Promise<PausedResource[]> {
   const { rows } = await sql<PausedResource>`
-    select 'channel' as kind, c.id, concat_ws('/', p.slug, c.slug) as path, c.paused_at as since from channels c
+    select 'channel' as kind, c.id, concat_ws('/', p.slug, c.slug) as path, coalesce(c.paused_at, c.bulk_paused_at) as since,
+      case when c.paused_at is null then 'bulk' else 'all' end as scope,
+      case when c.paused_at is null then c.bulk_paused_reason end as reason
+    from channels c
     left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
-    where c.organization_id = ${organizationId} and c.paused_at is not null
+    where c.organization_id = ${organizationId} and (c.paused_at is not null or c.bulk_paused_at is not null)
     union all
-    select 'application', a.id, p.slug || '/' || a.slug, a.paused_at from applications a
+    select 'application', a.id, p.slug || '/' || a.slug, a.paused_at, 'all', null from applications a
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where a.organization_id = ${organizationId} and a.paused_at is not null
     union all
-    select 'event', e.id, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at from events e
+    select 'event', e.id, p.slug || '/' || a.slug || '/' || e.slug, e.paused_at, 'all', null from events e
     join applications a on a.organization_id = e.organization_id and a.id = e.application_id
     join projects p on p.organization_id = a.organization_id and p.id = a.project_id
     where e.organization_id = ${organizationId} and e.paused_at is not null

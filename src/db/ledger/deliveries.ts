@@ -1,6 +1,4 @@
-/**
- * The ledger of deliveries: stored, claimed, settled. Every change updates the occurrence's counts and the statistics.
- */
+/** The ledger of deliveries: stored, claimed, settled. Every change updates the occurrence's counts and the statistics. */
 import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
@@ -351,7 +349,8 @@ const releaseText = (organization?: string) => `
       where d.status = 'pending' and d.due_at = 'infinity'
         ${organization ? `and d.organization_id = ${organization}` : ''} and not exists (
         select from channels c
-        where c.organization_id = d.organization_id and c.id = d.channel_id and c.paused_at is not null)
+        where c.organization_id = d.organization_id and c.id = d.channel_id and (c.paused_at is not null
+          or c.bulk_paused_at is not null and d.reason = 'channel.bulk_paused'))
       and not exists (
         select from occurrences o
         join events e on e.organization_id = o.organization_id and e.id = o.event_id

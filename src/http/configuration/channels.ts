@@ -14,6 +14,7 @@ import {
   Channel,
   Deleted,
   deletionOptions,
+  nullableText,
   nullableTimestamp,
   PauseState,
   ResumeState,
@@ -21,7 +22,8 @@ import {
 
 const tag = 'Channels';
 const maybeInteger = Type.Union([Type.Integer(), Type.Null()]);
-const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', 'providers'];
+const guardFields = ['reputation_guard', 'max_bounce_percent', 'max_complaint_percent'];
+const fields = ['name', 'enabled', 'on_unknown', 'rate_per_second', 'concurrency', ...guardFields, 'providers'];
 
 const NewChannel = createSchemaOf<ChannelEntry>('NewChannel', ChannelEntry, ['slug', 'type', ...fields]);
 const Changes = updateSchemaOf<channels.ChannelChanges>('ChannelChanges', ChannelEntry, fields, ['slug', 'type']);
@@ -35,6 +37,9 @@ const ChannelDetails = Type.Object(
     on_unknown: Type.Enum(['resend', 'hold']),
     rate_per_second: maybeInteger,
     concurrency: maybeInteger,
+    reputation_guard: Type.Boolean(),
+    max_bounce_percent: Type.Number(),
+    max_complaint_percent: Type.Number(),
     providers: Type.Array(
       Type.Unsafe<{ use: string; secrets_set: string[]; [setting: string]: unknown }>({
         type: 'object',
@@ -60,6 +65,27 @@ const ChannelDetails = Type.Object(
     health: Type.Object(
       { hours: Type.Integer(), sent: Type.Integer(), failed: Type.Integer(), unknown: Type.Integer() },
       { description: 'Outcomes of the last hours. Not part of the ETag.' },
+    ),
+    reputation: Type.Union(
+      [
+        Type.Object({
+          hours: Type.Integer({ description: 'Length of the window.' }),
+          messages: Type.Integer({ description: 'Messages sent in the window.' }),
+          bounced: Type.Integer({ description: 'Messages reported as permanently bounced in the window.' }),
+          complained: Type.Integer({ description: 'Messages reported as spam in the window.' }),
+          bounce_percent: Type.Number(),
+          complaint_percent: Type.Number(),
+          since: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+            description: 'When bulk messages were last resumed: messages sent before do not count.',
+          }),
+          bulk_paused_at: Type.Union([Type.String({ format: 'date-time' }), Type.Null()], {
+            description: 'Since when the reputation guard holds bulk messages; null if it does not.',
+          }),
+          bulk_paused_reason: nullableText,
+        }),
+        Type.Null(),
+      ],
+      { description: 'Bounces and complaints of an email channel; null for other types. Not part of the ETag.' },
     ),
     feedback: Type.Union(
       [
@@ -113,7 +139,7 @@ const ProviderKind = Type.Object(
 );
 
 /** Leaves out what changes without an edit and must not make an If-Match fail. */
-function withoutHealth({ health: _, feedback: __, ...channel }: channels.ChannelDetails) {
+function withoutHealth({ health: _, feedback: __, reputation: ___, ...channel }: channels.ChannelDetails) {
   return channel;
 }
 
@@ -258,7 +284,7 @@ export const [resumeOrganizationChannel, resumeProjectChannel] = forOrganization
   plain(['org', 'channel'], {
     id: `resume${owner}Channel`,
     summary: `Resume ${lower} channel`,
-    description: 'Held messages are sent.',
+    description: 'Held messages are sent, also those that the reputation guard has held.',
     tag,
     status: 200,
     answer: ResumeState,

@@ -11,6 +11,10 @@ export const pauseFields = {
   }),
   path: Type.String({ description: 'Slugs, such as `shop/web/order-paid`. Empty for `service`.' }),
   since: timestamp,
+  scope: Type.Enum(['all', 'bulk'], {
+    description: '`bulk`: only bulk messages are held, because the reputation guard of the channel paused them.',
+  }),
+  reason: Type.Union([Type.String(), Type.Null()], { description: 'Why the reputation guard paused it.' }),
   waiting: Type.Object(
     {
       messages: Type.Integer({ description: 'Messages that will be sent on resume.' }),

@@ -56,6 +56,12 @@ export function registerBacklog(registry: Registry, deps: Deps): void {
     (it, { isPaused }) => it.set(isPaused ? 1 : 0),
   );
   gauge(
+    'belfry_channels_bulk_paused',
+    'Email channels whose bulk messages are paused, because too many bounced or were reported as spam.',
+    [],
+    (it, { bulkPausedChannels }) => it.set(bulkPausedChannels),
+  );
+  gauge(
     'belfry_webhook_backlog_age_seconds',
     'How long the oldest due webhook message has been waiting.',
     [],

@@ -3,11 +3,13 @@ import type { ChannelEntry, ProviderEntry } from '../../core/configuration/docum
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import type { ChannelFields } from '../../core/configuration/state.ts';
 import { AppError } from '../../core/errors.ts';
+import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as rows from '../../db/configuration/channels.ts';
 import type { ResolvedPath, Slugs } from '../../db/configuration/organizations.ts';
 import type { PageRequest } from '../../db/connection/page.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { readReputations, resumeBulk } from '../../db/history/reputation.ts';
 import { openSecrets } from '../../pipeline/channel-secrets.ts';
 import { type Providers, withoutSecrets } from '../../providers/provider.ts';
 import type { Deps } from '../deps.ts';
@@ -65,7 +67,19 @@ export interface ChannelHealth {
   unknown: number;
 }
 
+/** How many messages of an email channel bounce or are reported as spam; null for other types. */
+interface ChannelReputation extends Reputation {
+  hours: number;
+  bounce_percent: number;
+  complaint_percent: number;
+  /** The last resume: messages sent before it do not count. */
+  since: string | null;
+  bulk_paused_at: string | null;
+  bulk_paused_reason: string | null;
+}
+
 export interface ChannelDetails extends ChannelView {
+  reputation: ChannelReputation | null;
   feedback: ChannelFeedback | null;
   health: ChannelHealth;
 }
@@ -80,15 +94,15 @@ const typeAdvice = 'its providers and addresses have that type; create another c
 
 export async function getChannel(deps: Deps, organizationId: number, id: number): Promise<ChannelDetails> {
   const row = await find(deps.db, organizationId, id);
-  return { ...show(deps, organizationId, row), health: (await readHealth(deps.db, organizationId, [id]))(id) };
+  const [measured] = await measure(deps.db, organizationId, [row]);
+  return { ...show(deps, organizationId, row), ...measured! };
 }
 
 /** Lists the channels of the organization and of its projects. */
 export async function listChannelDetails(deps: Deps, organizationId: number, page: PageRequest) {
   const details = await rows.listChannelDetails(deps.db, organizationId, page);
-  const ids = details.map(row => row.id);
-  const healthOf = await readHealth(deps.db, organizationId, ids);
-  return details.map(row => ({ id: row.id, ...show(deps, organizationId, row), health: healthOf(row.id) }));
+  const measured = await measure(deps.db, organizationId, details);
+  return details.map((row, i) => ({ id: row.id, ...show(deps, organizationId, row), ...measured[i]! }));
 }
 
 /** Creates a channel of the project in the slugs, or of the organization without one. */
@@ -115,7 +129,10 @@ export async function updateChannel(
     check(current);
     refuseChanges(current, changes, { slug: slugAdvice, type: typeAdvice });
     const { slug, name, type, enabled, on_unknown, rate_per_second, concurrency } = current;
-    const entry = mergeEntry({ slug, name, type, enabled, on_unknown, rate_per_second, concurrency }, changes);
+    const { reputation_guard, max_bounce_percent, max_complaint_percent } = current;
+    const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
+    const own = { slug, name, type, enabled, on_unknown, rate_per_second, concurrency, ...guard };
+    const entry = mergeEntry(own, changes);
     await putEntry(deps, trx, slugs, 'channels', withoutSecretNames(entry as ChannelEntry));
     return organization.id;
   });
@@ -146,8 +163,13 @@ export async function pauseChannel(deps: Deps, organizationId: number, channel: 
   await pause(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
 }
 
+/** Ends the pause by a person and the one by the reputation guard. */
 export async function resumeChannel(deps: Deps, organizationId: number, channel: { id: number; path: string }) {
-  return resume(deps, organizationId, { noun: 'channel', setPaused: rows.setChannelPaused, ...channel });
+  const setPaused: typeof rows.setChannelPaused = async (trx, organizationId, id, isPaused) => {
+    await rows.setChannelPaused(trx, organizationId, id, isPaused);
+    await resumeBulk(trx, organizationId, id);
+  };
+  return resume(deps, organizationId, { noun: 'channel', setPaused, ...channel });
 }
 
 /** Removes `secrets_set`, which is in responses, so that a response can be sent back. */
@@ -172,7 +194,7 @@ function show(
   { cipher, providers, feedbackReaders }: Deps,
   organizationId: number,
   row: rows.ChannelDetails,
-): Omit<ChannelDetails, 'health'> {
+): Omit<ChannelDetails, 'health' | 'reputation'> {
   let secrets: JsonObject[] = [];
   let problem: string | null = null;
   try {
@@ -191,6 +213,9 @@ function show(
     on_unknown,
     rate_per_second,
     concurrency,
+    reputation_guard: row.reputation_guard,
+    max_bounce_percent: row.max_bounce_percent,
+    max_complaint_percent: row.max_complaint_percent,
     providers: row.providers.map((entry, i) => showProvider(providers, entry, secrets[i] ?? {})),
     paused: row.paused_at !== null,
     project: row.project,
@@ -218,11 +243,32 @@ function showProvider(providers: Providers, { use, ...fields }: JsonObject, secr
   return { use: String(use), ...settings, secrets_set: Object.keys(secrets).sort() };
 }
 
-/** Reads the hourly counts. */
-async function readHealth(db: Db, organizationId: number, ids: number[]): Promise<(id: number) => ChannelHealth> {
+/** Reads the hourly counts of channels. */
+async function measure(db: Db, organizationId: number, channels: readonly rows.ChannelDetails[]) {
   const since = new Date(Date.now() - healthHours * 3_600_000);
+  const ids = channels.map(({ id }) => id);
   const outcomes = await rows.countChannelOutcomes(db, organizationId, ids, since);
-  return id => ({ hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(id) });
+  const reputations = await readReputations(db, organizationId, ids);
+  return channels.map(channel => {
+    const health: ChannelHealth = { hours: healthHours, sent: 0, failed: 0, unknown: 0, ...outcomes.get(channel.id) };
+    const counts = reputations.find(({ id }) => id === channel.id);
+    return { health, reputation: counts ? describeReputation(channel, counts) : null };
+  });
+}
+
+function describeReputation(channel: rows.ChannelDetails, counts: Reputation): ChannelReputation {
+  const { messages, bounced, complained } = counts;
+  return {
+    hours: reputationWindow.hours,
+    messages,
+    bounced,
+    complained,
+    bounce_percent: percentOf(bounced, counts),
+    complaint_percent: percentOf(complained, counts),
+    since: channel.reputation_since?.toISOString() ?? null,
+    bulk_paused_at: channel.bulk_paused_at?.toISOString() ?? null,
+    bulk_paused_reason: channel.bulk_paused_reason,
+  };
 }
 
 interface ProviderKind {

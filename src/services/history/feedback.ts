@@ -9,9 +9,11 @@ import type { SuppressionReason } from '../../core/suppressions.ts';
 import type { Db } from '../../db/connection/pool.ts';
 import { lockLedger } from '../../db/connection/transaction.ts';
 import * as feedback from '../../db/history/feedback.ts';
+import type { Report } from '../../db/history/reputation.ts';
 import { announceComplaints, markBounced } from '../../db/ledger/bounces.ts';
 import { suppress } from '../audience/suppressions.ts';
 import type { Deps } from '../deps.ts';
+import { guardReputation } from './reputation.ts';
 
 /** Temporary bounces of an address after which it counts as unreachable: so many, over at least so many days. */
 const repeatedBounces = { min: 5, days: 7 };
@@ -181,6 +183,8 @@ async function addMatched(
   const complained = fresh.filter(({ event }) => event.type === 'complained').map(({ delivery }) => delivery);
   if (complained.length > 0) await announceComplaints(trx, organizationId, complained);
   await suppressUnreachable(deps, trx, organizationId, fresh);
+  const reports = fresh.flatMap(toReputationReport);
+  if (reports.length > 0) await guardReputation(deps, trx, organizationId, reports);
   return fresh.map(({ event }) => event);
 }
 
@@ -201,6 +205,13 @@ async function suppressUnreachable(deps: FeedbackDeps, trx: Db, organizationId: 
     }
   }
   if (reports.length > 0) await suppress(deps, trx, organizationId, reports);
+}
+
+function toReputationReport({ event, delivery }: Match): Report[] {
+  const { type, permanent } = event;
+  if (type !== 'bounced' && type !== 'complained') return [];
+  const { occurrence_id, id: delivery_id, channel_id, sent_at } = delivery;
+  return [{ id: event.id, type, permanent, occurrence_id, delivery_id, channel_id, sent_at }];
 }
 
 function suppressionReasonOf({ type, permanent }: feedback.FeedbackFields): SuppressionReason | undefined {

@@ -16,6 +16,8 @@ export interface Pause {
   kind: PausedResource['kind'] | 'service';
   path: string;
   since: Date;
+  scope: PausedResource['scope'];
+  reason: string | null;
   waiting: HeldTotals;
 }
 
@@ -44,7 +46,7 @@ async function listServicePause(db: Db, organizationId: number): Promise<Pause[]
   if (!pause) return [];
   const { due } = await summarizeQueue(db, organizationId, maxHeld);
   const waiting = { messages: due, occurrences: 0, capped: due >= maxHeld };
-  return [{ kind: 'service', path: '', since: pause.since, waiting }];
+  return [{ kind: 'service', path: '', since: pause.since, scope: 'all', reason: null, waiting }];
 }
 
 /** Lists the pauses that hold this occurrence. */
@@ -68,9 +70,9 @@ function describe(paused: PausedResource[], held: HeldCount[]): Pause[] {
   const messages = held.filter(({ channel_id }) => channel_id !== null);
   const occurrences = held.filter(({ channel_id }) => channel_id === null);
   const capped = sumOf(messages) >= maxHeld || sumOf(occurrences) >= maxHeld;
-  return paused.map(({ kind, id, path, since }) => {
-    const own = (rows: HeldCount[]) => sumOf(rows.filter(row => row[`${kind}_id`] === id));
-    return { kind, path, since, waiting: { messages: own(messages), occurrences: own(occurrences), capped } };
+  return paused.map(({ id, ...pause }) => {
+    const own = (rows: HeldCount[]) => sumOf(rows.filter(row => row[`${pause.kind}_id`] === id));
+    return { ...pause, waiting: { messages: own(messages), occurrences: own(occurrences), capped } };
   });
 }
 

@@ -4,6 +4,7 @@
  */
 import { type Priority, priorities } from '../../core/trigger.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { countBulkPausedAcrossTenants } from '../../db/history/reputation.ts';
 import { findWebhookBacklogAcrossTenants } from '../../db/ledger/webhook-queue.ts';
 import { listLiveWorkersAcrossTenants, noteRoundAcrossTenants } from '../../db/ledger/workers.ts';
 import { countDueAcrossTenants, listOldestDueAcrossTenants, type OldestDue } from '../../db/operations/health.ts';
@@ -65,6 +66,8 @@ export interface Backlog {
   workers: number;
   /** Whether sending is paused because the database may be a copy: see instance.ts. */
   isPaused: boolean;
+  /** Email channels whose bulk messages the reputation guard holds. */
+  bulkPausedChannels: number;
   /** How long the oldest webhook message has been due. */
   webhooksAgeMs: number;
   /** Due work that no worker has claimed, per priority class. */
@@ -84,7 +87,8 @@ export async function readBacklog({ db, pool }: Pick<Deps, 'db' | 'pool'>): Prom
     ageMs: oldestDue.find(one => one.priority === priority)?.ms ?? 0,
   }));
   const webhooksAgeMs = (await findWebhookBacklogAcrossTenants(pool)) * 1_000;
-  return { workers: workers.length, isPaused, webhooksAgeMs, classes };
+  const bulkPausedChannels = await countBulkPausedAcrossTenants(db);
+  return { workers: workers.length, isPaused, bulkPausedChannels, webhooksAgeMs, classes };
 }
 
 /** Checks the backlog and the workers of all processes, for `belfry doctor`. Throws an error that says what is wrong. */

@@ -8,8 +8,9 @@ import { TimeAgo } from '../../components/time.tsx';
 import { texts } from '../../texts/channels.ts';
 
 type Feedback = NonNullable<ChannelDetails['feedback']>;
+type Fact = [string, React.ReactNode];
 
-export function ChannelFeedback({ feedback }: { feedback: Feedback }) {
+export function ChannelFeedback({ feedback, reputation }: { feedback: Feedback } & Pick<ChannelDetails, 'reputation'>) {
   const { addresses, last_received_at, last_refused_at, last_refusal } = feedback;
   return (
     <Section title={texts.bouncesAndComplaints}>
@@ -19,6 +20,7 @@ export function ChannelFeedback({ feedback }: { feedback: Feedback }) {
         ))}
         <Facts
           facts={[
+            ...factsOf(reputation),
             [
               texts.lastReceived,
               last_received_at ? <TimeAgo key="received" at={last_received_at} /> : texts.neverReceived,
@@ -31,13 +33,24 @@ export function ChannelFeedback({ feedback }: { feedback: Feedback }) {
                       <TimeAgo at={last_refused_at} /> ({last_refusal})
                     </span>,
                   ],
-                ] as [string, React.ReactNode][])
+                ] as Fact[])
               : []),
           ]}
         />
       </Stack>
     </Section>
   );
+}
+
+function factsOf(reputation: ChannelDetails['reputation']): Fact[] {
+  if (!reputation) return [];
+  const { hours, messages, bounced, complained, bounce_percent, complaint_percent, since } = reputation;
+  return [
+    [texts.ofMessages(hours), messages.toLocaleString('en')],
+    [texts.bounced, texts.rate(bounced.toLocaleString('en'), bounce_percent)],
+    [texts.complained, texts.rate(complained.toLocaleString('en'), complaint_percent)],
+    ...(since ? ([[texts.countedSince, <TimeAgo key="since" at={since} />]] as Fact[]) : []),
+  ];
 }
 
 function Address({ service, url, ready }: Feedback['addresses'][number]) {

@@ -1,5 +1,5 @@
 /** Form fields of a new or existing channel. */
-import { NumberInput, SegmentedControl, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
+import { NumberInput, SegmentedControl, SimpleGrid, Stack, Switch, Text, TextInput } from '@mantine/core';
 import { type ReactNode, useId } from 'react';
 import type { ChannelDetails, ProviderKind } from '../../api-types.ts';
 import { texts } from '../../texts/channels.ts';
@@ -11,15 +11,28 @@ export interface ChannelDraft {
   on_unknown: 'resend' | 'hold';
   rate_per_second: number | null;
   concurrency: number | null;
+  reputation_guard: boolean;
+  max_bounce_percent: number;
+  max_complaint_percent: number;
   providers: ProviderDraft[];
 }
 
-export function draftOfChannel({ name, on_unknown, rate_per_second, concurrency, providers }: ChannelDetails) {
+export function draftOfChannel(channel: ChannelDetails) {
+  const { name, on_unknown, rate_per_second, concurrency, providers } = channel;
+  const { reputation_guard, max_bounce_percent, max_complaint_percent } = channel;
   const drafts = providers.map(({ use, secrets_set, ...values }) => draftOf(use, values, secrets_set));
-  return { name, on_unknown, rate_per_second, concurrency, providers: drafts };
+  const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
+  return { name, on_unknown, rate_per_second, concurrency, ...guard, providers: drafts };
 }
 
-export function providersOf(providers: ProviderDraft[]) {
+/** The fields of the request; only email channels have a reputation guard. */
+export function toChannelFields(type: string, { providers, ...draft }: ChannelDraft) {
+  const { reputation_guard, max_bounce_percent, max_complaint_percent, ...common } = draft;
+  const guard = { reputation_guard, max_bounce_percent, max_complaint_percent };
+  return { ...common, ...(type === 'email' && guard), providers: providersOf(providers) };
+}
+
+function providersOf(providers: ProviderDraft[]) {
   return providers.map(({ use, values, secretsSet }) => ({ use, ...toSend(values, secretsSet) }));
 }
 
@@ -82,6 +95,32 @@ export function ChannelFields({ kinds, type, draft, onChange, errors: formErrors
           onChange={set('concurrency')}
         />
       </SimpleGrid>
+      {type === 'email' && (
+        <Stack gap="xs">
+          <Switch
+            label={texts.reputationGuard}
+            description={texts.reputationGuardHint(24)}
+            checked={draft.reputation_guard}
+            onChange={event => set('reputation_guard')(event.currentTarget.checked)}
+          />
+          {draft.reputation_guard && (
+            <SimpleGrid cols={{ base: 1, xs: 2 }}>
+              <Percent
+                label={texts.maxBounces}
+                value={draft.max_bounce_percent}
+                error={errors.max_bounce_percent}
+                onChange={set('max_bounce_percent')}
+              />
+              <Percent
+                label={texts.maxComplaints}
+                value={draft.max_complaint_percent}
+                error={errors.max_complaint_percent}
+                onChange={set('max_complaint_percent')}
+              />
+            </SimpleGrid>
+          )}
+        </Stack>
+      )}
       <div>
         <Text size="sm" fw={500} id={id}>
           {texts.lostResponse}
@@ -125,6 +164,29 @@ function Limit({
       onChange={entered => onChange(entered === '' ? null : Number(entered))}
       min={1}
       allowDecimal={false}
+      clampBehavior="none"
+    />
+  );
+}
+
+interface PercentProps {
+  label: string;
+  value: number;
+  error?: string;
+  onChange: (value: number) => void;
+}
+
+function Percent({ label, value, error, onChange }: PercentProps) {
+  return (
+    <NumberInput
+      label={label}
+      description={texts.pauseAbove}
+      value={value}
+      error={error}
+      onChange={entered => onChange(Number(entered))}
+      min={0.01}
+      max={100}
+      decimalScale={2}
       clampBehavior="none"
     />
   );

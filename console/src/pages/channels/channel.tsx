@@ -31,7 +31,7 @@ import {
   useProviderKinds,
 } from './channel-api.ts';
 import { ChannelFeedback } from './channel-feedback.tsx';
-import { ChannelFields, draftOfChannel, providersOf } from './channel-form.tsx';
+import { ChannelFields, draftOfChannel, toChannelFields } from './channel-form.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
 import { TestDrawer } from './test-drawer.tsx';
 
@@ -42,7 +42,8 @@ export default function ChannelPage() {
   const { prj, channel: slug = '' } = useParams();
   const scope: ChannelScope = { org, prj };
   const { data, error, refetch } = useChannel(scope, slug);
-  const pauses = usePauses({ enabled: data?.value.paused ?? false }).filter(
+  const isPaused = data?.value.paused || Boolean(data?.value.reputation?.bulk_paused_at);
+  const pauses = usePauses({ enabled: isPaused }).filter(
     pause => pause.kind === 'channel' && pause.path === (prj ? `${prj}/${slug}` : slug),
   );
   const queries = useQueryClient();
@@ -99,7 +100,7 @@ export default function ChannelPage() {
                 ]}
               />
             </Section>
-            {channel.feedback && <ChannelFeedback feedback={channel.feedback} />}
+            {channel.feedback && <ChannelFeedback feedback={channel.feedback} reputation={channel.reputation} />}
           </Stack>
         </Grid.Col>
       </Grid>
@@ -120,13 +121,7 @@ function Form({ scope, channel, etag, refill }: FormProps) {
   const refusal = useRefusal()('channel:write');
   const editing = useApiForm({
     initialValues: draftOfChannel(channel),
-    run: ({ name, on_unknown, rate_per_second, concurrency, providers }) =>
-      changeChannel(
-        scope,
-        channel.slug,
-        { name, on_unknown, rate_per_second, concurrency, providers: providersOf(providers) },
-        etag,
-      ),
+    run: draft => changeChannel(scope, channel.slug, toChannelFields(channel.type, draft), etag),
     done: texts.savedToast,
     refresh: [channelKey(scope)],
     onDone: refill,

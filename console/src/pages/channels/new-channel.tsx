@@ -17,7 +17,7 @@ import { to, useOrg, useProject } from '../../paths.ts';
 import { useOrganization, useSession } from '../../session.tsx';
 import { texts } from '../../texts/channels.ts';
 import { createChannel, useProviderKinds } from './channel-api.ts';
-import { ChannelFields, providersOf } from './channel-form.tsx';
+import { ChannelFields, toChannelFields } from './channel-form.tsx';
 import { draftOf, kindsFor, missingSettings, titleOf } from './provider-list.tsx';
 
 export default function NewChannel() {
@@ -171,25 +171,28 @@ function Form({ kinds, type, use, isWelcome }: FormProps) {
       on_unknown: 'resend' as 'resend' | 'hold',
       rate_per_second: null as number | null,
       concurrency: null as number | null,
+      reputation_guard: true,
+      max_bounce_percent: 5,
+      max_complaint_percent: 0.3,
       providers: [draftOf(use, sender)],
     },
     validate: ({ name, providers }) => ({
       ...(name.trim() === '' && { name: texts.enterAName }),
       ...missingSettings(kinds, providers),
     }),
-    run: ({ project: prj, name, slug, on_unknown, rate_per_second, concurrency, providers }) =>
-      createChannel(
+    run: ({ project: prj, slug, ...draft }) => {
+      const { rate_per_second, concurrency, ...fields } = toChannelFields(type, draft);
+      return createChannel(
         { org, prj: prj || undefined },
         {
-          slug: slug || slugFrom(name),
-          name,
+          slug: slug || slugFrom(draft.name),
           type: type as 'email',
-          on_unknown,
+          ...fields,
           ...(rate_per_second !== null && { rate_per_second }),
           ...(concurrency !== null && { concurrency }),
-          providers: providersOf(providers),
         },
-      ),
+      );
+    },
     done: ({ name }) => texts.createdTheChannel(name),
     refresh: [[org]],
     onDone: created => {

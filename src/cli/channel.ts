@@ -1,0 +1,115 @@
+import { parseArgs } from 'node:util';
+import { AppError } from '../core/errors.ts';
+import * as channels from '../services/configuration/channels.ts';
+import { getOrganization } from '../services/configuration/organizations.ts';
+import type { Deps } from '../services/deps.ts';
+import { type Command, type Terminal, usageError } from './command.ts';
+import { formatTable, printable } from './format.ts';
+import { remoteOf } from './remote.ts';
+
+export const channel: Command = {
+  name: 'channel',
+  usage: 'list --org ORG | pause --org ORG CHANNEL | resume --org ORG CHANNEL',
+  summary: 'List, pause and resume channels.',
+  details: `CHANNEL is the slug of a channel, or PROJECT/SLUG for a channel of a project.
+
+list    List the channels with their state, bounces and complaints.
+  --org ORG
+  --json   print JSON
+pause   Hold all messages of a channel until it is resumed.
+  --org ORG
+resume  Send the messages that are held, whether a person paused the channel or the reputation guard its bulk messages.
+  --org ORG`,
+  examples: ['belfry channel list --org acme', 'belfry channel resume --org acme newsletter'],
+  async run([action = '', ...args], terminal) {
+    if (action === 'list') return list(args, terminal);
+    if (action === 'pause' || action === 'resume') return change(action, args, terminal);
+    throw usageError('choose list, pause or resume: see `belfry help channel`');
+  },
+};
+
+type Channel = Pick<channels.ChannelDetails, 'slug' | 'project' | 'type' | 'enabled' | 'paused' | 'reputation'>;
+
+/** More channels than an organization has. */
+const maxChannels = 100_000;
+
+const listLocal = (deps: Deps, organizationId: number) =>
+  channels.listChannelDetails(deps, organizationId, { after: 0, limit: maxChannels });
+
+async function list(args: string[], terminal: Terminal): Promise<number> {
+  const { values } = parseArgs({ args, options: { org: { type: 'string' }, json: { type: 'boolean' } } });
+  const org = orgOf(values.org);
+  const remote = remoteOf(terminal);
+  const found: Channel[] = remote
+    ? await remote.request<Channel[]>('GET', `/api/o/${encodeURIComponent(org)}/channel/`)
+    : await terminal.withDeps(async deps => listLocal(deps, (await getOrganization(deps, org)).id));
+  const shown = found.map(one => {
+    const { slug, project, type, reputation } = one;
+    return { channel: project ? `${project}/${slug}` : slug, type, state: stateOf(one), reputation };
+  });
+  if (values.json) terminal.print(JSON.stringify(shown, null, 2));
+  else if (shown.length === 0) terminal.print('No channels.');
+  else {
+    const rows = shown.map(one => [
+      printable(one.channel),
+      one.type,
+      one.state,
+      ...(one.reputation
+        ? [
+            String(one.reputation.messages),
+            `${one.reputation.bounce_percent} %`,
+            `${one.reputation.complaint_percent} %`,
+            printable(one.reputation.bulk_paused_reason ?? ''),
+          ]
+        : ['', '', '', '']),
+    ]);
+    terminal.print(formatTable([['CHANNEL', 'TYPE', 'STATE', 'MESSAGES', 'BOUNCED', 'COMPLAINED', 'REASON'], ...rows]));
+  }
+  return 0;
+}
+
+function stateOf({ enabled, paused, reputation }: Channel): string {
+  if (!enabled) return 'disabled';
+  if (paused) return 'paused';
+  return reputation?.bulk_paused_at ? 'bulk paused' : 'enabled';
+}
+
+async function change(action: 'pause' | 'resume', args: string[], terminal: Terminal): Promise<number> {
+  const { values, positionals } = parseArgs({ args, options: { org: { type: 'string' } }, allowPositionals: true });
+  const org = orgOf(values.org);
+  const [path, ...others] = positionals;
+  if (!path || others.length > 0) throw usageError('name a channel: see `belfry help channel`');
+  const remote = remoteOf(terminal);
+  if (remote) {
+    const [first = '', second] = path.split('/').map(encodeURIComponent);
+    const below = second === undefined ? `c/${first}` : `p/${first}/c/${second}`;
+    print(
+      terminal,
+      action,
+      path,
+      await remote.request('POST', `/api/o/${encodeURIComponent(org)}/${below}/${action}/`),
+    );
+    return 0;
+  }
+  await terminal.withDeps(async deps => {
+    const { id: organizationId } = await getOrganization(deps, org);
+    const all = await listLocal(deps, organizationId);
+    const found = all.find(({ slug, project }) => (project ? `${project}/${slug}` : slug) === path);
+    if (!found) throw new AppError('channel.not_found', `${org} has no channel ${path}`);
+    const target = { id: found.id, path };
+    if (action === 'pause') await channels.pauseChannel(deps, organizationId, target);
+    const released = action === 'resume' ? await channels.resumeChannel(deps, organizationId, target) : 0;
+    print(terminal, action, path, { released });
+  });
+  return 0;
+}
+
+function print(terminal: Terminal, action: string, path: string, { released = 0 }: { released?: number }): void {
+  if (action === 'pause') terminal.print(`Paused ${printable(path)}. Messages are held until you resume it.`);
+  else terminal.print(`Resumed ${printable(path)}. Released from pauses: ${released}.`);
+}
+
+function orgOf(org: string | undefined): string {
+  if (!org) throw usageError('--org is missing: see `belfry help channel`');
+  return org;
+}
