@@ -37,6 +37,7 @@ import { feedbackReaders } from './providers/feedback/index.ts';
 import { providers } from './providers/index.ts';
 import { InboxStreams } from './services/audience/inbox-streams.ts';
 import { ContextSchemas } from './services/configuration/context-schemas.ts';
+import { DomainCheckLimits } from './services/configuration/domain-check-limits.ts';
 import { TenantCache } from './services/configuration/tenant-cache.ts';
 import { UsageMeter } from './services/configuration/usage-meter.ts';
 import type { Deps } from './services/deps.ts';
@@ -133,6 +134,7 @@ export async function openRuntime(
       db,
       tenantCache,
       contextSchemas: new ContextSchemas(db),
+      domainCheckLimits: new DomainCheckLimits(config.dnsServers),
       cipher,
       keyring,
       signer,

@@ -9,6 +9,7 @@ import { checkDatabaseUrl } from './core/database-url.ts';
 import { AppError, type FieldErrors } from './core/errors.ts';
 import { type MailSettings, readMailUrl } from './core/mail-url.ts';
 import { type OutboxSource, readOutboxSources } from './core/outbox.ts';
+import { isDnsServer } from './lib/dns.ts';
 import { isNetwork } from './lib/networks.ts';
 import { readTraceSettings, type TraceSettings, type TraceVariables } from './lib/trace-settings.ts';
 
@@ -41,6 +42,8 @@ export interface Config {
   readonly mail: MailSettings | undefined;
   /** Private networks that channels may connect to. Empty: none, not even loopback. */
   readonly outboundAllow: readonly string[];
+  /** Servers for the check of sending domains. Empty: those of the system. */
+  readonly dnsServers: readonly string[];
   /** Where bounce mails are received. Undefined: nowhere. */
   readonly smtpIn: { host: string; port: number } | undefined;
   /** Outboxes in applications' own databases. */
@@ -80,6 +83,7 @@ export const settings = {
   BELFRY_MAIL_URL: '',
   BELFRY_SMTP_IN: '',
   BELFRY_OUTBOUND_ALLOW: '',
+  BELFRY_DNS_SERVERS: '',
   BELFRY_OUTBOX_URLS: '',
   LOG_LEVEL: 'info',
   METRICS_HOST: '127.0.0.1',
@@ -268,6 +272,7 @@ export function loadConfig(env: Record<string, string | undefined>, { toServe = 
     oidc: issuer ? { issuer, clientId, clientSecret, name: providerName } : undefined,
     mail: mail && 'mistakes' in mail ? undefined : mail,
     outboundAllow: list('BELFRY_OUTBOUND_ALLOW', isNetwork, 'a network such as 10.0.0.0/8'),
+    dnsServers: list('BELFRY_DNS_SERVERS', isDnsServer, 'an address such as 192.0.2.53 or 192.0.2.53:5353'),
     smtpIn: smtpIn ? { host: smtpIn[1]?.replace(/^\[|\]$/g, '') ?? host, port: Number(smtpIn[2]) } : undefined,
     outboxes: 'sources' in outboxes ? outboxes.sources : [],
     trustProxy: list('TRUST_PROXY', isNetwork, 'an address or network such as 10.0.0.1 or 10.0.0.0/8'),

@@ -2,15 +2,21 @@ import { parseArgs } from 'node:util';
 import { linkUrlOf } from '../config.ts';
 import { runDoctorChecks } from '../services/operations/doctor.ts';
 import type { Check } from '../services/operations/health.ts';
-import type { Command, Terminal } from './command.ts';
+import { type Command, type Terminal, usageError } from './command.ts';
+import { checkDomain } from './doctor-domain.ts';
 import { formatTable } from './format.ts';
 import { remoteOf } from './remote.ts';
 
 export const doctor: Command = {
   name: 'doctor',
-  usage: '[--json]',
-  summary: 'Check database, migrations, queue, channels, outboxes, traces and clock, and say how to fix problems.',
-  details: `--json  print the checks as JSON
+  usage: '[--json] | --domain DOMAIN [--selector NAME] [--dns-server ADDRESS]… [--json]',
+  summary: 'Check the installation, or the DNS records of a sending domain, and say how to fix problems.',
+  details: `--domain DOMAIN       check SPF, DKIM, DMARC and MX of this domain, and print the records to publish
+--selector NAME       also check this DKIM selector; those of channels are found automatically
+--dns-server ADDRESS  ask this DNS server, such as 192.0.2.53 or 127.0.0.1:5353; default: BELFRY_DNS_SERVERS, else the system's
+--json                print the checks as JSON
+
+Without --domain, checks database, migrations, queue, channels, outboxes, traces and clock.
 
 Exit code 1 if a check fails. The queue check fails when
 - a running worker has not completed a round for a minute,
@@ -18,10 +24,30 @@ Exit code 1 if a check fails. The queue check fails when
 - the oldest urgent or normal message has been due for more than 10 minutes, or the oldest bulk message for more than 6 hours.
 
 /readyz of a process with a worker responds 503 by the same limits. A process that only accepts triggers stays ready,
-because it stores them durably, and reports the failed check. With BELFRY_URL, checks a running server from outside.`,
-  examples: ['belfry doctor', 'BELFRY_URL=https://belfry.example.com BELFRY_KEY=bf_… belfry doctor'],
+because it stores them durably, and reports the failed check. With BELFRY_URL, checks a running server from outside.
+
+With --domain, a database is optional: with one, the channels that send from the domain are checked too, such as their DKIM
+keys and mail servers. Exit code 1 if there is an error, or DNS did not answer; warnings do not count.`,
+  examples: [
+    'belfry doctor',
+    'belfry doctor --domain acme.test --selector s1',
+    'BELFRY_URL=https://belfry.example.com BELFRY_KEY=bf_… belfry doctor',
+  ],
   async run(args, terminal) {
-    const { values } = parseArgs({ args, options: { json: { type: 'boolean' } } });
+    const { values } = parseArgs({
+      args,
+      options: {
+        json: { type: 'boolean', default: false },
+        domain: { type: 'string' },
+        selector: { type: 'string' },
+        'dns-server': { type: 'string', multiple: true, default: [] },
+      },
+    });
+    const { domain, selector, 'dns-server': dnsServers, json } = values;
+    if (domain !== undefined) return checkDomain(terminal, { domain, selector, dnsServers, json });
+    if (selector !== undefined || dnsServers.length > 0) {
+      throw usageError('--selector and --dns-server need a domain: belfry doctor --domain acme.test');
+    }
     const checks = await runChecks(terminal);
     const healthy = checks.every(check => check.ok);
     if (values.json) terminal.print(JSON.stringify({ healthy, checks }, null, 2));

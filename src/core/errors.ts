@@ -73,6 +73,7 @@ const catalogue = {
   'event.not_found': ['not_found', 'Event not found'],
   'category.not_found': ['not_found', 'Category not found'],
   'channel.not_found': ['not_found', 'Channel not found'],
+  'domain.limited': ['rate_limited', 'Too many domain checks'],
   'notification.not_found': ['not_found', 'Notification not found'],
   'version.not_found': ['not_found', 'Version not found'],
   'layout.not_found': ['not_found', 'Layout not found'],

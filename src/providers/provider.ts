@@ -9,6 +9,7 @@ import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
 import type { Reach } from '../core/decision/decide.ts';
 import type { Json, JsonObject } from '../core/json.ts';
+import type { MailSender } from '../core/mail-domain/examine.ts';
 import type { Sender, Tools } from './sending.ts';
 
 export interface Provider<Settings extends TObject = TObject> {
@@ -41,6 +42,13 @@ export interface Provider<Settings extends TObject = TObject> {
   accepts?(address: string, settings: Static<Settings>): boolean;
   /** The service whose webhooks report what became of messages, and the secret of its signatures. */
   feedback?(settings: Static<Settings>): FeedbackSource | undefined;
+  /** How emails are signed and sent, for the check of their domain. Default: by a service, in its own ways. */
+  mailRoute?(settings: Static<Settings>): MailRoute;
+}
+
+export interface MailRoute extends Pick<MailSender, 'dkim' | 'server'> {
+  /** Domain of the return path if it is not that of the sender. */
+  bounceDomain: string | undefined;
 }
 
 export interface FeedbackSource {

@@ -16,6 +16,7 @@ import type { Rendering } from '../pipeline/rendering.ts';
 import type { Providers } from '../providers/provider.ts';
 import type { InboxStreams } from './audience/inbox-streams.ts';
 import type { ContextSchemas } from './configuration/context-schemas.ts';
+import type { DomainCheckLimits } from './configuration/domain-check-limits.ts';
 import type { TenantCache } from './configuration/tenant-cache.ts';
 import type { UsageMeter } from './configuration/usage-meter.ts';
 import type { AcknowledgementTimes } from './history/acknowledgement-times.ts';
@@ -28,6 +29,7 @@ export interface Deps {
   db: Db;
   tenantCache: TenantCache;
   contextSchemas: ContextSchemas;
+  domainCheckLimits: DomainCheckLimits;
   cipher: Cipher;
   /** The passphrases behind the cipher and the signer. */
   keyring: Keyring;

@@ -35,6 +35,8 @@ export function testConfig(url: string, env: Record<string, string> = {}): Confi
     }),
     BELFRY_SECRET_KEY: 'a secret of at least 32 characters',
     BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8, ::1',
+    // Nothing listens there, so that no test asks a real DNS server.
+    BELFRY_DNS_SERVERS: '127.0.0.1:1',
     PORT: '0',
     ...env,
   });

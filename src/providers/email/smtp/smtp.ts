@@ -23,6 +23,15 @@ export const smtp: Provider<typeof SmtpSettings> = {
   dedupes: false,
   feedback: ({ webhook_service, webhook_secret }) =>
     webhook_service && { service: webhook_service, secret: webhook_secret },
+  mailRoute: ({ host, user, bounce_domain, webhook_service, dkim_domain, dkim_selector, dkim_private_key }) => ({
+    bounceDomain: bounce_domain?.toLowerCase(),
+    dkim:
+      dkim_domain && dkim_selector
+        ? { domain: dkim_domain.toLowerCase(), selector: dkim_selector.toLowerCase(), privateKey: dkim_private_key }
+        : undefined,
+    // A server that needs a password belongs to a service, whose outgoing addresses are not known here.
+    server: user || webhook_service ? undefined : host.toLowerCase(),
+  }),
   open(settings, { outbound }) {
     const { user, password, dkim_private_key } = settings;
     const { timeout_ms = defaultTimeoutMs, max_connections = 5, rate } = settings;

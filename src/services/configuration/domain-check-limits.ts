@@ -1,0 +1,41 @@
+/** Limits on domain checks, because each makes a tenant's choice of names into DNS lookups of the operator. */
+import { AppError } from '../../core/errors.ts';
+import { type DnsLimits, defaultDnsLimits } from '../../lib/dns.ts';
+import { FailureCount } from '../../lib/failure-count.ts';
+
+/** Checks of one organization in a process: enough for a person who edits records, too few to burden a DNS server. */
+const maxChecks = 20;
+const windowMs = 60_000;
+/** Checks at the same time in a process. */
+const maxConcurrent = 8;
+/** DNS servers and limits of the tenants' domain checks; one per process. */
+export class DomainCheckLimits {
+  readonly servers: readonly string[];
+  readonly limits: DnsLimits;
+  readonly #counts = new FailureCount(maxChecks, windowMs);
+  #running = 0;
+
+  constructor(servers: readonly string[], limits: DnsLimits = defaultDnsLimits) {
+    this.servers = servers;
+    this.limits = limits;
+  }
+
+  /** Runs a check for an organization; throws if it, or the process, has too many. */
+  async run<T>(organizationId: number, now: number, check: () => Promise<T>): Promise<T> {
+    const key = String(organizationId);
+    const waitMs = this.#counts.waitMs(key, now) || (this.#running >= maxConcurrent ? 1_000 : 0);
+    if (waitMs > 0) {
+      const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+      throw new AppError('domain.limited', `too many domain checks: try again in ${retryAfterSeconds} s`, {
+        retryAfterSeconds,
+      });
+    }
+    this.#counts.record(key, now);
+    this.#running++;
+    try {
+      return await check();
+    } finally {
+      this.#running--;
+    }
+  }
+}
