@@ -26,7 +26,7 @@ export function useRetryCause() {
     ],
     onDone: ({ retried, unchanged, remaining }) => {
       const parts = [
-        retried === 1 ? texts.queuedOne : texts.queued(count(retried)),
+        texts.queued(retried),
         ...(unchanged > 0 ? [texts.notQueued(count(unchanged))] : []),
         ...(remaining > 0 ? [texts.beyondLimit(count(remaining))] : []),
       ];
@@ -43,7 +43,7 @@ export function useRetryCause() {
         return;
       }
       const confirmed = await confirm({
-        title: deliveries === 1 ? texts.retryQuestion : texts.retryDeliveries(count(deliveries)),
+        title: texts.retryDeliveries(deliveries),
         children: (
           <Stack gap="xs">
             <Forecast preview={preview} mayDuplicate={target.isUnknown} />

@@ -35,8 +35,8 @@ export const texts = {
   messagesPerSecond: 'Messages per second',
   concurrentMessages: 'Concurrent messages',
   reputationGuard: 'Pause bulk messages if too many bounce or are reported as spam',
-  reputationGuardHint: (hours: Part) =>
-    `Checked over ${hours} hours with at least 200 messages. Urgent, normal and required messages are still sent.`,
+  reputationGuardHint: (hours: number) =>
+    `Checked over ${countOf(hours, 'hour')} with at least 200 messages. Urgent, normal and required messages are still sent.`,
   maxBounces: 'Permanent bounces (%)',
   maxComplaints: 'Complaints (%)',
   pauseAbove: 'Pauses above this share.',

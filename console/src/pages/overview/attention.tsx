@@ -82,7 +82,7 @@ export function Failures() {
       />
       {data?.capped && (
         <Text size="xs" c="dimmed" px="md" py="xs">
-          {texts.newestGrouped(count(data.checked))}
+          {texts.newestGrouped(data.checked)}
         </Text>
       )}
     </Section>
@@ -120,7 +120,7 @@ function Retry({ cause: { cause, channel, deliveries, example } }: { cause: Caus
       leftSection={<IconRefresh size={12} stroke={1.6} />}
       loading={retry.isPending}
       onClick={() => retry.ask({ cause, isUnknown: example.status === 'unknown' })}
-      aria-label={deliveries === 1 ? texts.retryOneOf(name) : texts.retryAllOf(count(deliveries), name)}
+      aria-label={texts.retryAllOf(deliveries, name)}
     >
       {deliveries === 1 ? texts.retry : texts.retryAll}
     </GuardedButton>
