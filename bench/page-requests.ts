@@ -54,6 +54,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['channels of a project', `${prj}/c/`],
       ['applications', `${prj}/a/`],
       ['events of an application', `${prj}/a/${application}/e/`],
+      ['statistics of its events', `${prj}/a/${application}/stats/`],
       ['users, two letters', `${org}/u/?search=an&limit=6`],
       ['users, rare', `${org}/u/?search=quix&limit=6`],
       ['occurrences by identifier', `${org}/occurrence/?search=${huge.id.slice(0, 13)}&limit=6`],

@@ -267,6 +267,7 @@ export const routes: readonly Route[] = [
 
   // Statistics
   get('/api/o/:org/stats/', 'occurrence:read', stats.retrieveStatistics),
+  get('/api/o/:org/p/:prj/a/:app/stats/', 'occurrence:read', stats.listEventStatistics),
 
   // Configuration as a document
   get('/api/o/:org/configuration/', 'configuration:read', configuration.exportConfiguration),

@@ -20,6 +20,7 @@ import {
 import { findSuppressionsAcrossTenants } from '../../src/db/audience/suppressions.ts';
 import { type Database, indexScansOnly, openDatabase } from '../../src/db/connection/pool.ts';
 import { inLedgerTransaction } from '../../src/db/connection/transaction.ts';
+import { countFailuresByEvent, findLastTriggerDays, listTriggerHours } from '../../src/db/history/event-stats.ts';
 import {
   findDeliveriesByProviderId,
   findDeliveriesByReference,
@@ -254,6 +255,18 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'what occurrences in progress wait for': {
     max: 5_000,
     run: async () => [...(await findOccurrenceWaits(open.db, organization, [fanOut])).keys(), 'none'],
+  },
+  'hours in which events were triggered': {
+    max: 200,
+    run: () => listTriggerHours(open.db, organization, [1, 2], dayAgo()),
+  },
+  'failures by event': {
+    max: 200,
+    run: () => countFailuresByEvent(open.db, organization, [1, 2], dayAgo()),
+  },
+  'the last days on which events were triggered': {
+    max: 20,
+    run: () => findLastTriggerDays(open.db, organization, [1, 2]),
   },
   'releasing the steps of a worker': { max: 20, run: () => releaseStepsAcrossTenants(open.pool, 7) },
   'deliveries of steps to a few users': {
@@ -528,6 +541,15 @@ async function fill(): Promise<void> {
      select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
     [organization, fanOut, carriedDueAt],
   );
+  // Statistics of two events over a long time.
+  const past = `generate_series(1, 2) event, generate_series(0, ${size / 2 - 1}) i`;
+  const hour = `date_trunc('hour', now()) - make_interval(hours => i)`;
+  await pool.query(`insert into trigger_stats select $1, ${hour}, event, 0, 1 from ${past}`, [organization]);
+  await pool.query(`insert into delivery_stats select $1, ${hour}, event, 1, 'failed', 1 from ${past}`, [organization]);
+  await pool.query(
+    `insert into event_day_stats select $1, now() - make_interval(days => i), event, 1, 1, 0, 0, 0, 0, 0 from ${past}`,
+    [organization],
+  );
   await other.close();
 }
 
@@ -638,6 +660,10 @@ function runOf(number: number) {
     due_at: number === 1 ? dueAt : new Date(9e12),
     began_at: dueAt,
   };
+}
+
+function dayAgo(): Date {
+  return new Date(Date.now() - 86_400_000);
 }
 
 function toUser(user_id: number): NewDelivery {

@@ -325,3 +325,51 @@ test('latency percentiles are accurate to 6 percent', async () => {
   expect(latencyPercentile([], 0.5)).toBeNull();
   expect(latencyPercentile([{ bucket: 3, count: 0 }], 0.5)).toBeNull();
 });
+
+test('the events of an application are listed with triggers by hour, failures and the last trigger', async () => {
+  const tenant = await world.tenant({ users: ['a@x.test'] });
+  const events = `${tenant.application}e/`;
+  for (const slug of ['old', 'gap', 'never']) {
+    expect((await tenant.post(events, { slug, name: slug })).status).toBe(201);
+  }
+  await withinOneHour(async () => {
+    await tenant.sql('delete from trigger_stats where organization_id = $1', tenant.id);
+    await tenant.sql('delete from delivery_stats where organization_id = $1', tenant.id);
+    tenant.answer({ status: 400 });
+    for (let i = 0; i < 2; i++) await tenant.outcomes(await tenant.trigger());
+    const ago = (hours: number) => new Date((Math.floor(Date.now() / 3_600_000) - hours) * 3_600_000);
+    const store = (slug: string, hours: number) =>
+      tenant.sql(
+        `insert into trigger_stats (organization_id, hour, event_id, part, count)
+         select $1, $2, id, part, 3 from events, generate_series(0, 1) part where organization_id = $1 and slug = $3`,
+        tenant.id,
+        ago(hours),
+        slug,
+      );
+    await store('go', 23);
+    // Neither among the hours shown nor in the sum of a day.
+    await store('gap', 25);
+    await tenant.sql(
+      `insert into event_day_stats (organization_id, day, event_id, triggers, sent, failed, suppressed, cancelled, expired, unknown)
+       select $1, day, id, triggers, 0, 0, 0, 0, 0, 0
+       from events, (values ($2::timestamptz, 5), ($3, 0)) as days (day, triggers)
+       where organization_id = $1 and slug = 'old' on conflict do nothing`,
+      tenant.id,
+      '2026-01-05T00:00:00Z',
+      '2026-01-06T00:00:00Z',
+    );
+    await tenant.sql(
+      `insert into summed_stats values ($1, $2) on conflict (organization_id) do update set until = excluded.until`,
+      tenant.id,
+      ago(26),
+    );
+    const { body } = await tenant.ask({ path: `${tenant.application}stats/` });
+    const none = Array(24).fill(0);
+    expect(body).toEqual([
+      { event: 'go', triggers: [6, ...none.slice(2), 2], failures: 2, last_triggered_at: ago(0).toISOString() },
+      { event: 'old', triggers: none, failures: 0, last_triggered_at: '2026-01-05T00:00:00.000Z' },
+      { event: 'gap', triggers: none, failures: 0, last_triggered_at: ago(25).toISOString() },
+      { event: 'never', triggers: none, failures: 0, last_triggered_at: null },
+    ]);
+  });
+});

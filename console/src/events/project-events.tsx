@@ -5,12 +5,14 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { api, take } from '../api.ts';
+import type { EventStatistics } from '../api-types.ts';
 import { GuardedButton } from '../components/actions.tsx';
 import { Empty, Failure } from '../components/states.tsx';
 import { to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
 import { texts } from '../texts/events.ts';
+import { StatsCells, StatsHeader, useEventStats } from './event-stats.tsx';
 import { NameForm, type NameFormProps } from './name-form.tsx';
 import { pageOfNewEvent } from './new-event.tsx';
 import { eventQuery, type ResourceKind } from './resource-api.ts';
@@ -70,6 +72,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
     pause => pause.kind === 'application' && pause.path === `${prj}/${app}`,
   );
   const rows = events.data ?? [];
+  const stats = useEventStats(path);
   return (
     <Box style={{ borderTop: '1px solid var(--line)' }}>
       <Group justify="space-between" px="md" py={8} wrap="nowrap">
@@ -105,6 +108,7 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
               <Table.Th scope="col" visibleFrom="sm">
                 {texts.notifications}
               </Table.Th>
+              <StatsHeader />
               <Table.Th scope="col" w={56}>
                 <VisuallyHidden>{texts.more}</VisuallyHidden>
               </Table.Th>
@@ -112,7 +116,12 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
           </Table.Thead>
           <Table.Tbody>
             {rows.map(event => (
-              <EventRow key={event.slug} path={{ ...path, evt: event.slug }} name={event.name} />
+              <EventRow
+                key={event.slug}
+                path={{ ...path, evt: event.slug }}
+                name={event.name}
+                stats={stats?.get(event.slug)}
+              />
             ))}
           </Table.Tbody>
         </Table>
@@ -126,8 +135,14 @@ function ApplicationEvents({ prj, app, name }: { prj: string; app: string; name:
   );
 }
 
+interface EventRowProps {
+  path: { org: string; prj: string; app: string; evt: string };
+  name: string;
+  stats: EventStatistics | undefined;
+}
+
 /** Loads the event when its row scrolls into view, because there may be very many. */
-function EventRow({ path, name }: { path: { org: string; prj: string; app: string; evt: string }; name: string }) {
+function EventRow({ path, name, stats }: EventRowProps) {
   const { ref, inViewport } = useInViewport<HTMLTableRowElement>();
   const [seen, setSeen] = useState(false);
   if (inViewport && !seen) setSeen(true);
@@ -169,6 +184,7 @@ function EventRow({ path, name }: { path: { org: string; prj: string; app: strin
           ))}
         </Group>
       </Table.Td>
+      <StatsCells stats={stats} />
       <Table.Td>
         <ResourceMenu
           resource={path}

@@ -1,7 +1,9 @@
 import { Type } from 'typebox';
 import { endedStatuses } from '../../core/statuses.ts';
+import { describeEvents, maxEventsShown, shownHours } from '../../services/history/event-stats.ts';
 import { describeOrganization, maxDisabled, maxPending, maxUnresolved } from '../../services/history/stats.ts';
 import { plain } from '../server/route.ts';
+import { nullableTimestamp } from '../server/schemas.ts';
 import { pauseFields, showPause } from './pauses.ts';
 
 const byStatus = Type.Object(Object.fromEntries(endedStatuses.map(status => [status, Type.Integer()])), {
@@ -100,4 +102,35 @@ export const retrieveStatistics = plain(['org'], {
       },
     };
   },
+});
+
+const EventStatistics = Type.Object(
+  {
+    event: Type.String({ description: 'Slug.' }),
+    triggers: Type.Array(Type.Integer(), {
+      description: `Triggers in each of the last ${shownHours} hours, oldest first; the last one is the current hour.`,
+    }),
+    failures: Type.Integer({
+      description: 'Deliveries that failed or got an unknown outcome in these hours.',
+    }),
+    last_triggered_at: Type.Union(nullableTimestamp.anyOf, {
+      description:
+        'When it was last triggered: the beginning of that hour, or of that day (UTC) if it is longer ago. Null: never.',
+    }),
+  },
+  { $id: 'EventStatistics' },
+);
+
+export const listEventStatistics = plain(['org', 'prj', 'app'], {
+  id: 'listEventStatistics',
+  summary: 'List event statistics',
+  description: `Read from maintained counters, so this is fast for any volume. At most ${maxEventsShown} events.`,
+  tag: 'Statistics',
+  status: 200,
+  answer: Type.Array(EventStatistics),
+  handle: async ({ deps, organization, application }) =>
+    (await describeEvents(deps, organization.id, application.id)).map(one => ({
+      ...one,
+      last_triggered_at: one.last_triggered_at?.toISOString() ?? null,
+    })),
 });
