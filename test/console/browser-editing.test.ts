@@ -7,6 +7,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Ask } from '../support/api.ts';
+import { axeViolations, takeScreenshots } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -201,4 +202,32 @@ test('a context schema reports the position of an error and provides completions
   await message.pressSequentially('{{ par');
   await page.getByRole('option').filter({ hasText: 'parcel' }).waitFor();
   await page.keyboard.press('Escape');
+});
+
+test('a conflict shows theirs beside mine, and overwriting or taking theirs does what it says', async () => {
+  const id = await createLayout('shared');
+  const path = `/api/o/demo/l/${id}/`;
+  const changeElsewhere = (body: object) => ask({ method: 'PATCH', path, body });
+  await page.goto(`/o/demo/layouts/${id}`);
+  await nameField().fill('mine');
+  await changeElsewhere({ name: 'theirs', body: '<b>{{ content }}</b>' });
+  await button('Save').click();
+  const dialog = page.getByRole('dialog', { name: 'Someone else saved changes' });
+  const row = dialog.getByRole('row', { name: /^name/ });
+  expect(await row.locator('del').innerText()).toBe('theirs');
+  expect(await row.locator('ins').innerText()).toBe('mine');
+  await dialog.getByText('Also changed by them, and kept if you overwrite: body.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'conflict');
+  await dialog.getByRole('button', { name: 'Overwrite' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect((await ask({ path })).body).toMatchObject({ name: 'mine', body: '<b>{{ content }}</b>' });
+
+  await nameField().fill('mine again');
+  await changeElsewhere({ name: 'theirs again' });
+  await button('Save').click();
+  await dialog.getByRole('button', { name: 'Take theirs' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  expect(await nameField().inputValue()).toBe('theirs again');
+  expect((await ask({ path })).body.name).toBe('theirs again');
 });

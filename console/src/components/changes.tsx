@@ -2,7 +2,14 @@
 import { Box, Table, Text } from '@mantine/core';
 import { texts } from '../texts/common.ts';
 
-export function Changes({ before, after }: { before: unknown; after: unknown }) {
+interface ChangesProps {
+  before: unknown;
+  after: unknown;
+  /** Heads of the two columns. */
+  labels?: { before: string; after: string };
+}
+
+export function Changes({ before, after, labels = { before: texts.before, after: texts.after } }: ChangesProps) {
   const fields = fieldsOf(before, after);
   if (fields.length === 0) return null;
   const both = before !== null && after !== null;
@@ -15,8 +22,8 @@ export function Changes({ before, after }: { before: unknown; after: unknown }) 
             <Table.Th scope="col" w={160}>
               {texts.field}
             </Table.Th>
-            {before !== null && <Table.Th scope="col">{texts.before}</Table.Th>}
-            {after !== null && <Table.Th scope="col">{both ? texts.after : texts.value}</Table.Th>}
+            {before !== null && <Table.Th scope="col">{labels.before}</Table.Th>}
+            {after !== null && <Table.Th scope="col">{both ? labels.after : texts.value}</Table.Th>}
           </Table.Tr>
         </Table.Thead>
         <Table.Tbody>

@@ -1,6 +1,6 @@
 /** A notification being edited, and its conversion from and to the API. */
 import type { Notification, NotificationChanges, PreviewRequest } from '../api-types.ts';
-import { isSame } from '../editor/use-tagged-draft.ts';
+import { isSame } from '../editor/merge.ts';
 import { format, parseObject } from '../events/sample.ts';
 import { texts } from '../texts/designer.ts';
 import type { Digest, Throttle } from './explain-sending.ts';

@@ -6,7 +6,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { useNavigate } from 'react-router';
 import type { Deleted } from '../api-types.ts';
 import { GuardedButton, useUndo } from '../components/actions.tsx';
-import { Conflict } from '../components/conflict.tsx';
+import { Conflict, type ConflictInfo } from '../components/conflict.tsx';
 import { Deletion } from '../components/deletion.tsx';
 import { GuardedItem } from '../components/guarded.tsx';
 import { Page } from '../components/page.tsx';
@@ -25,9 +25,9 @@ interface EditorPageProps {
   drafting: {
     isDirty: boolean;
     isSaving: boolean;
-    hasConflict: boolean;
+    conflict: ConflictInfo | undefined;
     save: (options?: { overwrite?: boolean }) => Promise<number | undefined>;
-    reload: () => Promise<void>;
+    takeTheirs: () => void;
     discard: () => () => void;
     keepEditing: () => void;
   };
@@ -148,9 +148,9 @@ export function EditorPage(props: EditorPageProps) {
       </Group>
       <Conflict
         noun={noun}
-        opened={drafting.hasConflict}
+        conflict={drafting.conflict}
         close={drafting.keepEditing}
-        reload={() => void drafting.reload()}
+        reload={drafting.takeTheirs}
         overwrite={() => void save(true)}
       />
       {isStored && (

@@ -7,7 +7,9 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useState } from 'react';
 import { ApiError } from '../api.ts';
 import { showError, showSuccess } from '../components/actions.tsx';
+import type { ConflictInfo } from '../components/conflict.tsx';
 import { texts } from '../texts/designer.ts';
+import { isSame, listKept, listReplaced, rebase } from './merge.ts';
 
 export interface TaggedResource<Stored> {
   value: Stored;
@@ -44,6 +46,13 @@ interface StoredDraft<Stored, Draft> {
   draft: Draft;
 }
 
+/** What someone else saved in the meantime, and the draft on top of it. */
+interface Conflicting<Stored, Draft> extends ConflictInfo {
+  latest: TaggedResource<Stored>;
+  theirs: Draft;
+  merged: Draft;
+}
+
 export function useTaggedDraft<Stored extends { id: number }, Draft extends object>(
   options: TaggedDraftOptions<Stored, Draft>,
 ) {
@@ -57,7 +66,7 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
   const [base, setBase] = useState(start.base);
   const [draft, setDraft] = useState(start.draft);
   const [isSaving, setSaving] = useState(false);
-  const [hasConflict, setConflict] = useState(false);
+  const [conflict, setConflict] = useState<Conflicting<Stored, Draft>>();
   const [errors, setErrors] = useState<Record<string, string[]>>({});
   const isDirty = !isSame(draft, base);
   const storageKey = storageKeyOf(scope, stored);
@@ -90,33 +99,49 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     }));
   };
 
-  /** Returns the ID of the created or changed resource; undefined if saving failed. */
+  /** Sends the requests of a save. Returns the ID of the created or changed resource. */
+  const send = async (from: TaggedResource<Stored> | undefined, sent: Draft, before: Draft): Promise<number> => {
+    if (!from) {
+      const created = await create(sent);
+      // The draft is now stored under the new ID.
+      sessionStorage.removeItem(storageKey);
+      settle(created, sent, Object.keys(sent) as (keyof Draft)[]);
+      return created.value.id;
+    }
+    let { etag } = from;
+    for (const { fields, save: request } of steps(from.value.id)) {
+      if (isSame(pick(sent, fields), pick(before, fields))) continue;
+      const saved = await request(sent, before, etag ? { 'if-match': etag } : {});
+      settle(saved, sent, fields);
+      etag = saved.etag;
+    }
+    showSuccess(texts.saved);
+    return from.value.id;
+  };
+
+  /**
+   * Returns the ID of the created or changed resource; undefined if saving failed. With `overwrite`, saves the draft on top of
+   * the version that the conflict showed: yet another change is a conflict again.
+   */
   const save = async ({ overwrite = false } = {}): Promise<number | undefined> => {
-    const missing = check?.(draft) ?? {};
+    const onTop = overwrite ? conflict : undefined;
+    const sent = onTop?.merged ?? draft;
+    const missing = check?.(sent) ?? {};
     setErrors(missing);
-    setConflict(false);
+    setConflict(undefined);
+    if (onTop) {
+      setStored(onTop.latest);
+      setBase(onTop.theirs);
+      setDraft(onTop.merged);
+    }
     if (Object.keys(missing).length > 0) return undefined;
     setSaving(true);
     try {
-      if (!stored) {
-        const created = await create(draft);
-        // The draft is now stored under the new ID.
-        sessionStorage.removeItem(storageKey);
-        settle(created, draft, Object.keys(draft) as (keyof Draft)[]);
-        return created.value.id;
-      }
-      let { etag } = stored;
-      for (const { fields, save: send } of steps(stored.value.id)) {
-        if (isSame(pick(draft, fields), pick(base, fields))) continue;
-        const saved = await send(draft, base, overwrite || !etag ? {} : { 'if-match': etag });
-        settle(saved, draft, fields);
-        etag = saved.etag;
-      }
-      showSuccess(texts.saved);
-      return stored.value.id;
+      return await send(onTop?.latest ?? stored, sent, onTop?.theirs ?? base);
     } catch (error) {
-      if (error instanceof ApiError && error.status === 412) setConflict(true);
-      else {
+      if (error instanceof ApiError && error.status === 412 && stored) {
+        await showConflict(stored.value.id, sent, onTop?.theirs ?? base);
+      } else {
         if (error instanceof ApiError) setErrors(error.errors);
         showError(error);
       }
@@ -127,19 +152,26 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     }
   };
 
-  /** Replaces the draft with what someone else saved. */
-  const reload = async () => {
-    if (!stored) return;
+  const showConflict = async (id: number, mine: Draft, before: Draft) => {
     try {
-      const fresh = await load(stored.value.id);
-      setStored(fresh);
-      setBase(toDraft(fresh.value));
-      setDraft(toDraft(fresh.value));
-      setErrors({});
-      setConflict(false);
+      const latest = await load(id);
+      const theirs = toDraft(latest.value);
+      const merged = rebase(before, mine, theirs);
+      const replaced = listReplaced(theirs, merged);
+      setConflict({ latest, theirs, merged, replaced, kept: listKept(before, mine, theirs) });
     } catch (error) {
       showError(error);
     }
+  };
+
+  /** Replaces the draft with what someone else saved. */
+  const takeTheirs = () => {
+    if (!conflict) return;
+    setStored(conflict.latest);
+    setBase(conflict.theirs);
+    setDraft(conflict.theirs);
+    setErrors({});
+    setConflict(undefined);
   };
 
   return {
@@ -148,27 +180,23 @@ export function useTaggedDraft<Stored extends { id: number }, Draft extends obje
     stored: stored?.value,
     isDirty,
     isSaving,
-    hasConflict,
+    conflict,
     errors,
     save,
-    reload,
+    takeTheirs,
     /** Returns a function that restores the discarded draft. */
     discard: () => {
       setDraft(base);
       setErrors({});
       return () => setDraft(draft);
     },
-    keepEditing: () => setConflict(false),
+    keepEditing: () => setConflict(undefined),
   };
 }
 
 export type TaggedDraft<Stored extends { id: number }, Draft extends object> = ReturnType<
   typeof useTaggedDraft<Stored, Draft>
 >;
-
-export function isSame(a: unknown, b: unknown): boolean {
-  return JSON.stringify(a) === JSON.stringify(b);
-}
 
 function pick<T extends object>(from: T, fields: (keyof T)[]): Partial<T> {
   return Object.fromEntries(fields.map(field => [field, from[field]])) as Partial<T>;
