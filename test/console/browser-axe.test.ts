@@ -10,7 +10,7 @@ import { buildConsole } from '../../scripts/console.ts';
 import type { Service } from '../../src/app.ts';
 import { createDemo, type Demo } from '../../src/services/operations/demo.ts';
 import { asker } from '../support/api.ts';
-import { axeViolations, openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
+import { axeViolations, brokenWords, openBrowser, signIn, type Visit, visit } from '../support/browser.ts';
 import { testService } from '../support/database.ts';
 import { eventually, waitFor } from '../support/eventually.ts';
 
@@ -32,6 +32,8 @@ beforeAll(async () => {
     const { body } = await ask({ path: `/api/o/demo/occurrence/${occurrence}/` });
     return body.status === 'completed' || undefined;
   });
+  const lock = { method: 'PATCH', path: '/api/o/demo/u/grace@demo.test/profile/', body: { locked: true } } as const;
+  expect((await ask(lock)).status).toBe(200);
   listId = (await ask({ path: '/api/o/demo/p/shop/d/' })).body[0].id;
   notificationId = (await ask({ path: '/api/o/demo/p/shop/a/web/e/order-paid/n/' })).body[0].id;
 });
@@ -98,6 +100,8 @@ async function switchTo(page: Page, colorScheme: 'light' | 'dark'): Promise<void
 async function expectNoViolations(page: Page): Promise<void> {
   await waitUntilSettled(page);
   expect(await axeViolations(page), 'light').toEqual([]);
+  expect(await brokenWords(page), 'words broken in tables').toEqual([]);
+  expect(await page.locator('body').innerText()).not.toMatch(/\bNaN\b/);
   // Only the colors differ.
   await switchTo(page, 'dark');
   expect(await axeViolations(page, ['color-contrast']), 'dark').toEqual([]);

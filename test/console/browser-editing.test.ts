@@ -140,6 +140,26 @@ test('an unsaved notification survives navigation and shows missing values besid
   await button('Discard').click();
 });
 
+test.each([1440, 390])('Save stays in view at %i pixels, Ctrl-S saves, and the toast covers no button', async width => {
+  const height = 800;
+  await page.setViewportSize({ width, height });
+  await page.goto('/o/demo/settings');
+  await page.getByLabel('Brand color').fill(`#${width}00`.padEnd(7, '0'));
+  const form = page.getByRole('form', { name: 'Preference page and quiet hours' });
+  const save = (await form.getByRole('button', { name: 'Save' }).boundingBox())!;
+  const field = (await form.getByLabel('Brand color').boundingBox())!;
+  expect(save.y + save.height).toBeLessThanOrEqual(height);
+  expect(save.y).toBeGreaterThan(field.y + field.height);
+  await page.keyboard.press('Control+S');
+  await page.getByText('Saved.', { exact: true }).waitFor();
+  const covered = await page.evaluate<string[]>(`[...document.querySelectorAll('main button')].filter(button => {
+    const { x, y, width, height } = button.getBoundingClientRect();
+    return document.elementFromPoint(x + width / 2, y + height / 2)?.closest('.toasts');
+  }).map(button => button.textContent)`);
+  expect(covered).toEqual([]);
+  await page.setViewportSize({ width: 1280, height: 900 });
+});
+
 test('the preview shows the language being edited', async () => {
   const { body: created } = await ask({
     method: 'POST',

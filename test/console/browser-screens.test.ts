@@ -131,8 +131,10 @@ test('the sandbox lists messages by their subjects', async () => {
   await page.getByRole('navigation', { name: 'Messages' }).getByText('Order B-7 is paid').first().waitFor();
 });
 
-test('the palette finds a list, a layout, a key and an action', async () => {
+test('the palette finds a list, a layout, a key, a category and an action', async () => {
   await ask({ method: 'POST', path: '/api/o/demo/l/', body: { name: 'Gala', body: '<p>{{ content }}</p>' } });
+  const category = { slug: 'product-news', name: 'Product news', kind: 'promotional', default: true };
+  expect((await ask({ method: 'POST', path: '/api/o/demo/categories/', body: category })).status).toBe(201);
   await page.goto('/o/demo');
   await page.getByRole('heading', { level: 1 }).waitFor();
   const search = async (text: string, found: string) => {
@@ -149,6 +151,27 @@ test('the palette finds a list, a layout, a key and an action', async () => {
   await dialog().getByRole('button', { name: 'Cancel' }).click();
   await search('demo', 'bf_');
   await page.waitForURL(/\/keys$/);
+  await search('product', 'Product news');
+  await page.waitForURL(/\/categories\/product-news$/);
+});
+
+test('the palette triggers, pauses and resumes an event by keyboard', async () => {
+  const choose = async (text: string, found: string) => {
+    await page.keyboard.press('Control+K');
+    await page.getByRole('textbox', { name: 'Search' }).fill(text);
+    await page.locator('.mantine-Spotlight-action', { hasText: found }).first().waitFor();
+    await page.keyboard.press('Enter');
+  };
+  await page.goto('/o/demo');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await choose('pause order paid', 'Pause Order paid');
+  await page.getByText('Paused Order paid.').waitFor();
+  await choose('resume order paid', 'Resume Order paid');
+  await page.getByText('Resumed Order paid.').waitFor();
+  await choose('trigger order paid', 'Trigger Order paid');
+  await page.waitForURL(/order-paid\?trigger$/);
+  const focused = () => page.evaluate('document.activeElement.textContent');
+  await eventually(async () => expect(await focused()).toBe('Trigger'), 30_000);
 });
 
 test('the selected project applies to every page', async () => {

@@ -83,6 +83,30 @@ export async function axeViolations(page: Page, rules?: string[]): Promise<strin
   );
 }
 
+/** Returns the texts in table cells that wrap inside a word, with the position of the break. */
+export function brokenWords(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const found = [];
+    const range = document.createRange();
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    for (let node; (node = walker.nextNode()); ) {
+      if (!node.parentElement.closest('td, th')) continue;
+      let before;
+      for (let i = 0; i < node.length; i++) {
+        range.setStart(node, i);
+        range.setEnd(node, i + 1);
+        const { top, width } = range.getBoundingClientRect();
+        const isInside = /^[\\p{L}\\p{N}]{2}$/u.test(node.data.slice(i - 1, i + 1));
+        if (width > 0 && isInside && before !== undefined && top > before + 4) {
+          found.push(node.data.slice(0, i) + '|' + node.data.slice(i));
+        }
+        before = width > 0 ? top : undefined;
+      }
+    }
+    return found;
+  })()`);
+}
+
 /** Saves screenshots in the folder SCREENSHOTS, if it is set: wide, dark and narrow. */
 export async function takeScreenshots(page: Page, name: string): Promise<void> {
   const folder = process.env.SCREENSHOTS;

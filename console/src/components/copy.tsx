@@ -2,6 +2,7 @@
 import { ActionIcon, Box, CopyButton, Group, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { texts } from '../texts/common.ts';
+import { Breakable } from './breakable.tsx';
 
 export function CopyIcon({ value, label }: { value: string; label: string }) {
   return (
@@ -22,7 +23,7 @@ export function CopyText({ value, label = texts.copy }: { value: string; label?:
   return (
     <Group component="span" gap={4} wrap="nowrap" display="inline-flex" maw="100%">
       <span className="mono" style={{ overflow: 'hidden', textOverflow: 'ellipsis' }}>
-        {value}
+        <Breakable text={value} />
       </span>
       <CopyIcon value={value} label={label} />
     </Group>

@@ -177,6 +177,13 @@ export default function Palette({ openCount }: { openCount: number }) {
         })),
     }))
     .filter(group => group.actions.length > 0);
+  const ids = shown.flatMap(group => group.actions.map(({ id }) => id)).join();
+  // The library selects the first entry when the query changes. Results that arrive later would leave Enter without effect.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: looks at the entries again when they change
+  useEffect(() => {
+    if (!query || document.querySelector('.mantine-Spotlight-action[data-selected]')) return;
+    document.querySelector('.mantine-Spotlight-action')?.setAttribute('data-selected', 'true');
+  }, [query, ids]);
 
   return (
     <>

@@ -14,7 +14,7 @@ export function describeReach({ notifications, complete }: Reach): string {
     const codes = notifications.flatMap(({ reason, suppressed }) => reason ?? Object.keys(suppressed));
     return texts.noMessagesWillBeSent(whyNothing(codes));
   }
-  return texts.messagesWillBeSent(countOf(messages, 'message', { isAtLeast: !complete }));
+  return texts.messagesWillBeSent(countOf(messages, 'message', { isAtLeast: !complete }), messages === 1 && complete);
 }
 
 /** Explains why there are no messages, from the reasons of the notifications; without any, there are no recipients. */

@@ -149,7 +149,8 @@ export const texts = {
   startFrom: 'Start from',
   blankEvent: 'Blank event',
   noMessagesWillBeSent: (why: Part) => `No messages will be sent: ${why}.`,
-  messagesWillBeSent: (messages: string) => `${messages} will be sent to real recipients.`,
+  messagesWillBeSent: (messages: string, isOne: boolean) =>
+    `${messages} will be sent to ${isOne ? 'a real recipient' : 'real recipients'}.`,
   cli: 'CLI',
   requiresA: 'Requires an',
   apiKey: 'API key',

@@ -3,6 +3,7 @@ import { Anchor, Text } from '@mantine/core';
 import { Link } from 'react-router';
 import { api } from '../../api.ts';
 import type { PastDelivery } from '../../api-types.ts';
+import { Breakable } from '../../components/breakable.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
 import { Reason, waitsUntil } from '../../components/reason.tsx';
@@ -30,8 +31,8 @@ export function History({ username }: { username: string }) {
           <Text component="span" display="block" size="sm" fw={500} style={{ overflowWrap: 'anywhere' }}>
             {notification ?? texts.deletedNotification}
           </Text>
-          <Text component="span" display="block" size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {[event, channel].filter(Boolean).join(' · ')}
+          <Text component="span" display="block" size="xs" c="dimmed">
+            <Breakable text={[event, channel].filter(Boolean).join(' · ')} />
           </Text>
         </>
       ),

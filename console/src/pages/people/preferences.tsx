@@ -82,7 +82,7 @@ interface MatrixProps {
 
 function Matrix({ rows, types, names, choose }: MatrixProps) {
   return (
-    <Box style={{ overflowX: 'auto' }} tabIndex={0} role="region" aria-label={texts.byCategory}>
+    <Box className="matrix-frame" tabIndex={0} role="region" aria-label={texts.byCategory}>
       <Table className="table matrix">
         <caption hidden>{texts.byCategory}</caption>
         <Table.Thead>
