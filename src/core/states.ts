@@ -20,7 +20,7 @@ export interface State {
 }
 
 type WaitState = 'waiting_digest' | 'waiting_quiet_hours' | 'waiting';
-export type DeliveryState = DeliveryStatus | WaitState | 'held' | 'dry_run';
+export type DeliveryState = DeliveryStatus | WaitState | 'held' | 'bounced' | 'dry_run';
 export type OccurrenceState = OccurrenceOutcome | WaitState | 'retrying' | 'dry_run';
 
 const waits: Record<WaitState, State> = {
@@ -58,6 +58,7 @@ export const deliveryStates: Record<DeliveryState, State> = {
   held,
   retrying,
   failed: { name: 'Failed', color: 'red', meaning: 'Failed permanently. See the reason.' },
+  bounced: { name: 'Bounced', color: 'red', meaning: 'Did not arrive, although the provider had accepted it.' },
   unknown: { name: 'Unknown', color: 'orange', meaning: mayHaveArrived },
   suppressed: { name: 'Suppressed', color: 'gray', meaning: 'Deliberately not sent. See the reason.' },
   dry_run: dryRun,
@@ -112,6 +113,7 @@ interface DeliveryFacts {
 
 export function deliveryStateOf({ status, reason, next_attempt_at }: DeliveryFacts): DeliveryState {
   if (status === 'suppressed' && reason === 'dry_run') return 'dry_run';
+  if (status === 'failed' && reason === 'bounced') return 'bounced';
   if (status !== 'pending') return status;
   if (!next_attempt_at) return 'held';
   return reason === null ? 'pending' : (waitStates[reason] ?? 'waiting');

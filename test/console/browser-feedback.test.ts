@@ -93,8 +93,46 @@ test('a channel shows the address to enter at the service, and a delivery shows 
   expect(await storeFeedback(deps, sent.organization_id, 'postmark', events, Date.now())).toMatchObject({ matched: 2 });
   await page.goto(`/o/demo/occurrences/${sent.occurrence_id}?delivery=${sent.id}`);
   const drawer = page.getByRole('dialog');
+  await drawer.getByText('Bounced', { exact: true }).waitFor();
   await drawer.getByText('Bounced permanently').waitFor();
   await drawer.getByText('Delivered', { exact: true }).waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await takeScreenshots(page, 'feedback-delivery');
+});
+
+test('a channel with too many bounces shows why its bulk messages wait, and resumes them', async () => {
+  const { url } = service.runtime;
+  const reason = '6.4 % of 1250 messages bounced permanently (limit 5 %)';
+  const [{ id, slug }] = (await runSql(
+    url,
+    "select id::int, slug from channels where type = 'email' order by id limit 1",
+  )) as [{ id: number; slug: string }];
+  const providers = JSON.stringify([{ use: 'smtp', host: 'mail.acme.test', port: 25, from: 'a@acme.test' }]);
+  await runSql(
+    url,
+    'update channels set bulk_paused_at = now(), bulk_paused_reason = $2, providers = $3 where id = $1',
+    [id, reason, providers],
+  );
+  const banner = page.getByRole('region', { name: `Bulk messages of channel ${slug} are paused` });
+  await page.goto('/o/demo');
+  await banner.getByText(reason).waitFor();
+  await takeScreenshots(page, 'guard-overview');
+  await page.goto('/o/demo/channels');
+  await page.getByText('Bulk paused').waitFor();
+  await takeScreenshots(page, 'guard-channels');
+  await page.goto(`/o/demo/channels/${slug}`);
+  await page.getByText('Complaints', { exact: true }).waitFor();
+  await page.getByLabel('Permanent bounces (%)').fill('7.5');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'guard-channel');
+  await banner.getByRole('button', { name: 'Resume' }).click();
+  await banner.waitFor({ state: 'detached' });
+  const [channel] = await runSql(
+    url,
+    'select bulk_paused_at, max_bounce_percent, reputation_since is not null as since from channels where id = $1',
+    [id],
+  );
+  expect(channel).toEqual({ bulk_paused_at: null, max_bounce_percent: 7.5, since: true });
 });

@@ -157,7 +157,7 @@ test('activity and the pages of the recipients show the state of each delivery',
 test('the overview shows what failed, may have arrived or waits for an acknowledgement', async () => {
   await page.goto('/o/demo');
   const causes = rowsOf('Causes of failures');
-  const failed = withDelivery().filter(({ expected }) => /^(failed|unknown)$/.test(expected.delivery![0]));
+  const failed = withDelivery().filter(({ expected }) => /^(failed|bounced|unknown)$/.test(expected.delivery![0]));
   for (const one of failed) await expectDelivery(one, causes.filter({ hasText: one.expected.channels![0]! }));
   expect(await causes.count()).toBe(failed.length);
   const waiting = page.getByRole('region', { name: 'Waiting for an acknowledgement' });

@@ -26,7 +26,7 @@ test.each(tables)(
     const keysIn = (color: string) =>
       Object.entries(table).flatMap(([key, state]) => (state.color === color ? key : []));
     for (const good of keysIn('teal')) expect(['sent', 'acknowledged', 'resolved']).toContain(good);
-    for (const bad of keysIn('red')) expect(['failed', 'unacknowledged']).toContain(bad);
+    for (const bad of keysIn('red')) expect(['failed', 'bounced', 'unacknowledged']).toContain(bad);
     expect(keysIn('orange')).toContain('unknown');
   },
 );
@@ -51,6 +51,8 @@ test.each([
   ['pending', 'throttled', later, 'waiting'],
   ['pending', 'channel.paused', null, 'held'],
   ['retrying', 'provider.failed', later, 'retrying'],
+  ['failed', 'provider.failed', null, 'failed'],
+  ['failed', 'bounced', null, 'bounced'],
   ['suppressed', 'throttled', null, 'suppressed'],
   ['suppressed', 'dry_run', null, 'dry_run'],
   ['cancelled', 'acknowledged', null, 'cancelled'],

@@ -16,6 +16,8 @@ interface Input {
   pausesEvent?: true;
   /** A request below the occurrence, once it and its delivery have the states `first`. */
   after?: { first: [OccurrenceState, DeliveryState]; path: string };
+  /** Its service reports that the message bounced, once it was sent. */
+  bounces?: true;
   triggers?: number;
   occurrence: OccurrenceState;
   /** State and reason of its first delivery; absent if it has none. */
@@ -28,6 +30,13 @@ const shortSteps = [{ channels: ['good'] }, { after: '1s', unless: 'acknowledged
 export const stateCases: Record<string, Input> = {
   sent: { occurrence: 'sent', delivery: ['sent', null] },
   failed: { channels: ['bad'], occurrence: 'failed', delivery: ['failed', 'provider.failed'] },
+  bounced: {
+    channels: ['posted'],
+    user: 'gone@demo.test',
+    bounces: true,
+    occurrence: 'failed',
+    delivery: ['bounced', 'bounced'],
+  },
   'partly-failed': { channels: ['bad', 'good'], occurrence: 'partly_failed' },
   unknown: { channels: ['lost'], occurrence: 'unknown', delivery: ['unknown', 'unknown'] },
   retrying: { channels: ['busy'], occurrence: 'retrying', delivery: ['retrying', 'provider.failed'] },
@@ -101,6 +110,7 @@ export interface CreatedState {
 /** Replies of the provider behind a channel, by path. */
 const replies: Record<string, Reply> = {
   '/bad': { status: 400 },
+  '/email': { body: '{"MessageID":"m-1"}' },
   '/busy': { status: 503, headers: { 'retry-after': '3600' } },
   '/slow': { status: 503 },
 };
@@ -163,6 +173,7 @@ export async function createEveryState(ask: Ask): Promise<{ created: CreatedStat
     created.push({ name, id, user, expected: input });
   }
   for (const { id, expected } of created) {
+    if (expected.bounces) await reportBounce(ask, id);
     if (!expected.after) continue;
     await untilStates(ask, id, ...expected.after.first);
     await send('POST', `${org}/occurrence/${id}/${expected.after.path}`);
@@ -181,6 +192,25 @@ async function untilStates(ask: Ask, id: string, state: OccurrenceState, deliver
   }, 20_000);
 }
 
+/** Reports a bounce as the service of the channel does, at the channel's address for feedback. */
+async function reportBounce(ask: Ask, id: string): Promise<void> {
+  await untilStates(ask, id, 'sent', 'sent');
+  const { body: deliveries } = await ask({ path: `${org}/occurrence/${id}/deliveries/` });
+  const { body: channel } = await ask({ path: `${org}/c/posted/` });
+  const response = await fetch(channel.feedback.addresses[0].url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      RecordType: 'Bounce',
+      Type: 'HardBounce',
+      MessageID: 'm-1',
+      Metadata: { belfry_id: `${id}.${deliveries[0].id}` },
+      Details: '550 5.1.1 no such user',
+    }),
+  });
+  expect(response.status).toBe(200);
+}
+
 type Send = (method: string, path: string, body?: unknown) => Promise<{ occurrence: string }>;
 
 async function createChannels(send: Send, { http, smtp }: Peers): Promise<void> {
@@ -191,6 +221,8 @@ async function createChannels(send: Send, { http, smtp }: Peers): Promise<void> 
   }
   const lost = [{ use: 'smtp', host: '127.0.0.1', port: smtp.port, from: 'shop@demo.test' }];
   await send('POST', `${org}/c/`, { slug: 'lost', name: 'Lost', type: 'email', on_unknown: 'hold', providers: lost });
+  const posted = [{ use: 'postmark', server_token: 't', from: 'shop@demo.test', endpoint: http.url }];
+  await send('POST', `${org}/c/`, { slug: 'posted', name: 'Posted', type: 'email', providers: posted });
   await send('POST', `${org}/c/paused/pause/`);
   await send('POST', `${org}/c/`, { slug: 'texts', name: 'Texts', type: 'sms', providers: [twilio] });
 }
@@ -199,7 +231,7 @@ async function createChannels(send: Send, { http, smtp }: Peers): Promise<void> 
 const twilio = { use: 'twilio', account_sid: `AC${'0'.repeat(32)}`, auth_token: 'none', from: '+15555550100' };
 
 async function createUsers(send: Send): Promise<void> {
-  for (const name of ['ann', 'quiet', 'locked', 'off', 'blocked', 'other']) {
+  for (const name of ['ann', 'quiet', 'locked', 'off', 'blocked', 'other', 'gone']) {
     await send('POST', `${org}/u/`, { email: `${name}@demo.test` });
   }
   const hour = (offset: number) => new Date(Date.now() + offset * 3_600_000).toISOString().slice(11, 16);

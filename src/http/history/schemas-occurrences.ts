@@ -102,7 +102,8 @@ const deliveryFields = {
   state: Type.Enum(Object.keys(deliveryStates) as DeliveryState[], {
     description:
       'What the console shows: the status, or instead of `pending` what it waits for: `waiting_digest`, ' +
-      '`waiting_quiet_hours`, `waiting` or `held`. `dry_run` if it was suppressed because of a dry run.',
+      '`waiting_quiet_hours`, `waiting` or `held`. `bounced` if it failed after the provider had accepted it, `dry_run` if it was ' +
+      'suppressed because of a dry run.',
   }),
   reason: Type.Union([Type.String(), Type.Null()], { description: 'A stable code.' }),
   detail: Type.Union([Type.String(), Type.Null()], { description: "The provider's response or error message." }),
