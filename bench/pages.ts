@@ -156,6 +156,9 @@ const excluded = [
   '/api/o/{org}/webhooks/{webhook}/messages/',
   '/api/o/{org}/webhooks/{webhook}/messages/{hook_message}/',
   '/api/o/{org}/configuration/',
+  // They wait for DNS.
+  '/api/o/{org}/c/{channel}/domain/',
+  '/api/o/{org}/p/{prj}/c/{channel}/domain/',
   // The stream never ends: see the scenario `inbox`.
   '/api/o/{org}/u/{username}/inbox/stream/',
   // The organization has no web push channel.

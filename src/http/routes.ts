@@ -20,6 +20,7 @@ import * as applications from './configuration/applications.ts';
 import * as categories from './configuration/categories.ts';
 import * as channels from './configuration/channels.ts';
 import * as configuration from './configuration/declarative.ts';
+import * as domainChecks from './configuration/domain-checks.ts';
 import * as events from './configuration/events.ts';
 import * as layouts from './configuration/layouts.ts';
 import * as limits from './configuration/limits.ts';
@@ -153,6 +154,7 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/c/:channel/pause/', 'channel:write', channels.pauseOrganizationChannel),
   post('/api/o/:org/c/:channel/resume/', 'channel:write', channels.resumeOrganizationChannel),
   post('/api/o/:org/c/:channel/test/', 'channel:write', channels.testOrganizationChannel),
+  get('/api/o/:org/c/:channel/domain/', 'channel:read', domainChecks.checkOrganizationChannelDomain),
   get('/api/o/:org/channel/', 'channel:read', channels.listChannelDetails),
   post('/api/o/:org/p/:prj/c/', 'channel:write', channels.createProjectChannel),
   get('/api/o/:org/p/:prj/c/:channel/', 'channel:read', channels.retrieveProjectChannel),
@@ -161,6 +163,7 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/p/:prj/c/:channel/pause/', 'channel:write', channels.pauseProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/resume/', 'channel:write', channels.resumeProjectChannel),
   post('/api/o/:org/p/:prj/c/:channel/test/', 'channel:write', channels.testProjectChannel),
+  get('/api/o/:org/p/:prj/c/:channel/domain/', 'channel:read', domainChecks.checkProjectChannelDomain),
   get('/api/o/:org/provider/', 'channel:read', channels.listProviders),
 
   // Users

@@ -1,7 +1,7 @@
 /** Requests for channels of the organization and of its projects, which have the same API at two paths. */
 import { useQuery } from '@tanstack/react-query';
 import { api, take, takeTagged } from '../../api.ts';
-import type { ChannelChanges, NewChannel, TestResult } from '../../api-types.ts';
+import type { ChannelChanges, DomainCheck, NewChannel, TestResult } from '../../api-types.ts';
 import { useOrg } from '../../paths.ts';
 
 export interface ChannelScope {
@@ -75,6 +75,13 @@ export function testChannel({ org, prj }: ChannelScope, channel: string, body: T
   return prj
     ? take(api.POST('/api/o/{org}/p/{prj}/c/{channel}/test/', { params: { path: { org, prj, channel } }, body }))
     : take(api.POST('/api/o/{org}/c/{channel}/test/', { params: { path: { org, channel } }, body }));
+}
+
+/** Looks up DNS records, which takes seconds. */
+export function checkDomains({ org, prj }: ChannelScope, channel: string): Promise<DomainCheck[]> {
+  return prj
+    ? take(api.GET('/api/o/{org}/p/{prj}/c/{channel}/domain/', { params: { path: { org, prj, channel } } }))
+    : take(api.GET('/api/o/{org}/c/{channel}/domain/', { params: { path: { org, channel } } }));
 }
 
 /** Loads the available providers, which only change with an update of the service. */

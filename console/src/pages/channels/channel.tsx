@@ -30,6 +30,7 @@ import {
   useChannel,
   useProviderKinds,
 } from './channel-api.ts';
+import { ChannelDomain } from './channel-domain.tsx';
 import { ChannelFeedback } from './channel-feedback.tsx';
 import { ChannelFields, draftOfChannel, toChannelFields } from './channel-form.tsx';
 import { ChannelHealth, ChannelState } from './channel-state.tsx';
@@ -76,15 +77,18 @@ export default function ChannelPage() {
       )}
       <Grid>
         <Grid.Col span={{ base: 12, md: 8 }}>
-          <Section title={texts.settings}>
-            <Form
-              key={`${channel.slug} ${filled.count}`}
-              scope={scope}
-              channel={channel}
-              etag={filled.etag ?? data.etag}
-              refill={refill}
-            />
-          </Section>
+          <Stack>
+            <Section title={texts.settings}>
+              <Form
+                key={`${channel.slug} ${filled.count}`}
+                scope={scope}
+                channel={channel}
+                etag={filled.etag ?? data.etag}
+                refill={refill}
+              />
+            </Section>
+            {channel.type === 'email' && <ChannelDomain key={channel.slug} scope={scope} channel={channel.slug} />}
+          </Stack>
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 4 }}>
           <Stack>
