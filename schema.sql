@@ -1013,6 +1013,21 @@ CREATE TABLE channel_reputation (
   CONSTRAINT channel_reputation_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE feedback_mailboxes (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  mailbox text NOT NULL,
+  due_at timestamptz NOT NULL DEFAULT now(),
+  uid_validity bigint,
+  last_uid bigint NOT NULL DEFAULT 0,
+  checked_at timestamptz,
+  failed_at timestamptz,
+  error text,
+  CONSTRAINT feedback_mailboxes_pkey PRIMARY KEY (organization_id, channel_id, mailbox),
+  CONSTRAINT feedback_mailboxes_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX feedback_mailboxes_by_due ON feedback_mailboxes (due_at);
+
 CREATE VIEW wordings AS
  SELECT organization_id,
     id,

@@ -43,6 +43,7 @@ import { UsageMeter } from './services/configuration/usage-meter.ts';
 import type { Deps } from './services/deps.ts';
 import { AcknowledgementTimes } from './services/history/acknowledgement-times.ts';
 import { matchLateFeedback } from './services/history/feedback.ts';
+import { MailboxPolls } from './services/history/feedback-mailboxes.ts';
 import { createOccurrenceStore } from './services/history/occurrence-store.ts';
 import { KeyUse } from './services/identity/key-use.ts';
 import { Mailer } from './services/identity/mail.ts';
@@ -271,6 +272,7 @@ export async function startService(
     config.role === 'api' || config.outboxes.length === 0
       ? undefined
       : new OutboxDrains(config.outboxes, deps, log, () => instance.isPaused);
+  const mailboxes = config.role === 'api' ? undefined : new MailboxPolls(deps, log, () => instance.isPaused);
   const metrics = createMetrics({
     deps,
     ...(outboxes && { outboxes }),
@@ -313,7 +315,7 @@ export async function startService(
     const engineStopped = engine?.stop(graceMs);
     // A failure is reported where it is awaited.
     engineStopped?.catch(() => {});
-    await Promise.all([server.close(), outboxes?.stop(), instance.stop()]);
+    await Promise.all([server.close(), outboxes?.stop(), mailboxes?.stop(), instance.stop()]);
     clearTimeout(forceClose);
     clearInterval(closeIdle);
     metricsServer?.close().closeAllConnections();
@@ -329,6 +331,7 @@ export async function startService(
     await listener.start();
     await engineStarted;
     outboxes?.start();
+    mailboxes?.start();
     const metricsAddress = metricsServer && (await listenForMetrics(metricsServer, config, log));
     if (!metricsServer && !token && !isLoopback(config.host)) {
       log.warn(

@@ -72,6 +72,7 @@ const specialWords: Record<string, string> = {
   ca: 'CA',
   dkim: 'DKIM',
   id: 'ID',
+  imap: 'IMAP',
   ms: '(ms)',
   sid: 'SID',
   starttls: 'STARTTLS',

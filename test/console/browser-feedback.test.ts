@@ -70,6 +70,7 @@ test('a channel shows the address to enter at the service, and a delivery shows 
       providers: JSON.stringify([
         { use: 'mailgun', from: 'a@acme.test' },
         { use: 'postmark', from: 'a@acme.test' },
+        { use: 'smtp', host: 'mx.acme.test', from: 'a@acme.test', imap_host: 'mx.acme.test', imap_user: 'a@acme.test' },
       ]),
     })
     .where('type', '=', 'email')
@@ -77,10 +78,18 @@ test('a channel shows the address to enter at the service, and a delivery shows 
   const [{ slug }] = (await runSql(url, "select slug from channels where type = 'email' order by id limit 1")) as [
     { slug: string },
   ];
+  await runSql(
+    url,
+    `insert into feedback_mailboxes (organization_id, channel_id, mailbox, checked_at, failed_at, error, due_at)
+     select organization_id, id, 'INBOX of a@acme.test at mx.acme.test:993', now(), now(), 'no such mailbox', 'infinity'
+     from channels where type = 'email'`,
+  );
   await page.goto(`/o/demo/channels/${slug}`);
   await page.getByText(/\/feedback\/[0-9a-f]{64}\/postmark\//).waitFor();
   await page.getByText('Set the webhook secret of the provider').waitFor();
   await page.getByText('Nothing yet').waitFor();
+  await page.getByText('INBOX of a@acme.test at mx.acme.test:993').waitFor();
+  await page.getByText('no such mailbox').waitFor();
   expect(await axeViolations(page)).toEqual([]);
   await takeScreenshots(page, 'feedback-channel');
 

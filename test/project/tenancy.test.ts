@@ -14,6 +14,8 @@ const acrossTenants: Record<string, string> = {
   addMissingVariablesAcrossTenants: 'one statement notes what anybody’s messages lacked',
   claimDeliveriesAcrossTenants: 'workers serve everybody, by turns',
   claimExpandingAcrossTenants: 'workers serve everybody, by turns',
+  claimMailboxAcrossTenants: 'workers poll the mailboxes of all organizations',
+  listMailboxChannelsAcrossTenants: 'workers poll the mailboxes of all organizations',
   claimStepsAcrossTenants: 'workers serve everybody, by turns',
   beginStepsAcrossTenants: 'one statement plans the first steps of a batch of anybody’s occurrences',
   storeStepPagesAcrossTenants: 'the pages of claimed steps, whoever they belong to',

@@ -113,6 +113,13 @@ export async function findChannelId(db: Db, organizationId: number, projectId: n
   return row?.id;
 }
 
+export interface PolledMailbox {
+  mailbox: string;
+  checked_at: string | null;
+  failed_at: string | null;
+  error: string | null;
+}
+
 export interface ChannelDetails extends ChannelSettings {
   id: number;
   project_id: number | null;
@@ -126,6 +133,8 @@ export interface ChannelDetails extends ChannelSettings {
   last_received_at: Date | null;
   last_refused_at: Date | null;
   last_refusal: string | null;
+  /** Mailboxes that have been polled for bounce mails; times in ISO 8601. */
+  mailboxes: PolledMailbox[];
   created_at: Date;
   updated_at: Date;
 }
@@ -134,7 +143,11 @@ const detailsOf = (organizationId: number) => sql`
   select c.id, c.project_id, p.slug as project, c.slug, c.name, c.type, c.enabled, c.on_unknown, c.rate_per_second,
     c.concurrency, c.providers, c.secrets, c.paused_at, c.created_at, c.updated_at, c.feedback_token, f.last_received_at,
     f.last_refused_at, f.last_refusal, c.reputation_guard, c.max_bounce_percent, c.max_complaint_percent,
-    c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since
+    c.bulk_paused_at, c.bulk_paused_reason, c.reputation_since,
+    array(
+      select json_build_object('mailbox', m.mailbox, 'checked_at', m.checked_at, 'failed_at', m.failed_at, 'error', m.error)
+      from feedback_mailboxes m where m.organization_id = c.organization_id and m.channel_id = c.id
+    ) as mailboxes
   from channels c left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
   left join channel_feedback f on f.organization_id = c.organization_id and f.channel_id = c.id
   where c.organization_id = ${organizationId}`;

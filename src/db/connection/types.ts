@@ -265,6 +265,18 @@ export interface Feedback {
   at: Date;
 }
 
+export interface FeedbackMailboxes {
+  organization_id: number;
+  channel_id: number;
+  mailbox: string;
+  due_at: Generated<Date>;
+  uid_validity: number | null;
+  last_uid: Generated<number>;
+  checked_at: Date | null;
+  failed_at: Date | null;
+  error: string | null;
+}
+
 export interface FeedbackUnmatched {
   organization_id: number;
   key: string;
@@ -791,6 +803,7 @@ export interface Tables {
   event_day_stats: EventDayStats;
   events: Events;
   feedback: Feedback;
+  feedback_mailboxes: FeedbackMailboxes;
   feedback_unmatched: FeedbackUnmatched;
   hour_stats: HourStats;
   idempotency_keys: IdempotencyKeys;

@@ -104,6 +104,17 @@ const ChannelDetails = Type.Object(
               }),
             }),
           ),
+          mailboxes: Type.Array(
+            Type.Object({
+              mailbox: Type.String({ description: 'Folder, user and server.' }),
+              checked_at: nullableTimestamp,
+              failed_at: nullableTimestamp,
+              error: Type.Union([Type.String(), Type.Null()], {
+                description: 'Why it could not be read the last time. Null: it was read, or not yet polled.',
+              }),
+            }),
+            { description: 'Mailboxes that are read for bounce mails every minute.' },
+          ),
           last_received_at: nullableTimestamp,
           last_refused_at: nullableTimestamp,
           last_refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why the last refused request was.' }),

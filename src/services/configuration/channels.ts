@@ -3,6 +3,7 @@ import type { ChannelEntry, ProviderEntry } from '../../core/configuration/docum
 import { mergeEntry, refuseChanges, slugAdvice } from '../../core/configuration/entries.ts';
 import type { ChannelFields } from '../../core/configuration/state.ts';
 import { AppError } from '../../core/errors.ts';
+import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { percentOf, type Reputation, reputationWindow } from '../../core/feedback/reputation.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as rows from '../../db/configuration/channels.ts';
@@ -55,6 +56,8 @@ interface ChannelFeedback {
     /** Whether requests can be verified; false: the secret of the service is missing. */
     ready: boolean;
   }[];
+  /** Mailboxes that are polled for bounce mails. */
+  mailboxes: rows.PolledMailbox[];
   last_received_at: string | null;
   last_refused_at: string | null;
   last_refusal: string | null;
@@ -229,6 +232,7 @@ function show(
               path: `/feedback/${row.feedback_token}/${service}/`,
               ready: secret !== undefined || service === mailSource || feedbackReaders[service]?.isSigned === false,
             })),
+            mailboxes: mailboxesOf(row.providers, []).map(({ name }) => showMailbox(row, name)),
             last_received_at: row.last_received_at?.toISOString() ?? null,
             last_refused_at: row.last_refused_at?.toISOString() ?? null,
             last_refusal: row.last_refusal,
@@ -236,6 +240,12 @@ function show(
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
   };
+}
+
+function showMailbox({ mailboxes }: rows.ChannelDetails, name: string): rows.PolledMailbox {
+  const { checked_at = null, failed_at = null, error = null } = mailboxes.find(one => one.mailbox === name) ?? {};
+  const toIso = (time: string | null) => time && new Date(time).toISOString();
+  return { mailbox: name, checked_at: toIso(checked_at), failed_at: toIso(failed_at), error };
 }
 
 function showProvider(providers: Providers, { use, ...fields }: JsonObject, secrets: JsonObject): ProviderView {

@@ -1,9 +1,11 @@
 /** Checks whether every channel can send: providers exist, their settings are complete, secrets can be decrypted. */
 import { AppError } from '../../core/errors.ts';
+import { mailboxesOf } from '../../core/feedback/mailbox.ts';
 import { isObject, type JsonObject } from '../../core/json.ts';
 import { type ChannelSettings, listChannelSettings } from '../../db/configuration/channels.ts';
 import { listOrganizationsAcrossTenants } from '../../db/configuration/organizations.ts';
 import { listAllProjects } from '../../db/configuration/projects.ts';
+import { listFailedMailboxes } from '../../db/history/feedback-mailboxes.ts';
 import { countOf } from '../../lib/count-of.ts';
 import { openSecrets, type SealedChannel } from '../../pipeline/channel-secrets.ts';
 import { checkEntry, findMissing } from '../../providers/provider.ts';
@@ -21,12 +23,18 @@ export async function checkChannels(deps: Pick<Deps, 'db' | 'cipher' | 'provider
   for (const { id, slug } of await listOrganizationsAcrossTenants(db)) {
     const channels = await listChannelSettings(db, id);
     const projects = channels.some(({ project_id }) => project_id !== null) ? await listAllProjects(db, id) : [];
+    const unreadable = await listFailedMailboxes(db, id);
     for (const channel of channels) {
       all++;
       if (channel.enabled) enabled++;
       const project = projects.find(one => one.id === channel.project_id);
       const path = [slug, project?.slug, channel.slug].filter(Boolean).join('/');
       problems.push(...findProblems(deps, id, channel, path));
+      const current = mailboxesOf(channel.providers, []).map(({ name }) => name);
+      const own = unreadable.filter(one => one.channel_id === channel.id && current.includes(one.mailbox));
+      for (const { mailbox, error } of own) {
+        problems.push(`${path} cannot read ${mailbox}: ${error}; check its settings imap_… and apply the file`);
+      }
     }
   }
   if (problems.length === 0) return [line(true, `${countOf(all, 'channel')}, ${enabled} enabled`)];

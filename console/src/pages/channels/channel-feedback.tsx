@@ -11,12 +11,15 @@ type Feedback = NonNullable<ChannelDetails['feedback']>;
 type Fact = [string, React.ReactNode];
 
 export function ChannelFeedback({ feedback, reputation }: { feedback: Feedback } & Pick<ChannelDetails, 'reputation'>) {
-  const { addresses, last_received_at, last_refused_at, last_refusal } = feedback;
+  const { addresses, mailboxes, last_received_at, last_refused_at, last_refusal } = feedback;
   return (
     <Section title={texts.bouncesAndComplaints}>
       <Stack gap="md">
         {addresses.map(address => (
           <Address key={address.service} {...address} />
+        ))}
+        {mailboxes.map(mailbox => (
+          <Mailbox key={mailbox.mailbox} {...mailbox} />
         ))}
         <Facts
           facts={[
@@ -51,6 +54,33 @@ function factsOf(reputation: ChannelDetails['reputation']): Fact[] {
     [texts.complained, texts.rate(complained.toLocaleString('en'), complaint_percent)],
     ...(since ? ([[texts.countedSince, <TimeAgo key="since" at={since} />]] as Fact[]) : []),
   ];
+}
+
+function Mailbox({ mailbox, checked_at, failed_at, error }: Feedback['mailboxes'][number]) {
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={500}>
+        {mailbox}
+      </Text>
+      <Text size="sm">
+        {checked_at ? (
+          <>
+            {texts.mailboxRead} <TimeAgo at={checked_at} />
+          </>
+        ) : (
+          !error && texts.mailboxWaiting
+        )}
+      </Text>
+      <Text size="xs" c="dimmed">
+        {texts.mailboxHint}
+      </Text>
+      {error && failed_at && (
+        <Alert color="yellow" p="xs" title={texts.mailboxFailed}>
+          {error} (<TimeAgo at={failed_at} />)
+        </Alert>
+      )}
+    </Stack>
+  );
 }
 
 function Address({ service, url, ready }: Feedback['addresses'][number]) {

@@ -140,6 +140,32 @@ export const SmtpSettings = settings(
           '(BELFRY_SMTP_IN). Default: bounces go to the sender.',
       }),
     ),
+    imap_host: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 253,
+        destination: true,
+        description: 'The IMAP server of the mailbox that bounces go to. Belfry reads it every minute.',
+      }),
+    ),
+    imap_port: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 65_535,
+        destination: true,
+        description:
+          'Its port. On 143, STARTTLS is required; on all others, TLS starts with the connection. Default: 993.',
+      }),
+    ),
+    imap_user: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 512, description: 'The user name to sign in to the mailbox with.' }),
+    ),
+    imap_password: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4096, secret: true, description: 'The password of the mailbox.' }),
+    ),
+    imap_folder: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 255, description: 'The folder to read. Default: INBOX.' }),
+    ),
     webhook_service: Type.Optional(
       Type.Enum(Object.keys(idHeaders) as (keyof typeof idHeaders)[], {
         description: 'The service behind the mail server whose webhooks report bounces and complaints.',
@@ -160,6 +186,9 @@ export const SmtpSettings = settings(
     dependentRequired: {
       user: ['password'],
       password: ['user'],
+      imap_host: ['imap_user', 'imap_password'],
+      imap_user: ['imap_host', 'imap_password'],
+      imap_password: ['imap_host', 'imap_user'],
       webhook_secret: ['webhook_service'],
       dkim_domain: ['dkim_selector', 'dkim_private_key'],
       dkim_selector: ['dkim_domain', 'dkim_private_key'],

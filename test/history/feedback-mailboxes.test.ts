@@ -1,0 +1,196 @@
+/** Bounce mails in a mailbox that is polled over IMAP. */
+import { pino } from 'pino';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { mailboxLimits, pollMailboxes } from '../../src/services/history/feedback-mailboxes.ts';
+import { checkChannels } from '../../src/services/operations/doctor-channels.ts';
+import { certificate } from '../support/certificate.ts';
+import { eventually } from '../support/eventually.ts';
+import { type ImapPeer, imapUser, openImapPeer } from '../support/imap.ts';
+import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
+import { openSmtpPeer, type SmtpPeer } from '../support/smtp.ts';
+import { runSql } from '../support/sql.ts';
+
+let world: EngineWorld;
+let smtp: SmtpPeer;
+let imap: ImapPeer;
+beforeAll(async () => {
+  world = await openWorld();
+  smtp = await openSmtpPeer();
+});
+beforeEach(async () => {
+  await runSql(world.service.runtime.url, 'delete from feedback_mailboxes');
+  await runSql(world.service.runtime.url, `update channels set providers = '[]' where slug = 'mail'`);
+  await imap?.close();
+  imap = await openImapPeer();
+});
+afterAll(async () => {
+  await world.checkLedger();
+  await world.close();
+  await Promise.all([smtp.close(), imap.close()]);
+});
+
+const withoutNull = (settings: object) =>
+  Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== null));
+
+const viaSmtp = (settings: object = {}) => {
+  const provider = {
+    use: 'smtp',
+    host: '127.0.0.1',
+    port: smtp.port,
+    from: 'bounces@acme.test',
+    starttls: 'never',
+    imap_host: 'localhost',
+    imap_port: imap.port,
+    imap_user: imapUser.user,
+    imap_password: imapUser.password,
+    ca: certificate,
+    ...settings,
+  };
+  return world.tenant({
+    users: ['ada@x.test'],
+    channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [withoutNull(provider)] }],
+    notifications: [{ channels: ['mail'] }],
+  });
+};
+
+/** Sends a message and returns its id, its Message-ID and its return path. */
+async function send(tenant: Tenant) {
+  const id = await tenant.trigger();
+  await tenant.until(id, 'sent');
+  const { headers, from } = smtp.mails.at(-1)!;
+  return { id, messageId: headers['message-id']!, returnPath: from };
+}
+
+const bounceOf = (messageId: string, to = 'bounces@acme.test') =>
+  [
+    'From: MAILER-DAEMON@mx.test',
+    `To: ${to}`,
+    'Subject: Undelivered Mail Returned to Sender',
+    'Date: Tue, 17 Nov 2026 10:03:00 +0000',
+    'Content-Type: multipart/report; report-type=delivery-status; boundary=b',
+    '',
+    '--b',
+    'Content-Type: message/delivery-status',
+    '',
+    'Final-Recipient: rfc822; ada@x.test',
+    'Action: failed',
+    'Status: 5.1.1',
+    'Diagnostic-Code: smtp; 550 5.1.1 no such user',
+    '',
+    '--b',
+    'Content-Type: text/rfc822-headers',
+    '',
+    `Message-ID: ${messageId}`,
+    '',
+    '--b--',
+    '',
+  ].join('\r\n');
+
+const warnings: string[] = [];
+const log = pino({ level: 'warn' }, { write: line => warnings.push(JSON.parse(line).msg) });
+
+async function poll(signal = new AbortController().signal): Promise<void> {
+  await runSql(world.service.runtime.url, 'update feedback_mailboxes set due_at = now()');
+  await pollMailboxes(world.service.runtime.deps, log, signal);
+}
+
+const mailboxOf = async (tenant: Tenant) => {
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/c/mail/` });
+  return body.feedback.mailboxes[0];
+};
+
+test('a bounce in the mailbox ends as bounced and is marked as read; other mails are left as they are', async () => {
+  const tenant = await viaSmtp();
+  const { id, messageId } = await send(tenant);
+  imap.add('From: ada@x.test\r\nSubject: Question\r\n\r\nWhere is my order?\r\n');
+  imap.add(bounceOf(messageId));
+  await poll();
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+  expect(await tenant.outcomes(await tenant.trigger())).toEqual(['ada@x.test suppressed: address.suppressed']);
+  expect(imap.messages.map(({ flags }) => [...flags])).toEqual([[], ['\\Seen']]);
+  const name = `INBOX of ${imapUser.user} at localhost:${imap.port}`;
+  expect(await mailboxOf(tenant)).toEqual({
+    mailbox: name,
+    checked_at: expect.any(String),
+    failed_at: null,
+    error: null,
+  });
+});
+
+test('each mail is read once, and again from the start if the server renumbers its messages', async () => {
+  const tenant = await viaSmtp();
+  const { id, messageId } = await send(tenant);
+  imap.add('From: ada@x.test\r\nSubject: Question\r\n\r\nWhere is my order?\r\n');
+  await poll();
+  const countFetched = () => imap.commands.filter(command => command.startsWith('UID FETCH')).length;
+  expect(countFetched()).toBe(1);
+  imap.add(bounceOf(messageId));
+  await poll();
+  await poll();
+  expect(countFetched()).toBe(2);
+  imap.uidValidity++;
+  await poll();
+  expect(countFetched()).toBe(4);
+  const { body } = await tenant.ask({ path: `/api/o/${tenant.slug}/feedback/` });
+  expect(body.map((event: { occurrence: string }) => event.occurrence)).toEqual([id]);
+});
+
+test('a signed return path names the delivery, but only one of the organization that owns the mailbox', async () => {
+  const tenant = await viaSmtp({ bounce_domain: 'bounces.acme.test' });
+  const { id, returnPath } = await send(tenant);
+  const noMailbox = { imap_host: null, imap_port: null, imap_user: null, imap_password: null };
+  const other = await viaSmtp({ bounce_domain: 'bounces.acme.test', ...noMailbox });
+  const theirs = await send(other);
+  imap.add(bounceOf('<unknown@x.test>', returnPath));
+  imap.add(bounceOf('<unknown@x.test>', theirs.returnPath));
+  await poll();
+  expect(await tenant.outcomes(id)).toEqual(['ada@x.test failed: bounced']);
+  expect(await other.outcomes(theirs.id)).toEqual(['ada@x.test sent']);
+});
+
+test('a long mailbox is read in several turns', async () => {
+  await viaSmtp();
+  for (let i = 0; i < mailboxLimits.messages + 1; i++) imap.add(`Subject: ${i}\r\n\r\nHello.\r\n`);
+  await poll();
+  expect(imap.sessions).toBe(2);
+  expect(imap.commands.filter(command => command.startsWith('UID FETCH'))).toHaveLength(mailboxLimits.messages + 1);
+});
+
+test('several processes poll a mailbox once', async () => {
+  await viaSmtp();
+  const signal = new AbortController().signal;
+  const { deps } = world.service.runtime;
+  await Promise.all([1, 2, 3].map(() => pollMailboxes(deps, log, signal)));
+  expect(imap.sessions).toBe(1);
+});
+
+test.each([
+  ['a wrong password', { imap_password: 'wrong' }, /refused the user name or password: .*invalid credentials/],
+  ['an unknown folder', { imap_folder: 'Bounces' }, /no such mailbox/],
+  ['an untrusted certificate', { ca: null }, /certificate/],
+  ['a private address', { imap_host: '10.1.2.3' }, /10\.1\.2\.3 is a private or reserved address/],
+])('%s is shown on the channel, in the doctor, and logged once', async (_, settings, reason) => {
+  const tenant = await viaSmtp(settings);
+  warnings.length = 0;
+  await poll();
+  await poll();
+  const { error, failed_at, checked_at } = await mailboxOf(tenant);
+  expect(error).toMatch(reason);
+  expect([typeof failed_at, checked_at]).toEqual(['string', null]);
+  expect(warnings).toEqual([expect.stringMatching(/^a mailbox for bounce mails cannot be read: /)]);
+  const checks = await checkChannels(world.service.runtime.deps);
+  expect(checks.map(({ detail }) => detail)).toContainEqual(
+    expect.stringMatching(new RegExp(`^${tenant.slug}/mail cannot read .*${reason.source}`)),
+  );
+});
+
+test('a server that does not answer does not keep the service from stopping, and is no error', async () => {
+  const tenant = await viaSmtp();
+  imap.silentOn = 'SELECT';
+  const stopping = new AbortController();
+  const polled = poll(stopping.signal);
+  await eventually(() => expect(imap.commands).toContainEqual(expect.stringMatching(/^SELECT/)));
+  stopping.abort();
+  await polled;
+  expect(await mailboxOf(tenant)).toMatchObject({ error: null });
+});
