@@ -58,6 +58,7 @@ describe('a channel', () => {
             ready: true,
           },
         ],
+        mailboxes: [],
         last_received_at: null,
         last_refused_at: null,
         last_refusal: null,

@@ -184,6 +184,23 @@ test.each([
   );
 });
 
+test('a message larger than was asked for ends the connection before it is received', async () => {
+  const tenant = await viaSmtp();
+  imap.add('Subject: Hello\r\n\r\nHello.\r\n');
+  imap.announcedBytes = mailboxLimits.bytes + 1;
+  await poll();
+  expect(await mailboxOf(tenant)).toMatchObject({ error: expect.stringMatching(/literal/i) });
+});
+
+test('a mailbox that was removed from the settings is not polled any more', async () => {
+  await viaSmtp();
+  await poll();
+  await runSql(world.service.runtime.url, `update channels set providers = '[]' where slug = 'mail'`);
+  await poll();
+  expect(imap.sessions).toBe(1);
+  expect(await runSql(world.service.runtime.url, 'select from feedback_mailboxes')).toEqual([]);
+});
+
 test('a server that does not answer does not keep the service from stopping, and is no error', async () => {
   const tenant = await viaSmtp();
   imap.silentOn = 'SELECT';

@@ -10,6 +10,8 @@ export interface ImapPeer {
   uidValidity: number;
   /** Number of connections that signed in. */
   sessions: number;
+  /** Announces messages of this size, whatever was asked for. */
+  announcedBytes: number | undefined;
   /** Never answers this command. */
   silentOn: string | undefined;
   /** Commands in the order in which they were received, without tags and credentials. */
@@ -35,6 +37,7 @@ export async function openImapPeer(): Promise<ImapPeer> {
     messages: [],
     uidValidity: 7,
     sessions: 0,
+    announcedBytes: undefined,
     silentOn: undefined,
     commands: [],
     add: raw => peer.messages.push({ uid: nextUid++, raw, flags: new Set() }),
@@ -137,7 +140,8 @@ function serve(peer: ImapPeer, socket: TLSSocket): void {
     if (!uid) return send(`${tag} BAD cannot fetch ${rest}`);
     const index = peer.messages.findIndex(one => one.uid === Number(uid));
     const raw = peer.messages[index]?.raw.slice(0, Number(bytes));
-    if (raw !== undefined) send(`* ${index + 1} FETCH (UID ${uid} BODY[]<0> {${raw.length}}\r\n${raw})`);
+    if (raw !== undefined)
+      send(`* ${index + 1} FETCH (UID ${uid} BODY[]<0> {${peer.announcedBytes ?? raw.length}}\r\n${raw})`);
     return send(`${tag} OK done`);
   }
 

@@ -3,11 +3,19 @@ import { sql } from 'kysely';
 import type { FeedbackChannel } from '../configuration/channel-feedback.ts';
 import type { Db } from '../connection/pool.ts';
 
+interface MailboxChannel extends Pick<FeedbackChannel, 'organization_id' | 'id' | 'providers'> {
+  /** Names of its mailboxes that were added already. */
+  known: string[];
+}
+
 /** Returns all channels with a mailbox in their settings. */
-export async function listMailboxChannelsAcrossTenants(db: Db): Promise<Omit<FeedbackChannel, 'secrets'>[]> {
-  const { rows } = await sql<Omit<FeedbackChannel, 'secrets'>>`
-    select organization_id, id, project_id, slug, providers from channels
-    where type = 'email' and providers @? '$[*].imap_host' order by organization_id, id`.execute(db);
+export async function listMailboxChannelsAcrossTenants(db: Db): Promise<MailboxChannel[]> {
+  const { rows } = await sql<MailboxChannel>`
+    select c.organization_id, c.id, c.providers, array(
+      select m.mailbox from feedback_mailboxes m where m.organization_id = c.organization_id and m.channel_id = c.id
+    ) as known
+    from channels c where c.type = 'email' and c.providers @? '$[*].imap_host'
+    order by c.organization_id, c.id`.execute(db);
   return rows;
 }
 

@@ -29,9 +29,10 @@ type PollDeps = Pick<Deps, 'db' | 'cipher' | 'signer' | 'outbound' | 'feedbackRe
 
 /** Reads all mailboxes that are due, until the signal is aborted. */
 export async function pollMailboxes(deps: PollDeps, log: FastifyBaseLogger, signal: AbortSignal): Promise<void> {
-  for (const { organization_id, id, providers } of await rows.listMailboxChannelsAcrossTenants(deps.db)) {
+  for (const { organization_id, id, providers, known } of await rows.listMailboxChannelsAcrossTenants(deps.db)) {
     const names = mailboxesOf(providers, []).map(({ name }) => name);
-    await rows.addMailboxes(deps.db, organization_id, id, names);
+    const added = names.filter(name => !known.includes(name));
+    if (added.length > 0) await rows.addMailboxes(deps.db, organization_id, id, added);
   }
   const pollInTurn = async () => {
     while (!signal.aborted) {
