@@ -66,6 +66,7 @@ export async function pageRequests(visit: Visit, sql: pg.Client): Promise<PageRe
       ['30 days', `${org}/stats/?hours=720`],
       ['90 days', `${org}/stats/?hours=2160`],
       ['pauses', `${org}/pauses/`],
+      ['escalations', `${org}/escalations/`],
       ['causes of failures', `${org}/failures/causes/`],
       ['failures', `${org}/failures/?limit=10`],
       ['failures, deep', await far(`${org}/failures/?limit=10`, 30)],

@@ -3,6 +3,7 @@ import type { Icon } from '@tabler/icons-react';
 import {
   IconActivityHeartbeat,
   IconAddressBook,
+  IconAlarm,
   IconBellRinging,
   IconBolt,
   IconHistory,
@@ -50,6 +51,7 @@ export const navigation: { title?: string; entries: NavEntry[] }[] = [
         key: 'c',
       },
       { label: texts.activity, icon: IconListSearch, permission: 'occurrence:read', path: to.activity, key: 'v' },
+      { label: texts.escalations, icon: IconAlarm, permission: 'occurrence:read', path: to.escalations, key: 'x' },
     ],
   },
   {

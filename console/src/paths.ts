@@ -14,6 +14,7 @@ export const to = {
   delivery: (org: string, identifier: string, delivery: number) =>
     `${at(org, 'occurrences', identifier)}?delivery=${delivery}`,
   activity: (org: string) => at(org, 'activity'),
+  escalations: (org: string) => at(org, 'escalations'),
   failures: (org: string, cause: string) => `${at(org, 'activity')}?cause=${cause}`,
   events: (org: string, prj?: string) => (prj ? at(org, 'p', prj, 'events') : at(org, 'events')),
   event: (org: string, prj: string, app: string, evt: string) => at(org, 'p', prj, 'a', app, 'e', evt),

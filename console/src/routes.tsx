@@ -19,6 +19,7 @@ const organizationPages = [
   { path: 'occurrences', lazy: page(() => import('./pages/occurrences.tsx')) },
   { path: 'occurrences/:identifier', lazy: page(() => import('./pages/occurrence.tsx')) },
   { path: 'activity', lazy: page(() => import('./pages/activity.tsx')) },
+  { path: 'escalations', lazy: page(() => import('./pages/escalations.tsx')) },
   { path: 'sandbox', lazy: page(() => import('./pages/sandbox.tsx')) },
   { path: 'categories', lazy: page(() => import('./pages/categories/categories.tsx')) },
   { path: 'categories/:category', lazy: page(() => import('./pages/categories/category.tsx')) },

@@ -32,6 +32,7 @@ import * as webhooks from './configuration/webhooks.ts';
 import * as activity from './history/activity.ts';
 import * as deliveries from './history/deliveries.ts';
 import * as digests from './history/digests.ts';
+import * as escalations from './history/escalations.ts';
 import * as failures from './history/failures.ts';
 import * as feedback from './history/feedback.ts';
 import * as messages from './history/messages.ts';
@@ -229,6 +230,7 @@ export const routes: readonly Route[] = [
   post('/api/o/:org/activity/retry/preview/', 'occurrence:read', activity.previewRetries),
   get('/api/o/:org/feedback/', 'occurrence:read', feedback.listFeedback),
   get('/api/o/:org/feedback/unmatched/', 'occurrence:read', feedback.listUnmatchedFeedback),
+  get('/api/o/:org/escalations/', 'occurrence:read', escalations.listEscalations),
   get('/api/o/:org/failures/', 'occurrence:read', deliveries.listFailures),
   get('/api/o/:org/failures/causes/', 'occurrence:read', failures.listFailureCauses),
   post('/api/o/:org/failures/retry/', 'occurrence:write', failures.retryCause),

@@ -48,6 +48,7 @@ const web = '/o/demo/p/shop/a/web/e/order-paid';
 const pages: Record<string, () => string> = {
   overview: () => '/o/demo',
   occurrences: () => '/o/demo/occurrences',
+  escalations: () => '/o/demo/escalations',
   'one occurrence': () => `/o/demo/occurrences/${occurrence}`,
   events: () => '/o/demo/p/shop/events',
   event: () => web,

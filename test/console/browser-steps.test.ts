@@ -8,9 +8,9 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Demo } from '../../src/services/operations/demo.ts';
 import type { Ask } from '../support/api.ts';
-import { axeViolations } from '../support/browser.ts';
+import { axeViolations, takeScreenshots } from '../support/browser.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
-import { waitFor } from '../support/eventually.ts';
+import { eventually, waitFor } from '../support/eventually.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 240_000 });
 
@@ -39,6 +39,28 @@ beforeAll(async () => {
   });
 });
 afterAll(() => site.close());
+
+test('the board of escalations counts down to the next step and responds in place', async () => {
+  const other = (await ask({ method: 'POST', path: demo.triggerPath, body: {} })).body.occurrence;
+  await page.goto('/o/demo/escalations');
+  const card = page
+    .getByRole('region', { name: 'Escalating now' })
+    .getByRole('article')
+    .filter({
+      has: page.locator(`a[href*="${other}"]`),
+    });
+  await card.getByText('Step 1 was sent').waitFor();
+  await card.getByText(/^Notified: ada@demo\.test/).waitFor();
+  const timer = card.getByRole('timer');
+  const shown = await timer.innerText();
+  expect(shown).toMatch(/^(10:00|0\d:[0-5]\d)$/);
+  await eventually(async () => expect(await timer.innerText()).not.toBe(shown), 30_000);
+  expect(await axeViolations(page)).toEqual([]);
+  await takeScreenshots(page, 'escalations');
+  await card.getByRole('button', { name: /^Acknowledge/ }).click();
+  await card.waitFor({ state: 'detached' });
+  expect((await ask({ path: `/api/o/demo/occurrence/${other}/` })).body.outcome).toBe('acknowledged');
+});
 
 test('the overview lists occurrences to acknowledge, and an occurrence shows its steps', async () => {
   await page.goto('/o/demo');

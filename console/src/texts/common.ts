@@ -72,6 +72,7 @@ export const texts = {
   deletedUser: 'Deleted user',
   selectAllRows: 'Select all loaded rows',
   activity: 'Activity',
+  escalations: 'Escalations',
   deleteQuestion: (what: Part) => `Delete ${what}?`,
   deleted: (what: Part) => `Deleted ${what}.`,
   checkingWhatWillBeDeleted: 'Checking what will be deleted',

@@ -25,7 +25,7 @@ import {
 const tag = 'Occurrences';
 const deliveryFilters = new Set(['status', 'reason', 'user', 'channel']);
 
-function summarize(row: OccurrenceSummaryRow) {
+export function summarize(row: OccurrenceSummaryRow) {
   const { created_at, completed_at, due_at, acknowledged_at, resolved_at } = row;
   return {
     ...row,

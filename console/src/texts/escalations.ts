@@ -1,0 +1,33 @@
+/** Texts of the console: escalations. */
+import type { Part } from './part.ts';
+
+export const texts = {
+  escalations: 'Escalations',
+  description: 'Occurrences with steps that no one has acknowledged yet.',
+  escalatingNow: 'Escalating now',
+  noOneResponded: 'No one responded',
+  nothingEscalates: 'Nothing is escalating',
+  nothingEscalatesHint: 'Occurrences of notifications with steps appear here until someone acknowledges them.',
+  newestShown: (count: Part) => `Only the newest ${count} are shown.`,
+  deletedEvent: 'Deleted event',
+  deletedNotification: 'Deleted notification',
+  triggers: (count: Part) => `${count} triggers`,
+  notStarted: 'Not started',
+  stepRunning: (step: Part) => `Step ${step} is being sent`,
+  stepDone: (step: Part) => `Step ${step} was sent`,
+  nextStep: (step: Part) => `Step ${step} in`,
+  dueNow: 'a moment',
+  noFurtherStep: 'No further step',
+  noOneNotified: 'No one notified yet',
+  notified: (users: Part) => `Notified: ${users}`,
+  andOthers: ' and others',
+  acknowledge: 'Acknowledge',
+  acknowledgeEvent: (event: Part) => `Acknowledge ${event}`,
+  acknowledgedToast: 'Acknowledged. Later steps are stopped.',
+  resolve: 'Resolve',
+  resolveEvent: (event: Part) => `Resolve ${event}`,
+  resolvedToast: 'Resolved.',
+  resolveQuestion: 'Resolve this occurrence?',
+  resolveHint:
+    'Later steps are stopped. If the notification is set to do so, everyone who was notified gets a final message.',
+};

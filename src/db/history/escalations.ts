@@ -1,0 +1,42 @@
+/** What the board of escalations shows beside the occurrences: their step runs, and the users they reached. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/pool.ts';
+
+export interface StepRunView {
+  occurrence: string;
+  notification: string | null;
+  number: number;
+  step: number;
+  status: 'waiting' | 'done' | 'skipped' | 'ended';
+  is_running: boolean;
+  due_at: Date;
+}
+
+/** Lists the stored runs of these occurrences, past and next, in order. */
+export async function listStepRuns(db: Db, organizationId: number, ids: string[]): Promise<StepRunView[]> {
+  const { rows } = await sql<StepRunView>`
+    select s.occurrence_id as occurrence, n.name as notification, s.number, s.step, s.status,
+      s.status = 'waiting' and (s.owner is not null or s.cursor is not null) as is_running, s.due_at
+    from steps s left join notifications n on n.organization_id = s.organization_id and n.id = s.notification_id
+    where s.organization_id = ${organizationId} and s.occurrence_id = any(${ids}::uuid[]) and s.number > 0
+    order by s.occurrence_id, s.notification_id, s.number`.execute(db);
+  return rows;
+}
+
+/** Deliveries of an occurrence that are searched for users. */
+const maxScanned = 500;
+
+/** Lists users to whom a step of these occurrences was sent, at most `max` of each occurrence. */
+export async function listNotifiedUsers(db: Db, organizationId: number, ids: string[], max: number) {
+  const { rows } = await sql<{ occurrence: string; user: string }>`
+    select given.id as occurrence, u.username as user
+    from unnest(${ids}::uuid[]) as given (id), lateral (
+      select d.user_id from (
+        select user_id, status, step from deliveries
+        where organization_id = ${organizationId} and occurrence_id = given.id order by id limit ${maxScanned}
+      ) d where d.status = 'sent' and d.step > 0 group by d.user_id limit ${max}
+    ) notified
+    join users u on u.organization_id = ${organizationId} and u.id = notified.user_id
+    order by given.id, u.username`.execute(db);
+  return rows;
+}
