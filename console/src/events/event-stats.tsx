@@ -77,10 +77,21 @@ export function StatsCells({ stats }: { stats: EventStatistics | undefined }) {
   );
 }
 
+/** The same below the event's name, where there is no space for columns. */
+export function StatsLine({ stats }: { stats: EventStatistics | undefined }) {
+  if (!stats) return null;
+  return (
+    <Text size="xs" c="dimmed" hiddenFrom="xs">
+      {describeLast(stats.last_triggered_at)}
+      {stats.failures > 0 && ` · ${texts.failureCount(compact(stats.failures))}`}
+    </Text>
+  );
+}
+
 const hourMs = 3_600_000;
 
 /** The API names the hour, or the day: a more precise text would be wrong. */
-export function describeLast(at: string | null, now = Date.now()): string {
+function describeLast(at: string | null, now = Date.now()): string {
   if (at === null) return texts.neverTriggered;
   const elapsed = now - Date.parse(at);
   if (elapsed < hourMs) return texts.thisHour;

@@ -12,7 +12,7 @@ import { to, useOrg } from '../paths.ts';
 import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { usePauses } from '../pauses/use-pauses.ts';
 import { texts } from '../texts/events.ts';
-import { StatsCells, StatsHeader, useEventStats } from './event-stats.tsx';
+import { StatsCells, StatsHeader, StatsLine, useEventStats } from './event-stats.tsx';
 import { NameForm, type NameFormProps } from './name-form.tsx';
 import { pageOfNewEvent } from './new-event.tsx';
 import { eventQuery, type ResourceKind } from './resource-api.ts';
@@ -162,6 +162,7 @@ function EventRow({ path, name, stats }: EventRowProps) {
           </Link>
           {event && <StateBadges active={event.active} paused={event.paused} />}
         </Group>
+        <StatsLine stats={stats} />
       </Table.Td>
       <Table.Td visibleFrom="sm">
         {event?.notifications.length === 0 && (

@@ -61,6 +61,7 @@ export const texts = {
   lastTrigger: 'Last trigger',
   last24Hours: 'Last 24 hours',
   failures: 'Failures',
+  failureCount: (count: Part) => `${count} failed`,
   failuresHint: 'Failed or unknown deliveries in the last 24 hours',
   triggersIn24Hours: (count: Part) => `${count} triggers in the last 24 hours`,
   neverTriggered: 'Never',

@@ -15,7 +15,7 @@ export const texts = {
   medianLatency: 'Median latency',
   latencyHint:
     'From when a message was due until the provider accepted it, including retries and rate limits. Pauses, quiet hours, ' +
-    'digests, schedules and the delays of steps don’t count; a retried message counts from the retry.',
+    'digests, schedules and the delays of steps don’t count. A failed message that someone retries counts from then.',
   dueNow: 'Due now',
   overTime: 'Over time',
   chartData: 'Chart data',
