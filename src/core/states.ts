@@ -1,5 +1,5 @@
 /**
- * What the console and the command line show for a delivery or an occurrence: the status or outcome, refined by what it waits
+ * What the console and the command line show for a delivery, an occurrence or a channel: the status or outcome, refined by what it waits
  * for. This table has the only label, sentence and color of each.
  */
 import type { OccurrenceOutcome } from './decision/outcome.ts';
@@ -100,6 +100,27 @@ export const occurrenceStates: Record<OccurrenceState, State> = {
   acknowledged: { name: 'Acknowledged', color: 'teal', meaning: 'Someone acknowledged it. Later steps were stopped.' },
   resolved: { name: 'Resolved', color: 'teal', meaning: 'Someone resolved it.' },
   unacknowledged: { name: 'Unacknowledged', color: 'red', meaning: 'All steps ran and no one acknowledged it.' },
+};
+
+/** What is set about a channel, and whether it works. */
+export const channelStates: Record<
+  'enabled' | 'disabled' | 'paused' | 'bulk_paused' | 'cannot_send' | 'failing',
+  State
+> = {
+  enabled: { name: 'Enabled', color: 'teal', meaning: 'Messages are sent.' },
+  disabled: { name: 'Disabled', color: 'gray', meaning: 'Nothing is sent; deliveries are suppressed.' },
+  paused: { name: 'Paused', color: 'yellow', meaning: 'Messages are kept until the channel is resumed.' },
+  bulk_paused: {
+    name: 'Bulk paused',
+    color: 'yellow',
+    meaning: 'Bulk messages are held until the channel is resumed.',
+  },
+  cannot_send: { name: 'Can’t send', color: 'red', meaning: 'The channel is not set up completely.' },
+  failing: {
+    name: 'Failing',
+    color: 'red',
+    meaning: 'No message was sent in the last 24 hours, and some failed or have an unknown outcome.',
+  },
 };
 
 const waitStates: Record<string, WaitState> = { digest: 'waiting_digest', quiet_hours: 'waiting_quiet_hours' };

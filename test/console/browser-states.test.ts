@@ -8,7 +8,13 @@
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { reasons } from '../../src/core/decision/decide.ts';
-import { deliveryStates, occurrenceStates, type State } from '../../src/core/states.ts';
+import {
+  channelStates,
+  type DeliveryState,
+  deliveryStates,
+  occurrenceStates,
+  type State,
+} from '../../src/core/states.ts';
 import type { Ask } from '../support/api.ts';
 import { type DemoConsole, openDemoConsole } from '../support/demo-console.ts';
 import { type CreatedState, createEveryState } from '../support/every-state.ts';
@@ -49,7 +55,11 @@ function expectedOf(state: State, reason: string | null, waits: boolean): Shown 
 }
 
 async function shownIn(row: Locator): Promise<Shown> {
-  const badge = row.locator('.mantine-Badge-root').first();
+  return readBadge(row.locator('.mantine-Badge-root').first());
+}
+
+/** Reads an element with a dot and a tooltip. */
+async function readBadge(badge: Locator): Promise<Shown> {
   await badge.waitFor();
   const style = (await badge.locator('.dot').getAttribute('style')) ?? '';
   await badge.hover();
@@ -166,6 +176,52 @@ test('the overview shows what failed, may have arrived or waits for an acknowled
     const awaits = /^(escalating|unacknowledged)$/.test(one.expected.occurrence);
     if (awaits) await expectOccurrence(one, line.first());
     else expect(await line.count(), one.name).toBe(0);
+  }
+});
+
+test('the drawer of each delivery shows its state, and each attempt the state of its outcome', async () => {
+  for (const one of withDelivery()) {
+    const [delivery] = (await ask({ path: `/api/o/demo/occurrence/${one.id}/deliveries/` })).body;
+    await page.goto(`/o/demo/occurrences/${one.id}?delivery=${delivery.id}`);
+    const drawer = page.getByRole('dialog', { name: `Delivery ${delivery.id}` });
+    await expectDelivery(one, drawer);
+    const path = `/api/o/demo/occurrence/${one.id}/deliveries/${delivery.id}/attempts/`;
+    const attempts: { outcome: DeliveryState }[] = (await ask({ path })).body;
+    const rows = drawer.getByRole('table', { name: 'Attempts' }).locator('tbody tr');
+    if (delivery.attempts > 0) await rows.nth(attempts.length - 1).waitFor();
+    for (const [i, { outcome }] of attempts.entries()) {
+      expect(await shownIn(rows.nth(i))).toEqual(expectedOf(deliveryStates[outcome], null, false));
+    }
+  }
+});
+
+test('the page of each channel shows its state and the outcomes of its deliveries', async () => {
+  const expected: Record<string, (keyof typeof channelStates)[]> = {
+    good: ['enabled'],
+    paused: ['enabled', 'paused'],
+    disabled: ['disabled'],
+    bad: ['enabled', 'failing'],
+    lost: ['enabled', 'failing'],
+  };
+  for (const [slug, states] of Object.entries(expected)) {
+    await page.goto(`/o/demo/channels/${slug}`);
+    const badges = page.getByRole('heading', { level: 1 }).locator('xpath=..').locator('.mantine-Badge-root');
+    await badges.first().waitFor();
+    expect(await badges.count(), slug).toBe(states.length);
+    for (const [i, name] of states.entries()) {
+      const wanted = expectedOf(channelStates[name], null, false);
+      // Green only if nothing speaks against it.
+      const color = name === 'enabled' && states.length > 1 ? 'gray' : wanted.color;
+      expect({ slug, ...(await readBadge(badges.nth(i))) }).toEqual({ slug, ...wanted, color });
+    }
+    const { health } = (await ask({ path: `/api/o/demo/c/${slug}/` })).body;
+    const shown = (['sent', 'failed', 'unknown'] as const).filter(status => health[status] > 0);
+    for (const status of shown) {
+      const { name, color, meaning } = deliveryStates[status];
+      const part = page.locator('.tip').filter({ hasText: new RegExp(`^${health[status]} ${name.toLowerCase()}$`) });
+      const read = await readBadge(part);
+      expect(read).toEqual({ word: `${health[status]} ${name.toLowerCase()}`, color, sentence: meaning });
+    }
   }
 });
 

@@ -1,7 +1,7 @@
 /** The badge of a delivery's or an occurrence's state, with its sentence in a tooltip. */
 import { Badge, Tooltip } from '@mantine/core';
 import type { Delivery, OccurrenceSummary } from '../api-types.ts';
-import { deliveryStates, occurrenceStates, plainState, type State, sentenceOf } from './statuses.ts';
+import { deliveryStates, dotColor, occurrenceStates, plainState, type State, sentenceOf } from './statuses.ts';
 import { clockAndDay } from './time.tsx';
 
 export function DeliveryBadge({
@@ -39,7 +39,7 @@ export function StateBadge({
   state: State;
   sentence?: string;
 }) {
-  const dot = `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
+  const dot = dotColor({ color });
   return (
     <Tooltip label={sentence} disabled={!sentence}>
       <Badge

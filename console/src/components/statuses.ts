@@ -1,7 +1,7 @@
 /** States of deliveries and occurrences. The API names the state; its label, color and sentence come from one table of the service. */
-import { deliveryStates, occurrenceStates, reasons, type State } from '../api-types.ts';
+import { channelStates, deliveryStates, occurrenceStates, reasons, type State } from '../api-types.ts';
 
-export { deliveryStates, occurrenceStates, type State };
+export { channelStates, deliveryStates, occurrenceStates, type State };
 
 /** Order of statuses in bars and legends, and their fill color: shades tell gray ones apart. */
 const fills: Record<string, string> = {
@@ -20,6 +20,11 @@ export const statusOrder: string[] = Object.keys(fills);
 /** Returns a color of the palette with its shade. */
 export function fillOf(status: string): string {
   return fills[status] ?? 'gray.5';
+}
+
+/** Returns the CSS color of a state's dot. */
+export function dotColor({ color }: Pick<State, 'color'>): string {
+  return `light-dark(var(--mantine-color-${color}-7), var(--mantine-color-${color}-4))`;
 }
 
 /** Returns the text of a reason code as a sentence without a full stop. */

@@ -1,7 +1,9 @@
 /** State and recent health of a channel. */
-import { Group, Text } from '@mantine/core';
+import { Group, Text, Tooltip } from '@mantine/core';
 import type { ChannelDetails } from '../../api-types.ts';
+import { count } from '../../components/counts.tsx';
 import { Mark } from '../../components/mark.tsx';
+import { deliveryStates, dotColor, type State } from '../../components/statuses.ts';
 import { texts } from '../../texts/channels.ts';
 import { channelMarks } from './channel-marks.ts';
 
@@ -27,18 +29,23 @@ export function ChannelHealth({ health }: { health: ChannelDetails['health'] }) 
       </Text>
     );
   }
-  const parts = [
-    { count: sent, word: 'sent', color: undefined },
-    { count: failed, word: 'failed', color: 'var(--mantine-color-error)' },
-    { count: unknown, word: 'unknown', color: 'light-dark(#9a4a00, #ffb066)' },
-  ].filter(({ count, word }) => count > 0 || word === 'sent');
+  const parts = (['sent', 'failed', 'unknown'] as const).filter(status => status === 'sent' || health[status] > 0);
   return (
     <Group gap={8} wrap="wrap" className="numbers" component="span">
-      {parts.map(({ count, word, color }) => (
-        <Text key={word} component="span" inherit c={color}>
-          {count.toLocaleString('en')} {word}
-        </Text>
+      {parts.map(status => (
+        <Outcome key={status} state={deliveryStates[status]!} count={health[status]} />
       ))}
     </Group>
+  );
+}
+
+function Outcome({ state, count: n }: { state: State; count: number }) {
+  return (
+    <Tooltip label={state.meaning}>
+      <Group component="span" gap={6} wrap="nowrap" className="tip">
+        <span className="dot" style={{ '--dot': dotColor(state) } as React.CSSProperties} />
+        {count(n)} {state.name.toLowerCase()}
+      </Group>
+    </Tooltip>
   );
 }
