@@ -65,6 +65,12 @@ describe('a viewer', () => {
     const items = page.getByRole('menuitem');
     await items.first().waitFor();
     for (const item of await items.all()) expect(await item.isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+K');
+    await page.getByRole('textbox', { name: 'Search' }).fill('order paid');
+    await page.locator('.mantine-Spotlight-action', { hasText: 'Order paid' }).waitFor();
+    expect(await page.locator('.mantine-Spotlight-action', { hasText: /^(Trigger|Pause) / }).count()).toBe(0);
+    await page.keyboard.press('Escape');
     const { body: lists } = await ask({ path: '/api/o/demo/p/shop/d/' });
     await page.goto(`/o/demo/p/shop/lists/${lists[0].id}`);
     await page.getByRole('button', { name: /^More/ }).click();
@@ -74,6 +80,17 @@ describe('a viewer', () => {
     ]);
     expect(await readFile(await download.path(), 'utf8')).toContain('ada@demo.test');
   });
+});
+
+test('an administrator of the installation who is not a member sees why the team does not list them', async () => {
+  const email = 'operator@demo.test';
+  const { password } = await createAccount(service.runtime.deps, { email, name: 'Operator', admin: true });
+  const visitor = await visit(browser, service.address);
+  visitors.push(visitor);
+  await signIn(visitor.page, { email, password });
+  await visitor.page.goto('/o/demo/team');
+  await visitor.page.getByText('admin@demo.test').first().waitFor();
+  await visitor.page.getByText('You are not a member. You have access as an administrator').waitFor();
 });
 
 test('an editor’s test send is prefilled with their own address and explains which addresses it may reach', async () => {

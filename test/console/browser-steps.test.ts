@@ -76,7 +76,10 @@ test('the overview lists occurrences to acknowledge, and an occurrence shows its
     .getByText(/^Planned/)
     .waitFor();
   expect(await axeViolations(page)).toEqual([]);
-  await page.getByRole('button', { name: 'Acknowledge', exact: true }).click();
+  await page.keyboard.press('Control+K');
+  await page.getByRole('textbox', { name: 'Search' }).fill('acknowledge');
+  await page.locator('.mantine-Spotlight-action', { hasText: /^Acknowledge / }).waitFor();
+  await page.keyboard.press('Enter');
   await page.getByText(/^Acknowledged by/).waitFor();
   await steps
     .nth(1)

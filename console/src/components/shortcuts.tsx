@@ -68,6 +68,7 @@ export function openShortcutHelp(): void {
     children: (
       <Stack gap={8}>
         <Line keys={['Ctrl', 'K']} does={texts.searchAndCommands} />
+        <Line keys={['Ctrl', 'S']} does={texts.saveChanges} />
         <Line keys={['/']} does={texts.search} />
         <Line keys={['?']} does={texts.showKeyboardShortcuts} />
         {navEntries.map(({ label, key }) => (

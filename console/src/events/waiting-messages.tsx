@@ -31,7 +31,7 @@ export function WaitingMessages({ path }: { path: EventPath }) {
         return (
           <Text key={reason} size="sm" c="var(--mantine-color-text)">
             {reason === 'quiet_hours'
-              ? texts.waitingQuietHours(messages, until)
+              ? texts.waitingQuietHours(messages, amount === 1 && data.complete, until)
               : texts.waitingOther(messages, reasons[reason] ?? reason, until)}
           </Text>
         );

@@ -121,6 +121,7 @@ export const texts = {
   goToTheOverview: 'Go to the overview',
   switchToMode: (other: Part) => `Switch to ${other} mode`,
   clear: 'Clear',
+  saveChanges: 'Save changes',
   searchAndCommands: 'Search and commands',
   showKeyboardShortcuts: 'Show keyboard shortcuts',
   goTo: (label: Part) => `Go to ${label}`,

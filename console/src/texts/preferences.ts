@@ -174,6 +174,7 @@ export const texts = {
   previewIn: 'Language of the preview',
   previewHint: 'What a person without any choices sees. To open a real page, copy the link from a person’s page.',
 
-  waitingQuietHours: (messages: string, until: Part) => `${messages} waiting for quiet hours to end, until ${until}.`,
+  waitingQuietHours: (messages: string, isOne: boolean, until: Part) =>
+    `${messages} ${isOne ? 'waits' : 'wait'} for quiet hours to end, until ${until}.`,
   waitingOther: (messages: string, reason: Part, until: Part) => `${messages} waiting until ${until}: ${reason}.`,
 };

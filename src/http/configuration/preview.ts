@@ -29,7 +29,8 @@ const PreviewRequest = Type.Unsafe<Draft>(
       user: Type.Optional(
         Type.String({
           maxLength: limits.email,
-          description: 'Username of the recipient to render for. Absent: the first user.',
+          description:
+            'Username of the recipient to render for. Absent: a recipient of the draft, otherwise the first user.',
         }),
       ),
       locale: Type.Optional(
