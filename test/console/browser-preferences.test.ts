@@ -65,13 +65,15 @@ async function toggle(name: string): Promise<void> {
 
 /** Checks pages after interaction; browser-axe.test.ts checks them as loaded. */
 async function expectAccessible(): Promise<void> {
-  // A tooltip is outside the landmarks.
+  // A tooltip is outside the landmarks. The mouse may be over another element once the page has changed below it.
+  await page.mouse.move(0, 0);
   await page.evaluate('document.activeElement.blur()');
   await page.getByRole('tooltip').first().waitFor({ state: 'detached' });
   expect(await axeViolations(page)).toEqual([]);
 }
 
 async function expectAccessibleOnPhone(): Promise<void> {
+  await page.mouse.move(0, 0);
   await page.setViewportSize({ width: 390, height: 900 });
   try {
     expect(await axeViolations(page)).toEqual([]);
