@@ -1013,6 +1013,18 @@ CREATE TABLE channel_reputation (
   CONSTRAINT channel_reputation_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
 );
 
+CREATE TABLE provider_days (
+  organization_id bigint NOT NULL,
+  channel_id bigint NOT NULL,
+  provider text NOT NULL,
+  day timestamptz NOT NULL,
+  used integer NOT NULL,
+  first_day timestamptz NOT NULL,
+  granted integer NOT NULL,
+  CONSTRAINT provider_days_pkey PRIMARY KEY (organization_id, channel_id, provider),
+  CONSTRAINT provider_days_organization_id_channel_id_fkey FOREIGN KEY (organization_id, channel_id) REFERENCES channels(organization_id, id) ON DELETE CASCADE
+);
+
 CREATE TABLE feedback_mailboxes (
   organization_id bigint NOT NULL,
   channel_id bigint NOT NULL,

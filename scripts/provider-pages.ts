@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { stringify } from 'yaml';
 import { feedbackReaders } from '../src/providers/feedback/index.ts';
 import { providers } from '../src/providers/index.ts';
-import type { Provider } from '../src/providers/provider.ts';
+import { dayLimitSettings, type Provider } from '../src/providers/provider.ts';
 
 interface Setting {
   type?: string;
@@ -169,6 +169,7 @@ function typeOf({ type, enum: values, minimum, maximum, secret }: Setting): stri
   const plain: Record<string, string> = {
     string: 'text',
     integer: `number${range}`,
+    number: `number${range}`,
     boolean: '`true` or `false`',
     object: 'map of names to texts',
   };
@@ -179,7 +180,8 @@ function typeOf({ type, enum: values, minimum, maximum, secret }: Setting): stri
 
 /** Lists settings that depend on each other. */
 function together(provider: Provider): string {
-  const groups = Object.entries(dependentsOf(provider)).map(([name, others]) => [name, ...others].sort().join(' '));
+  const own = Object.entries(dependentsOf(provider)).filter(([name]) => !Object.hasOwn(dayLimitSettings, name));
+  const groups = own.map(([name, others]) => [name, ...others].sort().join(' '));
   const lists = [...new Set(groups)].map(group =>
     group
       .split(' ')

@@ -13,13 +13,22 @@ import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '..
 import { claimProgress, type Shares } from '../db/ledger/round-robin.ts';
 import type { Span } from '../lib/traces.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
-import { acceptsAddress, type PlannedChannel, type PlannedProvider } from '../pipeline/plans.ts';
+import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
 import { type DeliveryState, readStates } from './delivery-states.ts';
 import type { Engine } from './engine.ts';
 import { type CheckedContext, checkAgain, isUnchanged } from './last-check.ts';
 import { retryWhileUnavailable } from './retry-while-unavailable.ts';
-import { postpone, settleError, settlementOf, settleOpenCircuit, settleOutcome, settleVerdict } from './settlements.ts';
+import {
+  postpone,
+  settleDayLimit,
+  settleError,
+  settlementOf,
+  settleOpenCircuit,
+  settleOutcome,
+  settleVerdict,
+  waitForNextDay,
+} from './settlements.ts';
 import {
   endCall,
   endDelivery,
@@ -142,9 +151,11 @@ async function deliver(
   if (plan) setEventAttributes(span, plan);
   const verdict = recheck({ delivery, occurrence, person, channel, plan }, Date.now());
   if (verdict) return settleVerdict(delivery, verdict);
-  skipProviders(delivery, channel!);
+  skipProviders(engine, delivery, channel!);
   const read = { occurrence: occurrence!, person: person!, channel: channel!, plan: plan!, readAt };
   const context = { delivery, ...read, span };
+  const wait = engine.dayLimits.findWait(channel!, delivery.provider_index, Date.now());
+  if (wait) return waitForNextDay(delivery, wait);
   if (channel!.ratePerSecond === null && channel!.concurrency === null) return attempt(engine, context);
   const admission = await engine.limits.acquire(channel!, delivery);
   if ('dueAt' in admission) {
@@ -155,12 +166,17 @@ async function deliver(
   return attempt(engine, context).finally(admission.release);
 }
 
-/** Moves a delivery on to the first provider, from its current one, that can send to its address. */
-function skipProviders(delivery: Delivery, { providers, accepts }: PlannedChannel): void {
-  if (!accepts) return;
-  const able = (one: PlannedProvider, index: number) =>
-    index >= delivery.provider_index && acceptsAddress(one, delivery.address ?? '');
-  delivery.provider_index = Math.max(providers.findIndex(able), delivery.provider_index);
+/**
+ * Moves a delivery on to the first provider, from its current one, that can send to its address and has not used up its day.
+ * If all have, it stays with the first one that can send to its address.
+ */
+function skipProviders({ dayLimits }: Engine, delivery: Delivery, channel: PlannedChannel): void {
+  const { providers } = channel;
+  if (providers.length === 1) return;
+  const { provider_index: current, address } = delivery;
+  const able = [...providers.keys()].filter(i => i >= current && acceptsAddress(providers[i]!, address ?? ''));
+  const free = able.find(i => !dayLimits.findWait(channel, i, Date.now()));
+  delivery.provider_index = free ?? able[0] ?? current;
 }
 
 async function attempt(engine: Engine, context: SendContext): Promise<Settlement> {
@@ -172,10 +188,26 @@ async function attempt(engine: Engine, context: SendContext): Promise<Settlement
       if (engine.isStopping) return postpone(delivery, { due_at: new Date() });
       const stopped = isUnchanged(engine, context) ? undefined : await checkAgain(engine, context);
       if (stopped) return stopped;
-      if (release) return await renderAndSend(engine, context);
+      if (release) return await sendWithinDay(engine, context);
     } finally {
       release?.();
     }
+  }
+}
+
+/** Sends the message if the provider's limit for the day allows it. A message that was not sent does not count. */
+async function sendWithinDay(engine: Engine, context: SendContext): Promise<Settlement> {
+  const { delivery, channel } = context;
+  const { provider_index: index } = delivery;
+  const wait = await engine.dayLimits.reserve(channel, index, Date.now());
+  if (wait) return settleDayLimit(delivery, channel, wait, Date.now());
+  let settlement: Settlement | undefined;
+  try {
+    settlement = await renderAndSend(engine, context);
+    return settlement;
+  } finally {
+    const counts = settlement && (settlement.status === 'sent' || settlement.reason === 'unknown');
+    if (!counts) engine.dayLimits.giveBack(channel, index, Date.now());
   }
 }
 

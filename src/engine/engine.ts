@@ -14,6 +14,7 @@ import type { InboxWriter } from '../services/audience/inbox.ts';
 import type { UsageMeter } from '../services/configuration/usage-meter.ts';
 import type { DigestCloser } from '../services/history/digests.ts';
 import type { InstanceGuard } from '../services/operations/instance.ts';
+import type { DayLimits } from './day-limits.ts';
 import type { DeliveryState } from './delivery-states.ts';
 import type { Limits } from './limits.ts';
 import type { Log } from './log.ts';
@@ -45,6 +46,7 @@ export interface Engine {
   missingVariables: MissingVariables;
   usage: UsageMeter;
   limits: Limits;
+  dayLimits: DayLimits;
   marker: WorkMarker;
   meters: Meters;
   log: Log;

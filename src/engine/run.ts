@@ -31,6 +31,7 @@ import { UsageMeter } from '../services/configuration/usage-meter.ts';
 import { createDigestCloser } from '../services/history/digests.ts';
 import { InstanceGuard } from '../services/operations/instance.ts';
 import { ChannelOutages } from './channel-outages.ts';
+import { DayLimits } from './day-limits.ts';
 import { createStateReader } from './delivery-states.ts';
 import { Limits } from './limits.ts';
 import type { Log } from './log.ts';
@@ -95,6 +96,7 @@ const slots = new Slots(settings.url, error => {
   limits.connectionLost();
 });
 const limits = new Limits({ pool }, slots);
+const dayLimits = new DayLimits(pool);
 const marker = new WorkMarker(memory);
 const rendering = new Rendering(log);
 const keyring = await openKeyring(settings.keys);
@@ -125,6 +127,7 @@ const worker: Worker = new Worker(
     missingVariables,
     usage: new UsageMeter(db),
     limits,
+    dayLimits,
     marker,
     meters,
     log,

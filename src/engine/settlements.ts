@@ -10,6 +10,7 @@ import type { Delivery, Settlement } from '../db/ledger/deliveries.ts';
 import { ThreadsBusyError } from '../lib/thread-pool.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
+import type { DayWait } from './day-limits.ts';
 
 /** Per provider. Eight attempts span about ten minutes at most. */
 export const maxAttempts = 8;
@@ -52,6 +53,16 @@ export function settleOpenCircuit(
   const change = { tried: false, detail: 'provider paused after repeated failures' };
   if (hasNextProvider(delivery, channel)) return failOver(delivery, change, now);
   return settlementOf(delivery, { ...change, status: 'retrying', due_at: new Date(openUntil) });
+}
+
+/** Settles a delivery whose provider may send nothing more on this day: the next provider sends it, or it waits. */
+export function settleDayLimit(delivery: Delivery, channel: PlannedChannel, wait: DayWait, now: number): Settlement {
+  const change = { tried: false, reason: 'provider.day_limit', detail: wait.detail };
+  return hasNextProvider(delivery, channel) ? failOver(delivery, change, now) : waitForNextDay(delivery, wait);
+}
+
+export function waitForNextDay(delivery: Delivery, { dueAt, detail }: DayWait): Settlement {
+  return postpone(delivery, { reason: 'provider.day_limit', detail, due_at: dueAt });
 }
 
 /**

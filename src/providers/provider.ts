@@ -7,6 +7,7 @@ import { type Static, type TObject, type TProperties, type TSchema, Type } from 
 import type { Medium, ProviderEntry } from '../core/configuration/document.ts';
 import { shapeErrors } from '../core/configuration/shape.ts';
 import type { ProviderState } from '../core/configuration/state.ts';
+import { defaultWarmUpGrowth } from '../core/day-limit.ts';
 import type { Reach } from '../core/decision/decide.ts';
 import type { Json, JsonObject } from '../core/json.ts';
 import type { MailSender } from '../core/mail-domain/examine.ts';
@@ -58,13 +59,46 @@ export interface FeedbackSource {
 }
 export type Providers = Readonly<Record<string, Provider>>;
 
+/** Settings of every provider that has any: its limit per day, which the engine enforces. */
+export const dayLimitSettings = {
+  per_day: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description:
+        'Maximum messages per day in UTC, across all workers. The others wait for the next day. Absent: no limit.',
+    }),
+  ),
+  warm_up_start: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description:
+        'Maximum messages on the first day. The limit then grows every day until it reaches per_day. Absent: per_day.',
+    }),
+  ),
+  warm_up_growth: Type.Optional(
+    Type.Number({
+      minimum: 1.1,
+      maximum: 10,
+      description: `The factor by which the limit grows every day during the warm-up. Absent: ${defaultWarmUpGrowth}.`,
+    }),
+  ),
+};
+
 /** Returns the schema of a provider's settings, in the order of the form. Other properties are not allowed. */
-export function settings<P extends TProperties>(properties: P, options: object = {}): TObject<P> {
+export function settings<P extends TProperties>(
+  own: P,
+  { dependentRequired, ...options }: { dependentRequired?: Record<string, string[]>; [option: string]: unknown } = {},
+): TObject<P> {
+  if (Object.keys(own).length === 0) return Type.Object(own, { additionalProperties: false });
+  const properties = { ...own, ...dayLimitSettings };
   for (const [field, schema] of Object.entries(properties)) {
     const titled = schema as { title?: string };
     titled.title ??= titleOf(field);
   }
-  return Type.Object(properties, { ...options, additionalProperties: false });
+  const needed = { ...dependentRequired, warm_up_start: ['per_day'], warm_up_growth: ['warm_up_start'] };
+  return Type.Object(properties, { ...options, dependentRequired: needed, additionalProperties: false });
 }
 
 const specialWords: Record<string, string> = {
@@ -108,7 +142,10 @@ export function checkEntry(providers: Providers, entry: ProviderEntry, medium: s
   const removed = Object.keys(fields).filter(field => fields[field] === null && isSecret(provider, field));
   const kept = Object.fromEntries(Object.entries(fields).filter(([field]) => !removed.includes(field)));
   const needed = removed.filter(field => provider.settings.required?.includes(field));
+  const { per_day, warm_up_start } = parseTexts(provider, kept);
+  const startsTooHigh = Number(warm_up_start) > Number(per_day);
   return [
+    ...(startsTooHigh ? [{ field: 'warm_up_start', message: 'must not be more than per_day' }] : []),
     ...needed.map(field => ({ field, message: `cannot be removed: ${provider.name} does not work without it` })),
     ...shapeErrors(provider.settings, parseTexts(provider, kept)).filter(
       error => !(error.missing && isSecret(provider, error.field)),
@@ -195,6 +232,7 @@ function parseTexts(provider: Provider, fields: Record<string, unknown>): Record
   const read = (field: string, value: unknown): unknown => {
     if (typeof value !== 'string') return value;
     const type = schemaOf(provider, field)?.type;
+    if (type === 'number' && /^\d{1,9}(\.\d{1,9})?$/.test(value)) return Number(value);
     if (type === 'integer' && /^\d{1,15}$/.test(value)) return Number(value);
     if (type === 'boolean' && /^(true|false)$/.test(value)) return value === 'true';
     return value;

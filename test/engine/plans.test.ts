@@ -37,6 +37,7 @@ import {
 } from '../../src/db/ledger/accept.ts';
 import { markBounced } from '../../src/db/ledger/bounces.ts';
 import { reserveSendTimes } from '../../src/db/ledger/channel-limits.ts';
+import { reserveMessagesOfDay } from '../../src/db/ledger/day-limits.ts';
 import { encodeKeyedOccurrence, storeKeyedAcrossTenants } from '../../src/db/ledger/dedup.ts';
 import {
   claimDeliveriesAcrossTenants,
@@ -170,6 +171,13 @@ const statements: Record<string, { max: number; run: () => Promise<unknown> }> =
   'repeated bounces': {
     max: 50,
     run: () => findRepeatedBounces(open.db, reporting, ['u1@x.test', 'u2@x.test'], { min: 5, days: 7 }),
+  },
+  'a reservation of messages of the day': {
+    max: 20,
+    run: () => {
+      const request = { channelId: channel, provider: 'smtp', requested: 1, perDay: 9, start: 9, growth: 1 };
+      return reserveMessagesOfDay(open.pool, organization, request);
+    },
   },
   'counts of bounces': {
     max: 50,

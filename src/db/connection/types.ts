@@ -585,6 +585,16 @@ export interface Projects {
   updated_at: Generated<Date>;
 }
 
+export interface ProviderDays {
+  organization_id: number;
+  channel_id: number;
+  provider: string;
+  day: Date;
+  used: number;
+  first_day: Date;
+  granted: number;
+}
+
 export interface RecoveryCodes {
   account_id: number;
   code_hash: Buffer;
@@ -828,6 +838,7 @@ export interface Tables {
   preference_history: PreferenceHistory;
   preferences: Preferences;
   projects: Projects;
+  provider_days: ProviderDays;
   recovery_codes: RecoveryCodes;
   registrations: Registrations;
   render_snapshots: RenderSnapshots;

@@ -25,6 +25,7 @@ import { createOrganizationAcrossTenants, updateOrganization } from '../../db/co
 import * as projects from '../../db/configuration/projects.ts';
 import * as webhooks from '../../db/configuration/webhooks.ts';
 import type { Db } from '../../db/connection/pool.ts';
+import { releaseDayLimited } from '../../db/ledger/day-limits.ts';
 
 /** Encrypts a channel's secrets, bound to the row that will store them. */
 type SealSecrets = (
@@ -215,6 +216,8 @@ async function writeChannel(db: Db, step: StepOf<'channel'>, seal: SealSecrets):
       ...own,
       ...(providers && providerColumns(providers)),
     });
+    const changesDayLimit = step.fields.some(({ field }) => /^providers\.\d+\.(per_day|warm_up_)/.test(field));
+    if (changesDayLimit) await releaseDayLimited(db, organizationId, row.id!);
   }
 }
 
