@@ -1,6 +1,7 @@
 /** The reputation guard: an email channel with too many bounces or complaints holds its bulk messages until it is resumed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FeedbackType, feedbackEvent } from '../../src/core/feedback/event.ts';
+import { releasePaused } from '../../src/db/ledger/deliveries.ts';
 import { storeFeedback } from '../../src/services/history/feedback.ts';
 import { createKey } from '../../src/services/identity/keys.ts';
 import { runMaintenance } from '../../src/services/operations/maintenance.ts';
@@ -69,6 +70,7 @@ test('too many permanent bounces hold bulk messages until the channel is resumed
   });
   const held = await sendOne(tenant, 'bulk');
   await expectHeld(tenant, held);
+  expect(await releasePaused(world.service.runtime.deps.db, tenant.id)).toBe(0);
   expect(await tenant.outcomes(await sendOne(tenant, 'normal'))).toEqual([`${last} sent`]);
   expect(await tenant.outcomes(await sendOne(tenant, 'urgent'))).toEqual([`${last} sent`]);
 
@@ -78,6 +80,7 @@ test('too many permanent bounces hold bulk messages until the channel is resumed
   expect(why.body.answers[0].explanation).toContain('bulk messages of the channel are paused');
   const metrics = await (await fetch(`${world.service.address}/metrics`)).text();
   expect(metrics).toMatch(/^belfry_channels_bulk_paused 1$/m);
+  expect(metrics).toMatch(/^belfry_feedback_events_total\{source="postmark",type="bounced"\} 31$/m);
 
   await bounce(tenant, [refs[11]!]);
   const [message] = await receiver.until('channel.bulk_paused', 1);

@@ -66,7 +66,7 @@ export async function readReputations(
       left join projects p on p.organization_id = c.organization_id and p.id = c.project_id
       where c.organization_id = ${organizationId} and c.id = any(${[...channelIds]}::bigint[]) and c.type = 'email'
     ), sent as (
-      select d.channel_id, sum(d.count) - case when min(m.reputation_since) > ${windowStart}
+      select d.channel_id, sum(d.count) - case when date_trunc('hour', min(m.reputation_since)) > ${windowStart}
         then min(m.sent_before_since) else 0 end as count
       from delivery_stats d join mail m on m.id = d.channel_id
       where d.organization_id = ${organizationId} and d.hour > ${windowStart} and d.status = 'sent'
