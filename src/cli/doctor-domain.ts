@@ -1,6 +1,6 @@
 /** `belfry doctor --domain`: checks the mail setup of a sending domain. */
 import { AppError } from '../core/errors.ts';
-import type { DnsRecord, Finding, Severity } from '../core/mail-domain/finding.ts';
+import { areas, type DnsRecord, type Finding, type Severity } from '../core/mail-domain/finding.ts';
 import { isHostName, readDomain } from '../core/mail-domain/lookups.ts';
 import { isDnsServer } from '../lib/dns.ts';
 import {
@@ -60,9 +60,10 @@ async function findSenders(terminal: Terminal, domain: string): Promise<DomainSe
 function formatCheck({ domain, senders, checked, findings }: DomainCheck): string {
   const heading = senders.length > 0 ? senders.join(', ') : 'no channel is known that sends from it';
   const printed = new Set<string>();
-  const rows = checked.flatMap(area => {
+  const rows = areas.flatMap(area => {
     const own = findings.filter(finding => finding.area === area);
-    return own.length === 0 ? [['ok', area, '']] : own.flatMap(finding => formatFinding(finding, printed));
+    if (own.length === 0) return checked.includes(area) ? [['ok', area, '']] : [];
+    return own.flatMap(finding => formatFinding(finding, printed));
   });
   return [`${domain}: ${heading}`, '', formatTable(rows), '', summarize(findings)].join('\n');
 }

@@ -23,6 +23,7 @@ import { findPostgres, freePort, type SystemPostgres, startPostgres } from '../s
 import { belfry, cleanEnv, root } from '../support/process.ts';
 import { installPython } from '../support/python.ts';
 import { runSql, withDatabase } from '../support/sql.ts';
+import { openZoneServer } from '../support/zone.ts';
 
 const run = promisify(execFile);
 const secret = 'a secret of at least 32 characters';
@@ -67,6 +68,13 @@ async function findObstacle(file: string): Promise<string | undefined> {
 async function openWorld() {
   const collector = await openCollector();
   const belfryService = await testService({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+  const dns = await openZoneServer();
+  // What a reader has before the guide on sending domains.
+  dns.serve({
+    'acme.example MX': '10 mail.acme.example',
+    'mail.acme.example A': '81.2.69.142',
+    '142.69.2.81.in-addr.arpa PTR': 'mail.acme.example',
+  });
   await createDemo(belfryService.runtime.deps);
   const application = await createTestDatabase('template1');
   const port = String(await freePort());
@@ -91,7 +99,7 @@ async function openWorld() {
     service: belfryService,
     follow: async (file: string) => {
       // The doctor cannot derive the address of a service that does not have the default port.
-      const own = { ...commandEnv(belfryService), BASE_URL: belfryService.address };
+      const own = { ...commandEnv(belfryService), BASE_URL: belfryService.address, BELFRY_DNS_SERVERS: dns.address };
       const env = file.endsWith('backup.md') ? await openSystem() : own;
       const url = file.endsWith('outbox.md') ? application.url : belfryService.runtime.url;
       const python = file.endsWith('from-bitcaster.md') ? await installPython('bitcaster-sdk==0.4') : undefined;
@@ -103,6 +111,7 @@ async function openWorld() {
       await belfryService.stop();
       await application.drop();
       await collector.close();
+      await dns.close();
       await system?.stop();
     },
   };

@@ -9,6 +9,7 @@
  * A comment before a block says what else a reader would do:
  *
  *     <!-- not run: REASON -->
+ *     <!-- exits with an error -->              the commands of the block must fail
  *     <!-- in another terminal -->              runs the block until the end of the guide
  *     <!-- printed in the other terminal -->    the output is that of the block above
  *     <!-- into orders.yaml, below: LINE -->    inserts the block below that line of the file, as far indented
@@ -91,6 +92,7 @@ async function runBlock(block: Block, folder: string, shell: Shell, { replace, r
   if (saveAs) return writeFile(path.join(folder, saveAs), text);
   switch (language) {
     case 'sh':
+      if (comment === 'exits with an error') return shell.runFailing(text);
       return comment === 'in another terminal' ? shell.start(text) : shell.run(text);
     case 'ts':
       await writeFile(path.join(folder, 'program.ts'), text);
@@ -133,6 +135,7 @@ async function insert(file: string, below: string, text: string): Promise<void> 
 
 interface Shell {
   run(text: string): Promise<void>;
+  runFailing(text: string): Promise<void>;
   /** Starts a program that runs until the end. */
   start(text: string): Promise<void>;
   /** Standard output of the last block. */
@@ -167,6 +170,10 @@ async function openShell(folder: string, { env, path: folders }: Surroundings): 
     run: async text => {
       await writeFile(file('block'), text);
       await run('. ./.block > .out 2> .err < /dev/null');
+    },
+    runFailing: async text => {
+      await writeFile(file('block'), text);
+      await run('(. ./.block) > .out 2> .err < /dev/null || true; [ -s .failed ]; rm .failed');
     },
     start: async text => {
       await writeFile(file('other-block'), text);

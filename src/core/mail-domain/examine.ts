@@ -29,7 +29,7 @@ export interface ExamineOptions {
 }
 
 export interface Examination {
-  /** Areas that were examined. Without a mail server of our own, there is nothing to examine in `server`. */
+  /** Areas that were examined: `dkim` only with a selector, `server` only with a mail server of our own. */
   checked: Area[];
   findings: Finding[];
   /** To be looked up before the next examination. If there are any, the findings are not complete. */
@@ -76,16 +76,17 @@ export function examineDomain(
   for (const { returnPathDomain, hasBounceDomain } of senders) {
     if (hasBounceDomain) examineMx(dns, findings, { domain: returnPathDomain!, purpose: 'bounces', listener });
   }
-  const checked = areas.filter(area => area !== 'server' || servers.size > 0);
+  const isKnown = { dkim: senders.some(({ dkim }) => dkim), server: servers.size > 0 };
+  const checked = areas.filter(area => (area === 'dkim' || area === 'server' ? isKnown[area] : true));
   return { checked, findings: findings.list(), wanted: [...dns.wanted.values()] };
 }
 
 function reportUnsigned(findings: Findings, domain: string, senders: readonly MailSender[]): void {
-  for (const { name, dkim, canSign } of senders) {
+  for (const { name, dkim, canSign, server } of senders) {
     if (dkim) continue;
     if (canSign) {
       const message = `${name} does not sign its messages with DKIM: set dkim_domain, dkim_selector and dkim_private_key, unless its mail server signs them.`;
-      findings.add('warning', 'dkim.unsigned', message);
+      findings.add(server ? 'warning' : 'info', 'dkim.unsigned', message);
     } else {
       const message = `The service of ${name} signs with its own DKIM key, which Belfry does not know: verify ${domain} in the settings of the service.`;
       findings.add('info', 'dkim.service_signs', message);

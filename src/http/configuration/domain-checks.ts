@@ -36,8 +36,8 @@ export const [checkOrganizationChannelDomain, checkProjectChannelDomain] = forOr
     id: `check${owner}ChannelDomain`,
     summary: `Check the domains of ${owner === 'Project' ? 'a' : 'an'} ${lower} channel`,
     description:
-      'Looks up SPF, DKIM, DMARC and MX of the domains that the channel sends from, and the reverse DNS of its own mail ' +
-      'server. Takes up to 15 seconds. An organization can check 20 times a minute, per API process. A channel that is not ' +
+      'Looks up SPF, DKIM, DMARC and MX of the domains that the channel sends from, and the reverse DNS of a mail server ' +
+      'that needs no password. Takes up to 15 seconds. An organization can check 20 times a minute, per API process. A channel that is not ' +
       'for email, or has no sender address, has no domains.',
     tag: 'Channels',
     status: 200,

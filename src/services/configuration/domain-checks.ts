@@ -61,7 +61,8 @@ export async function checkDomains(
   // Loaded when it is first used, because the list of public suffixes takes a megabyte of memory.
   const { examineDomain } = await import('../../core/mail-domain/examine.ts');
   const { allows: isPublic } = createGuard([]);
-  const options: ExamineOptions = { isPublic, listener };
+  // An address, or a name such as localhost, cannot be in an MX record.
+  const options: ExamineOptions = { isPublic, listener: listener && readDomain(listener) };
   const dns = new DnsSession(servers, limits);
   const answers = new Map<string, Answer>();
   try {
