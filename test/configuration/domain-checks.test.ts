@@ -246,6 +246,12 @@ describe('reports settings of the channel that do not fit', () => {
   });
 });
 
+test('suggests no SPF record for a mail server in a private network', async () => {
+  const [finding] = await check(faults[0]![2], { ...direct, server: '10.0.0.25' });
+  expect(finding).toMatchObject({ code: 'spf.missing' });
+  expect(finding).not.toHaveProperty('record');
+});
+
 describe('the record to publish', () => {
   const recordOf = async (zone: Zone, sender = direct) => {
     const [finding] = await check(zone, sender);

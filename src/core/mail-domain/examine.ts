@@ -60,7 +60,8 @@ export function examineDomain(
     );
     if (own.size === 0) examineSpf(dns, findings, { domain: one, returnPath });
     for (const host of own) {
-      examineSpf(dns, findings, { domain: one, returnPath, server: { host, addresses: servers.get(host) ?? [] } });
+      const addresses = servers.get(host);
+      examineSpf(dns, findings, { domain: one, returnPath, server: addresses && { host, addresses } });
     }
   }
 
