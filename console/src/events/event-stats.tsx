@@ -3,7 +3,7 @@ import { Group, Table, Text, Tooltip } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { api, take } from '../api.ts';
 import type { EventStatistics } from '../api-types.ts';
-import { compact, count } from '../components/counts.tsx';
+import { compact } from '../components/counts.tsx';
 import { timeAgo } from '../components/time.tsx';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/events.ts';
@@ -52,7 +52,7 @@ export function StatsCells({ stats }: { stats: EventStatistics | undefined }) {
       <Table.Td visibleFrom="md">
         {stats && (
           <Group gap={8} wrap="nowrap">
-            <Sparkline values={stats.triggers} label={texts.triggersIn24Hours(count(total))} />
+            <Sparkline values={stats.triggers} label={texts.triggersIn24Hours(total)} />
             <Text size="xs" c="dimmed" className="numbers" aria-hidden>
               {compact(total)}
             </Text>

@@ -94,7 +94,7 @@ function Card({ escalation, now }: { escalation: Escalation; now: number }) {
             </Anchor>
             <Text size="xs" c="dimmed">
               <TimeAgo at={created_at} />
-              {occurrence.triggers > 1 && ` · ${texts.triggers(count(occurrence.triggers))}`}
+              {occurrence.triggers > 1 && ` · ${texts.triggers(occurrence.triggers)}`}
             </Text>
           </div>
           <OccurrenceBadge occurrence={occurrence} />

@@ -43,7 +43,7 @@ export const texts = {
   rate: (count: Part, percent: Part) => `${count} (${percent} %)`,
   bounced: 'Bounced',
   complained: 'Complaints',
-  ofMessages: (hours: Part) => `Messages in ${hours} hours`,
+  ofMessages: (hours: number) => `Messages in ${countOf(hours, 'hour')}`,
   countedSince: 'Counted since',
   lostResponse: 'If a provider’s response is lost',
   lostResponseHint:

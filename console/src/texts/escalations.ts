@@ -1,4 +1,5 @@
 /** Texts of the console: escalations. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -11,7 +12,7 @@ export const texts = {
   newestShown: (count: Part) => `Only the newest ${count} are shown.`,
   deletedEvent: 'Deleted event',
   deletedNotification: 'Deleted notification',
-  triggers: (count: Part) => `${count} triggers`,
+  triggers: (n: number) => countOf(n, 'trigger'),
   notStarted: 'Not started',
   stepRunning: (step: Part) => `Step ${step} is being sent`,
   stepDone: (step: Part) => `Step ${step} was sent`,

@@ -1,4 +1,5 @@
 /** Texts of the console: events. */
+import { countOf } from './count-of.ts';
 import type { Part } from './part.ts';
 
 export const texts = {
@@ -63,7 +64,7 @@ export const texts = {
   failures: 'Failures',
   failureCount: (count: Part) => `${count} failed`,
   failuresHint: 'Failed or unknown deliveries in the last 24 hours',
-  triggersIn24Hours: (count: Part) => `${count} triggers in the last 24 hours`,
+  triggersIn24Hours: (n: number) => `${countOf(n, 'trigger')} in the last 24 hours`,
   neverTriggered: 'Never',
   thisHour: 'This hour',
   more: 'More',

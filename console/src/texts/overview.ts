@@ -37,7 +37,8 @@ export const texts = {
   since: 'Since',
   retry: 'Retry',
   retryAll: 'Retry all',
-  retryAllOf: (n: number, channel: Part) => `Retry ${countOf(n, 'delivery')} over ${channel}`,
+  /** Starts with the text of the button. */
+  retryAllOf: (n: number, channel: Part) => `Retry${n === 1 ? '' : ' all'} ${countOf(n, 'delivery')} over ${channel}`,
   needsAttention: 'Needs attention',
   causesOfFailures: 'Causes of failures',
   newestGrouped: (n: number) => `Only the newest ${countOf(n, 'failure')} are grouped here.`,
