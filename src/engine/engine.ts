@@ -35,6 +35,8 @@ export interface Engine {
   senders: Senders;
   /** Changes that can stop a message which is about to be sent, by organization. */
   stops: Announcements;
+  /** Waits for the announcements of everything committed so far. Returns false if they cannot be received. */
+  catchUp: () => Promise<boolean>;
   /** Reads the state again after such a change. */
   states: Batcher<Delivery, DeliveryState>;
   outcomes: Outcomes;

@@ -128,6 +128,7 @@ const worker: Worker = new Worker(
     usage: new UsageMeter(db),
     limits,
     dayLimits,
+    catchUp: () => listener.catchUp(),
     marker,
     meters,
     log,

@@ -239,7 +239,8 @@ export class Worker {
     this.#handed = this.#handed.filter(one => one.priority !== priority);
     if (handed.length === 0) return false;
     this.#hasClaimed = true;
-    if (this.#inFlight.capacity(priority) < handed.length) {
+    // What is handed over is faster than announcements: a pause that was confirmed before the trigger has to be known.
+    if (this.#inFlight.capacity(priority) < handed.length || !(await this.#engine.catchUp())) {
       this.#leaveToQueue(handed);
       return true;
     }

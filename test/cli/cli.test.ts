@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
 import { loadCommands } from '../../src/cli/commands.ts';
+import { addressesOf } from '../../src/core/database-url.ts';
 import { feedbackEvent } from '../../src/core/feedback/event.ts';
 import { applyConfiguration } from '../../src/services/configuration/declarative.ts';
 import { getOrganization } from '../../src/services/configuration/organizations.ts';
@@ -460,9 +461,9 @@ describe('the target of a command', () => {
       return stdout.split('\r\n').filter(line => line.startsWith('belfry: '));
     };
     const remoteEnv = { BELFRY_URL: service.address, BELFRY_KEY: await createKey('terminal') };
-    const { host, pathname } = new URL(database.url);
+    const [address] = addressesOf(database.url);
     expect(await inTerminal('', remoteEnv)).toEqual([`belfry: ${service.address} (BELFRY_URL)`]);
-    expect(await inTerminal('--local', remoteEnv)).toEqual([`belfry: database ${host}${pathname} (DATABASE_URL)`]);
+    expect(await inTerminal('--local', remoteEnv)).toEqual([`belfry: database ${address} (DATABASE_URL)`]);
   });
 });
 

@@ -180,7 +180,7 @@ describe('a failed delivery', () => {
     await causes.getByText('6', { exact: true }).waitFor();
     expect(await axeViolations(page)).toEqual([]);
     await takeScreenshots(page, 'attention');
-    await button('Retry 6 deliveries over hooks').click();
+    await button('Retry all 6 deliveries over hooks').click();
     await dialog().getByText('4 will be attempted again').waitFor();
     await dialog().getByText('2 will not be sent: the user is locked').waitFor();
     await dialog().getByRole('button', { name: 'Retry' }).click();

@@ -60,6 +60,27 @@ describe('with an engine', () => {
     await listener.end();
   });
 
+  test('a trigger does not overtake the announcement of a pause that was confirmed before it', async () => {
+    const [listening] = await tenant.sql<{ pid: number }>(
+      `select pid from pg_stat_activity where datname = current_database() and application_name = 'belfry worker'
+         and query in ('', 'listen "belfry_work"') or query like 'select pg_is_in_recovery()%' and datname = current_database()`,
+    );
+    const before = tenant.received().length;
+    process.kill(listening!.pid, 'SIGSTOP');
+    try {
+      await tenant.post(`${tenant.event}pause/`);
+      const id = await tenant.trigger();
+      // More than enough time to send it.
+      for (let i = 0; i < 50; i++) await tenant.occurrence(id);
+      process.kill(listening!.pid, 'SIGCONT');
+      await eventually(async () => expect(await tenant.occurrence(id)).toMatchObject({ reason: 'event.paused' }));
+      expect(tenant.received()).toHaveLength(before);
+    } finally {
+      process.kill(listening!.pid, 'SIGCONT');
+      await tenant.post(`${tenant.event}resume/`);
+    }
+  });
+
   test('an occurrence that is lost on the way is found in the queue', async () => {
     const [lost] = await store(world, tenant, 1);
     expect(await tenant.outcomes(lost!.id)).toEqual(['ann@x.test sent']);

@@ -151,6 +151,8 @@ test('the queue and the pauses are reported, and held work does not count as pen
     {
       kind: 'event',
       path: 'shop/web/go',
+      scope: 'all',
+      reason: null,
       since: expect.any(String),
       waiting: { messages: 0, occurrences: 1, capped: false },
     },

@@ -52,6 +52,16 @@ export class Listener {
     this.#scheduleHeartbeat(client);
   }
 
+  /**
+   * Returns true when every notification of what was committed before has been handled; false without a connection. The
+   * server sends what is pending before the end of a response.
+   */
+  async catchUp(): Promise<boolean> {
+    const client = this.#client;
+    await client?.query('').catch(error => this.#handleLoss(client, error));
+    return client !== undefined && this.#client === client;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
