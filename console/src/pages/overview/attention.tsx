@@ -6,6 +6,7 @@ import { Link } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { FailureCauses } from '../../api-types.ts';
 import { GuardedButton } from '../../components/actions.tsx';
+import { Breakable } from '../../components/breakable.tsx';
 import { count } from '../../components/counts.tsx';
 import { type Column, DataTable } from '../../components/data-table.tsx';
 import { Section } from '../../components/page.tsx';
@@ -93,17 +94,11 @@ function Example({ delivery: { occurrence, id, user, address, event } }: { deliv
   const org = useOrg();
   return (
     <Stack gap={0}>
-      <Anchor
-        component={Link}
-        to={to.delivery(org, occurrence, id)}
-        size="sm"
-        className="tip"
-        style={{ overflowWrap: 'anywhere' }}
-      >
-        {user ?? address ?? texts.deletedUser}
+      <Anchor component={Link} to={to.delivery(org, occurrence, id)} size="sm" className="tip">
+        <Breakable text={user ?? address ?? texts.deletedUser} />
       </Anchor>
-      <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-        {event ?? texts.deletedEvent}
+      <Text size="xs" c="dimmed">
+        <Breakable text={event ?? texts.deletedEvent} />
       </Text>
     </Stack>
   );
