@@ -726,6 +726,7 @@ CREATE TABLE categories (
   locales jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
+  track boolean NOT NULL DEFAULT false,
   CONSTRAINT categories_pkey PRIMARY KEY (organization_id, id),
   CONSTRAINT categories_organization_id_slug_key UNIQUE (organization_id, slug),
   CONSTRAINT categories_kind_check CHECK (kind = ANY (ARRAY['required', 'transactional', 'promotional'])),

@@ -6,12 +6,14 @@
 import { digestLimits } from '../core/decision/digest.ts';
 import { recheck } from '../core/decision/recheck.ts';
 import { AppError } from '../core/errors.ts';
+import type { Content } from '../core/render/render.ts';
 import { disableAddress } from '../db/audience/addresses.ts';
 import { isUnavailable } from '../db/connection/pool.ts';
 import type { OccurrenceFacts } from '../db/history/occurrences.ts';
 import { claimDeliveriesAcrossTenants, type Delivery, type Settlement } from '../db/ledger/deliveries.ts';
 import { claimProgress, type Shares } from '../db/ledger/round-robin.ts';
 import type { Span } from '../lib/traces.ts';
+import { isTracked } from '../pipeline/message-links.ts';
 import { type MessageContext, renderDelivery } from '../pipeline/messages.ts';
 import { acceptsAddress, type PlannedChannel } from '../pipeline/plans.ts';
 import type { Outcome, Outgoing } from '../providers/sending.ts';
@@ -309,7 +311,7 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
   const outgoing: Outgoing = {
     id: `${delivery.occurrence_id}.${delivery.id}`,
     address: delivery.address ?? '',
-    content,
+    content: channel.type === 'email' && isTracked(plan.topic.category) ? track(engine, delivery, content) : content,
     createdAt: delivery.created_at,
     returnPath: () => engine.returnPathOf(delivery),
     ...(links && channel.type === 'email' && { unsubscribeUrl: links.unsubscribe_url }),
@@ -322,6 +324,13 @@ async function renderOutgoing(engine: Engine, sendContext: SendContext): Promise
     },
   };
   return [outgoing, snapshotId];
+}
+
+/** The history shows the message without this: links that are followed there must not count. */
+function track(engine: Engine, { organization_id, occurrence_id, id }: Delivery, content: Content): Content {
+  if (content.html === undefined || !engine.track) return content;
+  const reference = { organizationId: organization_id, occurrence: occurrence_id, id };
+  return { ...content, html: engine.track(reference, content.html) };
 }
 
 /** Closes the delivery's digest and returns its items. A retry adds nothing, because the digest stays closed. */

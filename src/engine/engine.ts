@@ -7,6 +7,7 @@ import type { Queue } from '../db/ledger/round-robin.ts';
 import type { Announcements } from '../lib/announcements.ts';
 import type { Batcher } from '../lib/batcher.ts';
 import type { Traces } from '../lib/traces.ts';
+import type { TrackMail } from '../pipeline/message-links.ts';
 import type { MissingVariables } from '../pipeline/missing-variables.ts';
 import type { Plans } from '../pipeline/plans.ts';
 import type { RenderSnapshots } from '../pipeline/render-snapshots.ts';
@@ -45,6 +46,8 @@ export interface Engine {
   snapshots: RenderSnapshots;
   /** Returns the local part of the return path of a delivery. */
   returnPathOf: (delivery: Pick<Delivery, 'organization_id' | 'occurrence_id' | 'id'>) => string;
+  /** Undefined when the public address is not configured. */
+  track: TrackMail | undefined;
   missingVariables: MissingVariables;
   usage: UsageMeter;
   limits: Limits;

@@ -20,7 +20,7 @@ import { openTraces } from '../lib/open-traces.ts';
 import { createOutbound } from '../lib/outbound.ts';
 import { releaseMemoryWhenSettled } from '../lib/release-memory.ts';
 import { createSigner } from '../lib/signer.ts';
-import { createAcknowledgeLinks, createLinks } from '../pipeline/message-links.ts';
+import { createAcknowledgeLinks, createLinks, createTracking } from '../pipeline/message-links.ts';
 import { MissingVariables } from '../pipeline/missing-variables.ts';
 import { Plans } from '../pipeline/plans.ts';
 import { RenderSnapshots } from '../pipeline/render-snapshots.ts';
@@ -124,6 +124,7 @@ const worker: Worker = new Worker(
     snapshots: new RenderSnapshots(db),
     returnPathOf: ({ organization_id: organizationId, occurrence_id: occurrence, id }) =>
       returnPathOf({ organizationId, occurrence, id }, signer.signShort),
+    track: createTracking(signer, settings.baseUrl),
     missingVariables,
     usage: new UsageMeter(db),
     limits,

@@ -1,7 +1,9 @@
-/** The links in messages with which recipients unsubscribe, change preferences and acknowledge. */
+/** The links in messages with which recipients unsubscribe, change preferences and acknowledge, and those that are tracked. */
 
 import type { Reach } from '../core/decision/decide.ts';
-import type { CategoryKind } from '../core/decision/preferences.ts';
+import type { Category, CategoryKind } from '../core/decision/preferences.ts';
+import type { TenantDelivery } from '../core/feedback/identify.ts';
+import { signTrackingToken, trackHtml } from '../core/feedback/tracking.ts';
 import { signAcknowledgeToken, signPreferencesToken, signUnsubscribeToken } from '../core/recipient-links.ts';
 import type { RenderedLinks } from '../core/render/footer.ts';
 import type { Signer } from '../lib/signer.ts';
@@ -49,6 +51,31 @@ export function createLinks(signer: Signer, baseUrl: string | undefined): LinksF
       preferences_url: `${baseUrl}/preferences/${signPreferencesToken(holder, sign)}`,
     };
   };
+}
+
+/** Returns the HTML of an email with tracked links and a picture that shows that it was opened. */
+export type TrackMail = (delivery: TenantDelivery, html: string) => string;
+
+/** Belfry's own links, which lead to it anyway. */
+const ownPages = ['unsubscribe', 'preferences', 'acknowledge', 't'];
+
+/** Returns undefined when the public address is not configured: then nothing can be tracked. */
+export function createTracking(signer: Signer, baseUrl: string | undefined): TrackMail | undefined {
+  if (baseUrl === undefined) return undefined;
+  const isOwn = (target: string) => ownPages.some(page => target.startsWith(`${baseUrl}/${page}/`));
+  return (delivery, html) => {
+    const urlOf = (target: string | undefined) =>
+      `${baseUrl}/t/${signTrackingToken({ ...delivery, target }, signer.signShort)}`;
+    return trackHtml(html, {
+      linkFor: target => (isOwn(target) ? undefined : urlOf(target)),
+      pixelUrl: urlOf(undefined),
+    });
+  };
+}
+
+/** Returns whether emails of this category are tracked. Recipients cannot turn a required one off, so it never is. */
+export function isTracked({ track, kind }: Category): boolean {
+  return track && kind !== 'required';
 }
 
 /** The placeholder for the token of links in previews, simulations and the history of messages. */

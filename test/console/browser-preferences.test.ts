@@ -98,6 +98,7 @@ describe('categories', () => {
     await page.getByLabel('Language').fill('de');
     await page.getByLabel('Name', { exact: true }).last().fill('Rundbrief');
     await expectAccessibleOnPhone();
+    await page.getByRole('switch', { name: 'Record opens and clicks' }).click();
     await button('Create category').click();
     await page.getByRole('heading', { level: 1, name: 'Newsletter' }).waitFor();
     expect((await ask({ path: `${org}/categories/newsletter/` })).body).toMatchObject({
@@ -105,17 +106,18 @@ describe('categories', () => {
       default: true,
       channel_defaults: { sms: false },
       channels: null,
+      track: true,
       locales: { de: { name: 'Rundbrief' } },
     });
   });
 
-  test('can be changed, and only required ones can ignore quiet hours', async () => {
+  test('can be changed; only required ones can ignore quiet hours, and they are never tracked', async () => {
     await page.getByRole('radio', { name: 'Required' }).check();
     await page.getByRole('switch', { name: 'Send during quiet hours' }).click();
     await button('Save').click();
     await page.getByText('Saved.', { exact: true }).waitFor();
     const read = async () => (await ask({ path: `${org}/categories/newsletter/` })).body;
-    expect(await read()).toMatchObject({ kind: 'required', quiet_hours: 'ignore', channel_defaults: {} });
+    expect(await read()).toMatchObject({ kind: 'required', quiet_hours: 'ignore', channel_defaults: {}, track: false });
     await page.getByRole('radio', { name: 'Promotional' }).check();
     await page.getByRole('combobox', { name: 'Off by default for these channels' }).click();
     await page.getByRole('option', { name: 'SMS' }).click();

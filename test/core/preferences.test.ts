@@ -25,6 +25,7 @@ const categories: fc.Arbitrary<Category> = fc.record({
   channel_defaults: fc.dictionary(fc.constantFrom(...types), fc.boolean()),
   channels: fc.constant(null),
   quiet_hours: fc.constant('respect' as const),
+  track: fc.boolean(),
   locales: fc.constant({}),
 });
 const rows = fc.uniqueArray(

@@ -102,7 +102,7 @@ const plain = new Set(
   locale locales locked logo_url max max_bounce_percent max_complaint_percent max_key_lifetime_days max_per_day message more name notify_resolved on_unknown options
   organization overflow overlap overrides p256dh per permissions platform preferences priority provider providers prune quiet_hours
   rate_per_second reason repeat reputation_guard requests_per_second required resolve retention_days role secret send_at slug steps
-  stored_messages strict subject target throttle timezone token trigger triggers_per_second type types unless url use users value
+  stored_messages strict subject target throttle timezone token track trigger triggers_per_second type types unless url use users value
   weekdays`.split(/\s+/),
 );
 /** The same names for something else: settings of a provider, expressions, times of day, an application's own data. */

@@ -134,7 +134,7 @@ test('an account is logged by id, and a key by name', async () => {
 test('recipient links, unknown paths and malformed requests leave no data in the log', async () => {
   lines = [];
   const paths = [
-    ...['preferences', 'unsubscribe', 'acknowledge'].map(page => `/${page}/${marker}.1.${marker}${query}`),
+    ...['preferences', 'unsubscribe', 'acknowledge', 't'].map(page => `/${page}/${marker}.1.${marker}${query}`),
     `/invite/${marker}`,
     `/reset-password?token=${marker}`,
     `/${marker}/nowhere${query}`,

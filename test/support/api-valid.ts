@@ -188,7 +188,7 @@ const channel = {
 function category(slug: string | undefined) {
   const locales = { de: { name: 'Neues', description: 'Einmal im Monat.' } };
   const choices = { kind: 'promotional', default: false, channel_defaults: { email: true }, channels: ['email'] };
-  return { slug, name: 'News', description: 'Once a month.', ...choices, locales };
+  return { slug, name: 'News', description: 'Once a month.', ...choices, track: true, locales };
 }
 
 function selection({ acme }: Tenants) {

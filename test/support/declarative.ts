@@ -70,6 +70,7 @@ export function everything(slug: string): OrganizationDocument {
         default: false,
         channel_defaults: { email: true, sms: false },
         channels: ['email', 'sms'],
+        track: true,
         locales: { de: { name: 'Neues', description: 'Einmal im Monat.' } },
       },
       { slug: 'security', name: 'Security', kind: 'required', quiet_hours: 'ignore' },

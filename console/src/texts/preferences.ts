@@ -57,6 +57,9 @@ export const texts = {
   quietHours: 'Quiet hours',
   ignoreQuietHours: 'Send during quiet hours',
   ignoreQuietHoursHint: 'For messages that can’t wait until morning. Required categories only.',
+  track: 'Record opens and clicks',
+  trackHint:
+    'Emails get a tracking pixel and links that lead through Belfry. Ask recipients for their consent where the law requires it.',
   translations: 'Translations',
   translationsHint: 'Shown to people who use this language. Use tags such as de or pt-BR.',
   language: 'Language',

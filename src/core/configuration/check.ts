@@ -276,6 +276,9 @@ function checkCategories(value: unknown, at: string, report: ReportError): void 
     if (!isRequired && entry.quiet_hours === 'ignore') {
       report(`${path}/quiet_hours`, 'must be respect: only a required category may ignore quiet hours');
     }
+    if (isRequired && entry.track === true) {
+      report(`${path}/track`, 'must be false: recipients cannot turn a required category off, so it is never tracked');
+    }
     for (const type of isObject(entry.channel_defaults) ? Object.keys(entry.channel_defaults) : []) {
       if (isRequired) report(`${path}/channel_defaults/${type}`, 'must be absent: a required category is always on');
       else if (!(media as readonly string[]).includes(type)) {

@@ -197,6 +197,9 @@ export const CategoryEntry = Type.Object(
           'Whether messages wait until quiet hours end. Only required categories can ignore them. Absent: respect.',
       }),
     ),
+    track: Type.Optional(
+      Type.Boolean({ description: 'Whether opens and clicks of emails are recorded. Absent: false.' }),
+    ),
     locales: Type.Optional(
       Type.Record(Type.String(), Type.Object({ ...categoryTexts, name: Type.Optional(Name) }, closed), {
         description: 'Name and description in other languages, by language tag.',

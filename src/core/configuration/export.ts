@@ -108,7 +108,7 @@ function toLayouts(layouts: LayoutState[] = []): { layouts?: LayoutEntry[] } {
 
 /** Returns the entry without fields that have their default value. */
 export function toCategoryEntry(category: CategoryState): CategoryEntry {
-  const { slug, name, description, kind, channel_defaults, channels, quiet_hours, locales } = category;
+  const { slug, name, description, kind, channel_defaults, channels, quiet_hours, track, locales } = category;
   return {
     slug,
     name,
@@ -118,6 +118,7 @@ export function toCategoryEntry(category: CategoryState): CategoryEntry {
     ...(Object.keys(channel_defaults).length > 0 && { channel_defaults }),
     ...(channels !== null && { channels: channels as CategoryEntry['channels'] }),
     ...(quiet_hours !== 'respect' && { quiet_hours }),
+    ...(track && { track }),
     ...(Object.keys(locales).length > 0 && { locales }),
   };
 }

@@ -246,6 +246,7 @@ function toCategory(entry: CategoryEntry): CategoryState {
     channel_defaults: entry.channel_defaults ?? {},
     channels: entry.channels ?? null,
     quiet_hours: entry.quiet_hours ?? 'respect',
+    track: entry.track ?? false,
     locales: Object.fromEntries(translated),
   };
 }

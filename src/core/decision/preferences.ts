@@ -19,6 +19,8 @@ export interface Category {
   /** The channel types that the preference page offers; null means all. */
   channels: string[] | null;
   quiet_hours: 'respect' | 'ignore';
+  /** Whether opens and clicks of emails are recorded. Never true for a required category. */
+  track: boolean;
   /** By language. */
   locales: Record<string, { name?: string; description?: string }>;
 }
@@ -35,6 +37,7 @@ export const generalCategory: Category = {
   channel_defaults: {},
   channels: null,
   quiet_hours: 'respect',
+  track: false,
   locales: {},
 };
 

@@ -54,6 +54,8 @@ export interface FeedbackEvent {
   at: string | null;
   /** The reporter's own words. */
   text: string | null;
+  /** The link that was clicked, if each one counts once. Absent: clicks of an hour count as one. */
+  link?: string;
 }
 
 /** A webhook request, or a mail as its body. */

@@ -24,6 +24,30 @@ export function findReference({
   return undefined;
 }
 
+/** A delivery, and the organization that it belongs to. */
+export interface TenantDelivery extends DeliveryReference {
+  organizationId: number;
+}
+
+/** Matches what `compactReference` returns: three groups for `readCompactReference`. */
+export const compactPattern = '([0-9a-z]{1,10})-([0-9a-z]{1,25})-([0-9a-z]{1,10})';
+
+/** Returns a short name of a delivery, for what is signed: lower-case letters, digits and hyphens. */
+export function compactReference({ organizationId, occurrence, id }: TenantDelivery): string {
+  const uuid = BigInt(`0x${occurrence.replaceAll('-', '')}`);
+  return `${organizationId.toString(36)}-${uuid.toString(36)}-${id.toString(36)}`;
+}
+
+export function readCompactReference(organization: string, uuid: string, id: string): TenantDelivery {
+  let value = 0n;
+  for (const digit of uuid) value = value * 36n + BigInt(Number.parseInt(digit, 36));
+  return {
+    organizationId: Number.parseInt(organization, 36),
+    occurrence: toUuid(value.toString(16).padStart(32, '0')),
+    id: Number.parseInt(id, 36),
+  };
+}
+
 const hourMs = 3_600_000;
 
 /**
@@ -31,9 +55,16 @@ const hourMs = 3_600_000;
  * reports it. Opens and clicks of the same hour count as one, because programs that scan mails cause any number of them.
  */
 export function feedbackKey(source: string, event: FeedbackEvent): string {
-  const { type, recipient, messageId, deliveryId, at } = event;
+  const { type, recipient, messageId, deliveryId, at, link } = event;
   const isUse = type === 'opened' || type === 'clicked';
   const time = at && isUse ? Math.floor(Date.parse(at) / hourMs) : at;
-  const fields = [source, type, deliveryId ?? messageId, recipient?.toLowerCase() ?? null, time];
+  const fields = [
+    source,
+    type,
+    deliveryId ?? messageId,
+    recipient?.toLowerCase() ?? null,
+    time,
+    ...(link ? [link] : []),
+  ];
   return toUuid(createHash('sha256').update(JSON.stringify(fields)).digest('hex').slice(0, 32));
 }

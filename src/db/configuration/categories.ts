@@ -12,7 +12,7 @@ const columns = ['id', 'slug', 'name', 'description', 'kind', 'channel_defaults'
 function select(db: Db, organizationId: number) {
   return db
     .selectFrom('categories')
-    .select([...columns, 'default_on', 'quiet_hours', 'locales'])
+    .select([...columns, 'default_on', 'quiet_hours', 'track', 'locales'])
     .where('organization_id', '=', organizationId);
 }
 

@@ -75,6 +75,7 @@ export interface Categories {
   locales: GeneratedJson;
   created_at: Generated<Date>;
   updated_at: Generated<Date>;
+  track: Generated<boolean>;
 }
 
 export interface ChannelDayStats {

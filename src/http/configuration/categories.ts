@@ -8,7 +8,17 @@ import { apiPathOf, list, plain, slugsOf } from '../server/route.ts';
 import { Deleted, DeleteQuery } from '../server/schemas.ts';
 
 const tag = 'Categories';
-const fields = ['name', 'description', 'kind', 'default', 'channel_defaults', 'channels', 'quiet_hours', 'locales'];
+const fields = [
+  'name',
+  'description',
+  'kind',
+  'default',
+  'channel_defaults',
+  'channels',
+  'quiet_hours',
+  'track',
+  'locales',
+];
 
 const NewCategory = createSchemaOf<CategoryEntry>('NewCategory', CategoryEntry, ['slug', ...fields]);
 const Changes = updateSchemaOf<categories.CategoryChanges>('CategoryChanges', CategoryEntry, fields, ['slug']);
@@ -31,6 +41,9 @@ const Category = Type.Object(
       description: 'Channel types that the recipient can choose from. Null: all.',
     }),
     quiet_hours: Type.Enum(['respect', 'ignore']),
+    track: Type.Boolean({
+      description: 'Whether opens and clicks of emails are recorded. Never for required categories.',
+    }),
     locales: Type.Record(Type.String(), translation, { description: 'Name and description in other languages.' }),
   },
   { $id: 'Category' },

@@ -22,7 +22,9 @@ const eventFields = {
   recipient: Type.Union([Type.String(), Type.Null()], {
     description: 'The address that the reporter names. It differs from that of the delivery if the mail was forwarded.',
   }),
-  source: Type.String({ description: 'Name of the service that reported it; `smtp` for a mail.' }),
+  source: Type.String({
+    description: 'Name of the service that reported it; `smtp` for a mail, `belfry` for what Belfry recorded itself.',
+  }),
   at: Type.String({ format: 'date-time', description: 'When it happened, according to the reporter.' }),
 };
 
@@ -54,7 +56,7 @@ export const listDeliveryFeedback = plain(['org', 'identifier', 'delivery'], {
   summary: 'List feedback of delivery',
   description:
     'What services and mail servers reported about the message after it was sent, oldest first. At most 1,000 events; of ' +
-    'opens and clicks, one for each hour.',
+    'opens and clicks, one for each hour; of those that Belfry records itself, one open and one click of each link.',
   tag,
   status: 200,
   answer: Type.Array(DeliveryFeedback),

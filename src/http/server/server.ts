@@ -24,6 +24,7 @@ import { registerDocs } from '../pages/docs/docs.ts';
 import { registerInboxDemo, registerInboxFiles } from '../pages/inbox-files.ts';
 import { registerPreferencePage } from '../pages/preference-page.ts';
 import { registerPages } from '../pages/reference.ts';
+import { registerTracking } from '../pages/tracking.ts';
 import type { Resources } from '../resolve.ts';
 import { routes } from '../routes.ts';
 import { type Admission, chargeBody, createAdmission } from './auth.ts';
@@ -158,6 +159,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     registerDocs(app);
     await registerPreferencePage(app, deps);
     await registerAcknowledgePage(app, deps);
+    registerTracking(app, deps);
     registerInboxFiles(app);
     if (options.withDemo) registerInboxDemo(app, deps);
     const admit = createAdmission(deps, baseUrl);

@@ -1,7 +1,7 @@
 /** Receives the webhooks of services, and mails, at the address of a channel: verified, then stored. */
 import { AppError } from '../../core/errors.ts';
 import type { FeedbackEvent, FeedbackRequest } from '../../core/feedback/event.ts';
-import type { ReturnPath } from '../../core/feedback/return-path.ts';
+import type { TenantDelivery } from '../../core/feedback/identify.ts';
 import type { JsonObject } from '../../core/json.ts';
 import * as channels from '../../db/configuration/channel-feedback.ts';
 import type { Outbound } from '../../lib/outbound.ts';
@@ -83,7 +83,7 @@ export async function receiveFeedback(
 }
 
 /** Stores what a mail to the return path of a delivery reports. Other mails, such as vacation replies, are ignored. */
-export async function receiveBounceMail(deps: Deps, { organizationId, occurrence, id }: ReturnPath, bytes: Buffer) {
+export async function receiveBounceMail(deps: Deps, { organizationId, occurrence, id }: TenantDelivery, bytes: Buffer) {
   let events: FeedbackEvent[] = [];
   try {
     events = deps.feedbackReaders.smtp!.read({ contentType: 'message/rfc822', bytes });

@@ -25,6 +25,7 @@ const general: Row = {
   channel_defaults: {},
   channels: null,
   quiet_hours: 'respect',
+  track: false,
   locales: {},
   isBuiltIn: true,
 };

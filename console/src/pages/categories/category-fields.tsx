@@ -99,6 +99,14 @@ export function CategoryFields({ form, isNew, isDisabled }: { form: Form; isNew:
           clearable
           {...form.getInputProps('channels')}
         />
+        {!isRequired && (
+          <Switch
+            label={texts.track}
+            description={texts.trackHint}
+            {...form.getInputProps('isTracked', { type: 'checkbox' })}
+            error={form.errors.track}
+          />
+        )}
         <Translations form={form} isDisabled={isDisabled} />
       </Stack>
     </Fieldset>

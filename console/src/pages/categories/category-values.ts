@@ -13,6 +13,7 @@ export interface CategoryValues extends Record<string, unknown> {
   /** Empty: all channel types. */
   channels: string[];
   ignoresQuietHours: boolean;
+  isTracked: boolean;
   locales: { locale: string; name: string; description: string }[];
 }
 
@@ -25,6 +26,7 @@ export const newCategory: CategoryValues = {
   exceptions: [],
   channels: [],
   ignoresQuietHours: false,
+  isTracked: false,
   locales: [],
 };
 
@@ -38,6 +40,7 @@ export function valuesOf(category: Category): CategoryValues {
     exceptions: exceptionsOf(category),
     channels: category.channels ?? [],
     ignoresQuietHours: category.quiet_hours === 'ignore',
+    isTracked: category.track,
     locales: Object.entries(category.locales).map(([locale, { name = '', description = '' }]) => ({
       locale,
       name,
@@ -51,12 +54,12 @@ export function exceptionsOf({ default: isOn, channel_defaults }: Category): str
 }
 
 export function fieldsOf(values: CategoryValues) {
-  const { name, description, kind, isOn, exceptions, channels, ignoresQuietHours, locales } = values;
+  const { name, description, kind, isOn, exceptions, channels, ignoresQuietHours, isTracked, locales } = values;
   const translations = locales.map(({ locale, ...one }) => [
     locale.trim(),
     Object.fromEntries(Object.entries(one).filter(([, text]) => text.trim() !== '')),
   ]);
-  // A required category is never off.
+  // A required category is never off, and never tracked.
   const isRequired = kind === 'required';
   return {
     name,
@@ -66,6 +69,7 @@ export function fieldsOf(values: CategoryValues) {
     channel_defaults: isRequired ? {} : Object.fromEntries(exceptions.map(type => [type, !isOn])),
     channels: channels.length > 0 ? (channels as NonNullable<NewCategory['channels']>) : null,
     quiet_hours: isRequired && ignoresQuietHours ? ('ignore' as const) : ('respect' as const),
+    track: !isRequired && isTracked,
     locales: Object.fromEntries(translations) as Category['locales'],
   };
 }
