@@ -121,6 +121,10 @@ describe('Rewriting', () => {
     expect(once.match(/\/t\//g)).toHaveLength(3);
     expect(mail(delivery, once).replace(/<img[^>]*>/, '')).toBe(once);
   });
+
+  test('needs the public address', () => {
+    expect(createTracking(createSigner('a secret of at least 32 characters'), undefined)).toBeUndefined();
+  });
 });
 
 describe('Tokens', () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { uuidv7 } from '../../src/core/ids.ts';
 import { TrackedUses } from '../../src/services/history/tracking.ts';
+import { runDoctorChecks } from '../../src/services/operations/doctor.ts';
 import { ask } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
@@ -137,6 +138,15 @@ test('the redirect works while nothing can be stored', async () => {
     await open(link);
     expect(await events()).toEqual([`belfry clicked ${target}`]);
   });
+});
+
+test('the doctor says that tracking needs the public address', async () => {
+  await mailing({ track: true });
+  const { deps } = world.service.runtime;
+  const find = async (settings: object) =>
+    (await runDoctorChecks(deps, Date.now(), settings)).find(({ name }) => name === 'tracking');
+  expect(await find({ baseUrl: base })).toMatchObject({ ok: true });
+  expect(await find({})).toMatchObject({ ok: false, detail: expect.stringContaining('set BASE_URL') });
 });
 
 test('a mail is not tracked by default, and a required category can never be', async () => {

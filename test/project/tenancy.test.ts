@@ -36,6 +36,7 @@ const acrossTenants: Record<string, string> = {
   findRecipientsByNameAcrossTenants: 'whom a batch of anybody’s occurrences names',
   claimTheseAcrossTenants: 'a worker fetches back what it put aside for limits of anybody’s channels',
   countPromotionalEventsAcrossTenants: 'the public address is the whole installation’s',
+  countTrackedCategoriesAcrossTenants: 'the public address is the whole installation’s',
   releaseExpiredAcrossTenants: 'workers serve all organizations, in turns',
   countAcknowledgeLinksAcrossTenants: 'the public address is the whole installation’s',
   deleteOldStatisticsAcrossTenants: 'maintenance',

@@ -106,3 +106,9 @@ export async function countPromotionalEventsAcrossTenants(db: Db): Promise<numbe
     where c.kind = 'promotional'`.execute(db);
   return rows[0]!.count;
 }
+
+export async function countTrackedCategoriesAcrossTenants(db: Db): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select count(*)::int as count from categories where track and kind <> 'required'`.execute(db);
+  return rows[0]!.count;
+}

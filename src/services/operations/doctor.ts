@@ -1,6 +1,9 @@
 /** The checks of `belfry doctor`. A failed check says what is wrong and what to do about it. */
 import type { OutboxSource } from '../../core/outbox.ts';
-import { countPromotionalEventsAcrossTenants } from '../../db/configuration/categories.ts';
+import {
+  countPromotionalEventsAcrossTenants,
+  countTrackedCategoriesAcrossTenants,
+} from '../../db/configuration/categories.ts';
 import { countAcknowledgeLinksAcrossTenants } from '../../db/configuration/messages.ts';
 import { countWebhooksAcrossTenants } from '../../db/configuration/webhooks.ts';
 import { describeServerAcrossTenants } from '../../db/operations/health.ts';
@@ -42,6 +45,7 @@ export async function runDoctorChecks(
     await check('queue', async () => (sending.ok ? checkFleetQueue(db) : 'sending is paused')),
     ...(await checkChannels(deps).catch(failedChannels)),
     ...(await checkUnsubscribe(deps, baseUrl).catch(() => [])),
+    ...(await checkTracking(deps, baseUrl).catch(() => [])),
     ...(await checkAcknowledgeLinks(deps, baseUrl, linkUrl).catch(() => [])),
     ...(await checkWebhooks(deps).catch(() => [])),
     await checkOtherSecrets(deps),
@@ -69,6 +73,18 @@ async function checkUnsubscribe({ db }: Deps, baseUrl: string | undefined): Prom
     ? `${many}, with one-click unsubscribe at ${baseUrl}`
     : `${many}, but BASE_URL is ${baseUrl ?? 'not set'}: set it to the public https address, which one-click unsubscribe needs`;
   return [{ name: 'unsubscribe', ok, detail }];
+}
+
+/** Tracked links and pictures are loaded from the public address. */
+async function checkTracking({ db }: Deps, baseUrl: string | undefined): Promise<Check[]> {
+  const categories = await countTrackedCategoriesAcrossTenants(db);
+  if (categories === 0) return [];
+  const ok = baseUrl !== undefined;
+  const many = categories === 1 ? '1 category' : `${categories} categories`;
+  const detail = ok
+    ? `opens and clicks of ${many} are recorded at ${baseUrl}`
+    : `opens and clicks of ${many} are not recorded: set BASE_URL to the public address, which tracked links lead to`;
+  return [{ name: 'tracking', ok, detail }];
 }
 
 /** Recipients open the link on their own machines, which cannot reach a loopback address. */
