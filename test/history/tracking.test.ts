@@ -140,6 +140,16 @@ test('the redirect works while nothing can be stored', async () => {
   });
 });
 
+test('uses that exceed the queue are not counted, and are reported', async () => {
+  const messages: string[] = [];
+  const uses = new TrackedUses(world.service.runtime.deps, error => messages.push((error as Error).message));
+  for (let id = 0; id < 6_000; id++) {
+    uses.record({ organizationId: 999_999, occurrence: uuidv7(0), id, target: undefined });
+  }
+  await uses.drain();
+  expect(messages.filter(message => message.startsWith('too many')).length).toBeGreaterThanOrEqual(1_000);
+});
+
 test('the doctor says that tracking needs the public address', async () => {
   await mailing({ track: true });
   const { deps } = world.service.runtime;

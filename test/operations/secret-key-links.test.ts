@@ -1,6 +1,7 @@
 /** Links, tokens and stored secrets of a running service when BELFRY_SECRET_KEY is changed. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Service, startService } from '../../src/app.ts';
+import { readTrackingToken } from '../../src/core/feedback/tracking.ts';
 import {
   verifyAcknowledgeToken,
   verifyPreferencesToken,
@@ -35,6 +36,7 @@ interface Given {
   preferences: string;
   unsubscribe: string;
   acknowledge: string;
+  tracked: string;
   invite: string;
   token: string;
 }
@@ -61,6 +63,7 @@ async function giveOut(): Promise<Given> {
     preferences: pathOf('preferences'),
     unsubscribe: pathOf('unsubscribe'),
     acknowledge: pathOf('acknowledge'),
+    tracked: pathOf('t'),
     token: token.token,
     invite: new URL(invited.body.link).pathname.split('/').pop()!,
   };
@@ -73,6 +76,7 @@ async function statusesOf(given: Given): Promise<Record<keyof Given, number>> {
     preferences: await get(given.preferences),
     unsubscribe: await get(given.unsubscribe),
     acknowledge: await get(given.acknowledge),
+    tracked: await get(given.tracked),
     invite: await get(`/api/invite/${given.invite}/`),
     token: await get(`/api/o/acme/u/${person}/preferences/`, `Bearer ${given.token}`),
   };
@@ -80,19 +84,20 @@ async function statusesOf(given: Given): Promise<Record<keyof Given, number>> {
 
 /** Returns which of the signed ones a single key accepts. */
 function signedBy(passphrase: string, given: Given): string[] {
-  const { isSigned } = createSigner(passphrase);
+  const { isSigned, isSignedShort } = createSigner(passphrase);
   const tokenIn = (path: string) => path.split('/').pop()!;
   const read = {
     preferences: verifyPreferencesToken(tokenIn(given.preferences), isSigned),
     unsubscribe: verifyUnsubscribeToken(tokenIn(given.unsubscribe), isSigned),
     acknowledge: verifyAcknowledgeToken(tokenIn(given.acknowledge), isSigned),
+    tracked: readTrackingToken(tokenIn(given.tracked), isSignedShort),
     token: verifyRecipientToken(given.token, isSigned),
   };
   return Object.entries(read).flatMap(([name, value]) => (value ? [name] : []));
 }
 
-const all = { preferences: 200, unsubscribe: 200, acknowledge: 200, invite: 200, token: 200 };
-const signedKinds = ['preferences', 'unsubscribe', 'acknowledge', 'token'];
+const all = { preferences: 200, unsubscribe: 200, acknowledge: 200, tracked: 200, invite: 200, token: 200 };
+const signedKinds = ['preferences', 'unsubscribe', 'acknowledge', 'tracked', 'token'];
 
 beforeAll(async () => {
   [database, smtp] = await Promise.all([createTestDatabase(), openSmtpPeer({ starttls: false })]);
@@ -118,7 +123,7 @@ beforeAll(async () => {
   const organization = {
     slug: 'acme',
     name: 'Acme',
-    categories: [{ slug: 'news', name: 'News', kind: 'promotional' }],
+    categories: [{ slug: 'news', name: 'News', kind: 'promotional', track: true }],
     channels: [{ slug: 'mail', name: 'Mail', type: 'email', providers: [smtpEntry] }],
     users: [{ email: person }],
     projects: [
@@ -197,6 +202,7 @@ test('without the old key its links and tokens are rejected, while those of the 
     preferences: 404,
     unsubscribe: 404,
     acknowledge: 404,
+    tracked: 404,
     invite: 200,
     token: 401,
   });
