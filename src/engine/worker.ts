@@ -10,14 +10,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { priorities } from '../core/trigger.ts';
-import {
-  claimTheseAcrossTenants,
-  type Delivery,
-  listClaimedAcrossTenants,
-  releaseExpiredAcrossTenants,
-  releasePausedAcrossTenants,
-} from '../db/ledger/deliveries.ts';
+import { claimTheseAcrossTenants, type Delivery, listClaimedAcrossTenants } from '../db/ledger/deliveries.ts';
 import type { ClaimedOccurrence } from '../db/ledger/expand.ts';
+import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../db/ledger/releases.ts';
 import { findDueAcrossTenants, type Queue } from '../db/ledger/round-robin.ts';
 import { releaseStepsAcrossTenants } from '../db/ledger/steps.ts';
 import {

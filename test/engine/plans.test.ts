@@ -44,8 +44,6 @@ import {
   claimTheseAcrossTenants,
   listClaimedAcrossTenants,
   type NewDelivery,
-  releaseExpiredAcrossTenants,
-  releasePausedAcrossTenants,
   type Settlement,
   settleDeliveriesAcrossTenants,
 } from '../../src/db/ledger/deliveries.ts';
@@ -68,6 +66,7 @@ import {
 } from '../../src/db/ledger/expand.ts';
 import { markStored } from '../../src/db/ledger/new-deliveries.ts';
 import { findStepProgress, listNotifiedRecipients, listStepDeliveries } from '../../src/db/ledger/notified.ts';
+import { releaseExpiredAcrossTenants, releasePausedAcrossTenants } from '../../src/db/ledger/releases.ts';
 import { findDueAcrossTenants } from '../../src/db/ledger/round-robin.ts';
 import {
   claimStepsAcrossTenants,

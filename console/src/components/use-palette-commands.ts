@@ -9,8 +9,8 @@ import { usePauses } from '../pauses/use-pauses.ts';
 import { useCan } from '../session.tsx';
 import { texts } from '../texts/common.ts';
 import { texts as eventTexts } from '../texts/events.ts';
-import { texts as overviewTexts } from '../texts/overview.ts';
 import { texts as pauseTexts } from '../texts/pauses.ts';
+import { texts as responseTexts } from '../texts/responses.ts';
 import { useAction } from './actions.tsx';
 import { useEvents } from './use-events.ts';
 
@@ -49,13 +49,13 @@ export function usePaletteCommands(go: (path: string) => () => void, isSearching
   });
   const acknowledge = (waiting.data ?? []).map(({ identifier, event }) => ({
     id: `acknowledge ${identifier}`,
-    label: overviewTexts.acknowledgeEvent(event ?? texts.deletedEvent),
+    label: responseTexts.acknowledgeEvent(event ?? texts.deletedEvent),
     description: identifier,
     icon: IconHandStop,
     run: () => {
       const params = { path: { org, identifier } };
       const send = () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params }));
-      act.mutate({ send, done: overviewTexts.acknowledgedToast });
+      act.mutate({ send, done: responseTexts.acknowledgedToast });
     },
   }));
   const trigger = events.map(({ name, path, prj, app, slug }) => ({

@@ -7,8 +7,7 @@ import { useState } from 'react';
 import { Link } from 'react-router';
 import { api, take } from '../api.ts';
 import type { Escalations as Board } from '../api-types.ts';
-import { GuardedButton, useAction } from '../components/actions.tsx';
-import { confirm } from '../components/confirm.tsx';
+import { GuardedButton } from '../components/actions.tsx';
 import { countdown } from '../components/countdown.ts';
 import { count } from '../components/counts.tsx';
 import { Page } from '../components/page.tsx';
@@ -16,8 +15,10 @@ import { Empty, Failure } from '../components/states.tsx';
 import { OccurrenceBadge } from '../components/status.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { useResponses } from '../components/use-responses.ts';
 import { to, useOrg } from '../paths.ts';
 import { texts } from '../texts/escalations.ts';
+import { texts as responses } from '../texts/responses.ts';
 
 type Escalation = Board['escalations'][number];
 type Step = Escalation['steps'][number];
@@ -147,26 +148,7 @@ function StepLine({ step, now, isAlone }: { step: Step; now: number; isAlone: bo
 }
 
 function Responses({ identifier, name, acknowledged }: { identifier: string; name: string; acknowledged: boolean }) {
-  const org = useOrg();
-  const params = { path: { org, identifier } };
-  const acknowledge = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params })),
-    done: texts.acknowledgedToast,
-    refresh: [[org]],
-  });
-  const resolve = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params })),
-    done: texts.resolvedToast,
-    refresh: [[org]],
-  });
-  const askResolve = async () => {
-    const confirmed = await confirm({
-      title: texts.resolveQuestion,
-      children: texts.resolveHint,
-      action: texts.resolve,
-    });
-    if (confirmed) resolve.mutate(undefined);
-  };
+  const { acknowledge, resolve, askResolve } = useResponses(identifier);
   return (
     <Group gap="xs">
       {!acknowledged && (
@@ -175,9 +157,9 @@ function Responses({ identifier, name, acknowledged }: { identifier: string; nam
           leftSection={<IconHandStop size={14} stroke={1.6} />}
           loading={acknowledge.isPending}
           onClick={() => acknowledge.mutate(undefined)}
-          aria-label={texts.acknowledgeEvent(name)}
+          aria-label={responses.acknowledgeEvent(name)}
         >
-          {texts.acknowledge}
+          {responses.acknowledge}
         </GuardedButton>
       )}
       <GuardedButton
@@ -186,9 +168,9 @@ function Responses({ identifier, name, acknowledged }: { identifier: string; nam
         leftSection={<IconCheck size={14} stroke={1.6} />}
         loading={resolve.isPending}
         onClick={() => void askResolve()}
-        aria-label={texts.resolveEvent(name)}
+        aria-label={responses.resolveEvent(name)}
       >
-        {texts.resolve}
+        {responses.resolve}
       </GuardedButton>
     </Group>
   );

@@ -14,6 +14,7 @@ import { Failure, Loading } from '../components/states.tsx';
 import { OccurrenceBadge, occurrenceSentence } from '../components/status.tsx';
 import { exactTime, TimeAgo } from '../components/time.tsx';
 import { liveMs } from '../components/use-list.ts';
+import { useResponses } from '../components/use-responses.ts';
 import { whyNothing } from '../events/describe-reach.ts';
 import { rememberSample } from '../events/sample.ts';
 import { linkToEvent, to, useOrg } from '../paths.ts';
@@ -21,6 +22,7 @@ import { PauseBanners } from '../pauses/pause-banner.tsx';
 import { useOccurrencePauses } from '../pauses/use-pauses.ts';
 import { useReplay } from '../replay/use-replay.tsx';
 import { texts } from '../texts/occurrences.ts';
+import { texts as responses } from '../texts/responses.ts';
 import { Deliveries } from './occurrence/deliveries.tsx';
 import { Steps } from './occurrence/steps.tsx';
 import { OccurrenceTimeline } from './occurrence/timeline.tsx';
@@ -50,16 +52,7 @@ export default function OccurrencePage() {
   const replay = useReplay({ identifier, counts: data?.counts ?? noCounts });
   const pauses = useOccurrencePauses(identifier, data !== undefined && data.status !== 'completed');
 
-  const acknowledge = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path } })),
-    done: texts.acknowledgedToast,
-    refresh,
-  });
-  const resolve = useAction({
-    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params: { path } })),
-    done: texts.resolvedToast,
-    refresh,
-  });
+  const { acknowledge, resolve, askResolve } = useResponses(identifier);
 
   const parents = [{ label: texts.occurrences, to: to.occurrences(org) }];
   if (!data) {
@@ -81,14 +74,6 @@ export default function OccurrencePage() {
       danger: true,
     });
     if (confirmed) cancel.mutate(undefined);
-  };
-  const askResolve = async () => {
-    const confirmed = await confirm({
-      title: texts.resolveQuestion,
-      children: texts.resolveHint,
-      action: texts.resolve,
-    });
-    if (confirmed) resolve.mutate(undefined);
   };
   const isEscalation =
     ['escalating', 'unacknowledged', 'acknowledged'].includes(data.outcome) || data.dedup_key !== null;
@@ -152,7 +137,7 @@ export default function OccurrencePage() {
               loading={acknowledge.isPending}
               onClick={() => acknowledge.mutate(undefined)}
             >
-              {texts.acknowledge}
+              {responses.acknowledge}
             </GuardedButton>
           )}
           {isEscalation && !data.resolved_at && (
@@ -163,7 +148,7 @@ export default function OccurrencePage() {
               loading={resolve.isPending}
               onClick={() => void askResolve()}
             >
-              {texts.resolve}
+              {responses.resolve}
             </GuardedButton>
           )}
           {(status !== 'completed' || open > 0) && (

@@ -22,13 +22,4 @@ export const texts = {
   noOneNotified: 'No one notified yet',
   notified: (users: Part) => `Notified: ${users}`,
   andOthers: ' and others',
-  acknowledge: 'Acknowledge',
-  acknowledgeEvent: (event: Part) => `Acknowledge ${event}`,
-  acknowledgedToast: 'Acknowledged. Later steps are stopped.',
-  resolve: 'Resolve',
-  resolveEvent: (event: Part) => `Resolve ${event}`,
-  resolvedToast: 'Resolved.',
-  resolveQuestion: 'Resolve this occurrence?',
-  resolveHint:
-    'Later steps are stopped. If the notification is set to do so, everyone who was notified gets a final message.',
 };

@@ -132,11 +132,4 @@ export const texts = {
   joinedByTriggers: (n: number) => `${countOf(n, 'trigger')} joined this occurrence.`,
   acknowledgedBy: (by: Part) => `Acknowledged by ${by}`,
   resolvedBy: (by: Part) => `Resolved by ${by}`,
-  acknowledge: 'Acknowledge',
-  resolve: 'Resolve',
-  acknowledgedToast: 'Acknowledged. Later steps are stopped.',
-  resolvedToast: 'Resolved.',
-  resolveQuestion: 'Resolve this occurrence?',
-  resolveHint:
-    'Later steps are stopped. If the notification is set to do so, everyone who was notified gets a final message.',
 };

@@ -92,7 +92,4 @@ export const texts = {
   applicationHint: 'What triggers the event.',
   waitingForAnAcknowledgement: 'Waiting for an acknowledgement',
   deletedEvent: 'Deleted event',
-  acknowledge: 'Acknowledge',
-  acknowledgeEvent: (event: Part) => `Acknowledge ${event}`,
-  acknowledgedToast: 'Acknowledged. Later steps are stopped.',
 };

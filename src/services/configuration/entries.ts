@@ -9,7 +9,7 @@ import type { Json } from '../../core/json.ts';
 import { type ResolvedPath, resolvePathAcrossTenants, type Slugs } from '../../db/configuration/organizations.ts';
 import { type Counts, countBelow } from '../../db/configuration/references.ts';
 import type { Db } from '../../db/connection/pool.ts';
-import { releasePaused } from '../../db/ledger/deliveries.ts';
+import { releasePaused } from '../../db/ledger/releases.ts';
 import type { Deps } from '../deps.ts';
 import { record } from '../operations/audit.ts';
 import { applyInTransaction, changeConfiguration } from './declarative.ts';

@@ -5,13 +5,15 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
 import { api, take } from '../../api.ts';
 import type { OccurrenceSummary } from '../../api-types.ts';
-import { GuardedButton, useAction } from '../../components/actions.tsx';
+import { GuardedButton } from '../../components/actions.tsx';
 import { Section } from '../../components/page.tsx';
 import { OccurrenceBadge } from '../../components/status.tsx';
 import { TimeAgo } from '../../components/time.tsx';
 import { liveMs } from '../../components/use-list.ts';
+import { useResponses } from '../../components/use-responses.ts';
 import { to, useOrg } from '../../paths.ts';
 import { texts } from '../../texts/overview.ts';
+import { texts as responses } from '../../texts/responses.ts';
 
 const maxShown = 10;
 
@@ -44,12 +46,7 @@ function Line({ occurrence }: { occurrence: OccurrenceSummary }) {
   const { identifier, event, created_at } = occurrence;
   const org = useOrg();
   const name = event ?? texts.deletedEvent;
-  const action = useAction({
-    run: () =>
-      take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params: { path: { org, identifier } } })),
-    done: texts.acknowledgedToast,
-    refresh: [[org]],
-  });
+  const { acknowledge } = useResponses(identifier);
   return (
     <Group justify="space-between" wrap="nowrap">
       <Group gap={8}>
@@ -65,11 +62,11 @@ function Line({ occurrence }: { occurrence: OccurrenceSummary }) {
         permission="occurrence:write"
         variant="default"
         leftSection={<IconHandStop size={14} stroke={1.6} />}
-        loading={action.isPending}
-        onClick={() => action.mutate(undefined)}
-        aria-label={texts.acknowledgeEvent(name)}
+        loading={acknowledge.isPending}
+        onClick={() => acknowledge.mutate(undefined)}
+        aria-label={responses.acknowledgeEvent(name)}
       >
-        {texts.acknowledge}
+        {responses.acknowledge}
       </GuardedButton>
     </Group>
   );

@@ -1,0 +1,30 @@
+import { api, take } from '../api.ts';
+import { useOrg } from '../paths.ts';
+import { texts } from '../texts/responses.ts';
+import { useAction } from './actions.tsx';
+import { confirm } from './confirm.tsx';
+
+/** What a person can do about an occurrence with steps. */
+export function useResponses(identifier: string) {
+  const org = useOrg();
+  const params = { path: { org, identifier } };
+  const acknowledge = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/acknowledge/', { params })),
+    done: texts.acknowledgedToast,
+    refresh: [[org]],
+  });
+  const resolve = useAction({
+    run: () => take(api.POST('/api/o/{org}/occurrence/{identifier}/resolve/', { params })),
+    done: texts.resolvedToast,
+    refresh: [[org]],
+  });
+  const askResolve = async () => {
+    const confirmed = await confirm({
+      title: texts.resolveQuestion,
+      children: texts.resolveHint,
+      action: texts.resolve,
+    });
+    if (confirmed) resolve.mutate(undefined);
+  };
+  return { acknowledge, resolve, askResolve };
+}
