@@ -78,6 +78,23 @@ test('a silent connection makes the process replace its older ones as well, with
   await pools.close();
 });
 
+test('connections to a machine that hangs are checked once each, at the same time', async () => {
+  const hanging = await openSilentProxy(database.url);
+  const pools = openDatabase({ url: hanging.url, name: 'silence', connections: 3, silenceMs: 1_500 });
+  await Promise.all([1, 2, 3].map(() => pools.pool.query('select pg_sleep(0.2)')));
+  const opened = hanging.freeze();
+  const waiting = [1, 2, 3].map(async nth => {
+    // The check of the first one ends while the others are being checked.
+    await new Promise(resolve => setTimeout(resolve, nth * 300));
+    return pools.pool.query('select 1');
+  });
+  const settled = await Promise.allSettled(waiting);
+  expect(settled.every(each => each.status === 'rejected' && isUnavailable(each.reason))).toBe(true);
+  expect(opened()).toBe(3);
+  await hanging.close();
+  await pools.close();
+});
+
 /** Whether the user may create a network and change it. */
 const mayUnshare = spawnSync('unshare', ['--net', 'ip', 'link', 'set', 'lo', 'up']).status === 0;
 

@@ -7,6 +7,8 @@ export interface SilentProxy {
   url: string;
   /** Forwards nothing more on connections that are open now, or on every nth of them. They stay open. */
   silence(nth?: number): void;
+  /** Does so for all connections, and for new ones too, as a machine that hangs does. Returns how many were opened since. */
+  freeze(): () => number;
   close(): Promise<void>;
 }
 
@@ -14,7 +16,13 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   const { host, port, user, password, database: name } = parse(databaseUrl);
   const target = host?.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host: host!, port: Number(port) };
   const pairs = new Set<[Socket, Socket]>();
+  const held = new Set<Socket>();
+  let isFrozen = false;
   const server = createServer(client => {
+    if (isFrozen) {
+      held.add(client.on('error', () => {}));
+      return;
+    }
     const upstream = connect(target);
     const pair: [Socket, Socket] = [client, upstream];
     pairs.add(pair);
@@ -29,18 +37,24 @@ export async function openSilentProxy(databaseUrl: string): Promise<SilentProxy>
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const { port: own } = server.address() as AddressInfo;
+  const silence = (nth = 1) => {
+    for (const [client, upstream] of [...pairs].filter((_, index) => index % nth === 0)) {
+      client.unpipe(upstream);
+      upstream.unpipe(client);
+      client.resume();
+      upstream.resume();
+    }
+  };
   return {
     url: `postgres://${user}:${encodeURIComponent(password ?? '')}@127.0.0.1:${own}/${name}`,
-    silence: (nth = 1) => {
-      for (const [client, upstream] of [...pairs].filter((_, index) => index % nth === 0)) {
-        client.unpipe(upstream);
-        upstream.unpipe(client);
-        client.resume();
-        upstream.resume();
-      }
+    silence,
+    freeze: () => {
+      isFrozen = true;
+      silence();
+      return () => held.size;
     },
     close: async () => {
-      for (const pair of pairs) for (const socket of pair) socket.destroy();
+      for (const socket of [...held, ...[...pairs].flat()]) socket.destroy();
       await new Promise(resolve => server.close(resolve));
     },
   };

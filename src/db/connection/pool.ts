@@ -53,6 +53,7 @@ class Client extends PrimaryClient {
   readonly #config: ClientSettings;
   #pending = 0;
   #watchdog: NodeJS.Timeout | undefined;
+  #isChecking = false;
 
   constructor(config: ClientSettings = {}) {
     super(config);
@@ -103,7 +104,9 @@ class Client extends PrimaryClient {
 
   async #handleSilence(silenceMs: number): Promise<void> {
     const watchdog = this.#watchdog;
+    this.#isChecking = true;
     const isBusy = await this.#isServerBusy(silenceMs);
+    this.#isChecking = false;
     // A response has arrived meanwhile, or the connection has ended.
     if (this.#watchdog !== watchdog || this.#pending === 0) return;
     if (isBusy) {
@@ -121,7 +124,7 @@ class Client extends PrimaryClient {
   /** Does not wait for the silence of this connection: an idle one is replaced, and the server is asked about others. */
   #suspect(): void {
     if (this.#pending === 0) this.#destroy('another connection to PostgreSQL went silent');
-    else if (this.#watchdog) {
+    else if (this.#watchdog && !this.#isChecking) {
       clearTimeout(this.#watchdog);
       const { silenceMs = defaultSilenceMs } = this.#config;
       this.#watchdog = setTimeout(() => void this.#handleSilence(silenceMs), suspectMs).unref();
