@@ -12,6 +12,7 @@ import { openBrowser, signIn } from '../test/support/browser.ts';
 import { waitFor } from '../test/support/eventually.ts';
 import { startBelfry } from '../test/support/process.ts';
 import { buildConsole } from './console.ts';
+import { prepareBounce } from './screenshot-bounces.ts';
 import { preparePreferences, unsubscribeOnPage } from './screenshot-preferences.ts';
 
 const folder = fileURLToPath(new URL('../docs/images/', import.meta.url));
@@ -33,7 +34,7 @@ interface Screenshot {
 await buildConsole();
 await mkdir(folder, { recursive: true });
 const dataDir = await mkdtemp(path.join(tmpdir(), 'belfry-screenshots-'));
-const service = await startBelfry({ BELFRY_DATA_DIR: dataDir });
+const service = await startBelfry({ BELFRY_DATA_DIR: dataDir, BELFRY_OUTBOUND_ALLOW: '127.0.0.0/8' });
 const browser = await openBrowser();
 try {
   const { email, password, key } = await waitFor('the welcome message', () => parseWelcome(service.output()));
@@ -73,6 +74,7 @@ try {
   await take({ name: 'overview', at: '/o/demo' });
   await take({ name: 'designer', at: `/o/demo/p/shop/a/web/e/order-paid/n/${notifications[0].id}` });
   await take({ name: 'occurrence', at: `/o/demo/occurrences/${last}`, colorScheme: 'dark' });
+  await take({ name: 'bounced', prepare: () => prepareBounce(ask), height: 900 });
   await preparePreferences(ask);
   await take({ name: 'preferences-categories', at: '/o/demo/categories', height: 480 });
   await take({ name: 'preferences-page', prepare: page => unsubscribeOnPage(ask, page), of: 'main' });

@@ -84,7 +84,7 @@ export const occurrenceStates: Record<OccurrenceState, State> = {
     color: 'orange',
     meaning: 'Some messages were sent or may have arrived, others failed.',
   },
-  failed: { name: 'Failed', color: 'red', meaning: 'No message was sent.' },
+  failed: { name: 'Failed', color: 'red', meaning: 'No message reached its recipient.' },
   unknown: { name: 'Unknown', color: 'orange', meaning: mayHaveArrived },
   nobody: { name: 'No recipients', color: 'gray', meaning: 'There was no one to notify.' },
   suppressed: { name: 'Suppressed', color: 'gray', meaning: 'All messages were suppressed. See the reason.' },
