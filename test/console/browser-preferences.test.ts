@@ -345,7 +345,7 @@ test('every page shows that a message waits for quiet hours and until when', asy
   await page.goto(person('grace'));
   await section('Delivery history').getByText(until).waitFor();
   await page.goto(eventPage);
-  await page.getByText(/^1 message waiting for quiet hours to end, until \d\d:\d\d .*\.$/).waitFor();
+  await page.getByText(/^1 message waits for quiet hours to end, until \d\d:\d\d .*\.$/).waitFor();
   await button('Simulate').click();
   await page.getByText(/1 of them would wait:/).waitFor();
   await page.getByText(/^Would wait until \d\d:\d\d /).waitFor();
