@@ -548,13 +548,19 @@ async function fill(): Promise<void> {
      select $1, $2, 1, 1, 1, user_id, 'other ' || user_id, 'pending', 2, $3, id from opened`,
     [organization, fanOut, carriedDueAt],
   );
-  // Statistics of two events over a long time.
+  // Statistics of two events over a long time. The statements above may have counted some in this hour.
   const past = `generate_series(1, 2) event, generate_series(0, ${size / 2 - 1}) i`;
   const hour = `date_trunc('hour', now()) - make_interval(hours => i)`;
-  await pool.query(`insert into trigger_stats select $1, ${hour}, event, 0, 1 from ${past}`, [organization]);
-  await pool.query(`insert into delivery_stats select $1, ${hour}, event, 1, 'failed', 1 from ${past}`, [organization]);
+  await pool.query(`insert into trigger_stats select $1, ${hour}, event, 0, 1 from ${past} on conflict do nothing`, [
+    organization,
+  ]);
   await pool.query(
-    `insert into event_day_stats select $1, now() - make_interval(days => i), event, 1, 1, 0, 0, 0, 0, 0 from ${past}`,
+    `insert into delivery_stats select $1, ${hour}, event, 1, 'failed', 1 from ${past} on conflict do nothing`,
+    [organization],
+  );
+  await pool.query(
+    `insert into event_day_stats select $1, now() - make_interval(days => i), event, 1, 1, 0, 0, 0, 0, 0 from ${past}
+     on conflict do nothing`,
     [organization],
   );
   await other.close();
