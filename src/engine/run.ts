@@ -163,7 +163,7 @@ const webhooks = new WebhookDispatcher({
 });
 const listener = new Listener({
   url: settings.url,
-  name: 'belfry worker',
+  name: 'belfry worker listener',
   channels: ['belfry_changed', 'belfry_stop', 'belfry_work'],
   onNotify: (channel, payload) => {
     if (channel === 'belfry_work') worker.wake(payload);

@@ -62,8 +62,8 @@ describe('with an engine', () => {
 
   test('a trigger does not overtake the announcement of a pause that was confirmed before it', async () => {
     const [listening] = await tenant.sql<{ pid: number }>(
-      `select pid from pg_stat_activity where datname = current_database() and application_name = 'belfry worker'
-         and query in ('', 'listen "belfry_work"') or query like 'select pg_is_in_recovery()%' and datname = current_database()`,
+      `select pid from pg_stat_activity
+       where datname = current_database() and application_name = 'belfry worker listener'`,
     );
     const before = tenant.received().length;
     process.kill(listening!.pid, 'SIGSTOP');
