@@ -23,7 +23,7 @@ const secondsToBounce = 30;
 const bounceDomain = 'bounces.acme.test';
 /** Accounts that every Debian has. Postfix needs a user and a group that nothing else is running as. */
 const postfixAccounts = { user: 'uucp', group: 'proxy' };
-const nobody = 65_534;
+const unprivileged = 65_534;
 
 interface MailServer {
   name: string;
@@ -150,12 +150,15 @@ async function startExim(parent: string, { folder, libraries }: Unpacked, bounce
   const home = path.join(parent, 'exim');
   const program = path.join(folder, 'usr/sbin/exim4');
   await mkdir(home);
-  await chown(home, nobody, nobody);
+  await chown(home, unprivileged, unprivileged);
   // Setuid programs ignore LD_LIBRARY_PATH.
   await chmod(program, 0o755);
   // Debian's Exim runs as Debian-exim, a user that only its installation creates.
-  await writeFile(path.join(home, 'passwd'), `root:x:0:0::/:/bin/sh\nDebian-exim:x:${nobody}:${nobody}::/:/bin/sh\n`);
-  await writeFile(path.join(home, 'group'), `root:x:0:\nmail:x:8:\nDebian-exim:x:${nobody}:\n`);
+  await writeFile(
+    path.join(home, 'passwd'),
+    `root:x:0:0::/:/bin/sh\nDebian-exim:x:${unprivileged}:${unprivileged}::/:/bin/sh\n`,
+  );
+  await writeFile(path.join(home, 'group'), `root:x:0:\nmail:x:8:\nDebian-exim:x:${unprivileged}:\n`);
   const env = {
     LD_LIBRARY_PATH: libraries,
     LD_PRELOAD: path.join(libraries, 'libnss_wrapper.so'),
