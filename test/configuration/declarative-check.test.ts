@@ -265,6 +265,13 @@ describe('a document is refused, with the invalid field, for', () => {
       `${channel}/providers/0/per_day`,
       /is required together with warm_up_start/,
     ],
+    [
+      'a warm-up that starts above the limit per day',
+      `${channel}/providers/0`,
+      { use: 'smtp', host: 'mail.test', from: 'a@x.test', per_day: 10, warm_up_start: 50 },
+      `${channel}/providers/0/warm_up_start`,
+      /must not be more than per_day/,
+    ],
     ['a limit per day of 0', `${channel}/providers/0/per_day`, 0, `${channel}/providers/0/per_day`, />= 1/],
     ['a rate of 0', `${channel}/rate_per_second`, 0, `${channel}/rate_per_second`, />= 1/],
     ['a concurrency that is not a number', `${channel}/concurrency`, 'x', `${channel}/concurrency`, /whole number/],
