@@ -282,39 +282,7 @@ CREATE TABLE occurrences (
   resolved_at timestamptz,
   resolved_by text,
   traceparent text,
-  outcome text GENERATED ALWAYS AS (
-CASE
-    WHEN (resolved_at IS NOT NULL) THEN 'resolved'
-    WHEN (acknowledged_at IS NOT NULL) THEN 'acknowledged'
-    WHEN (status = ANY (ARRAY['accepted', 'expanding'])) THEN
-    CASE
-        WHEN (due_at = 'infinity'::timestamp with time zone) THEN 'held'
-        WHEN (status = 'expanding') THEN 'expanding'
-        WHEN (due_at > created_at) THEN 'scheduled'
-        ELSE NULL::text
-    END
-    WHEN (status = 'sending') THEN
-    CASE
-        WHEN (escalating > 0) THEN 'escalating'
-        ELSE 'sending'
-    END
-    WHEN awaits_acknowledgement THEN 'unacknowledged'
-    WHEN ((failed > 0) OR (reason = 'crashed')) THEN
-    CASE
-        WHEN ((sent + unknown) > 0) THEN 'partly_failed'
-        ELSE 'failed'
-    END
-    WHEN (unknown > 0) THEN
-    CASE
-        WHEN (sent > 0) THEN 'partly_failed'
-        ELSE 'unknown'
-    END
-    WHEN (sent > 0) THEN 'sent'
-    WHEN ((cancelled > 0) OR (reason = 'cancelled')) THEN 'cancelled'
-    WHEN ((expired > 0) OR (reason = 'expired')) THEN 'expired'
-    WHEN ((suppressed = 0) AND ((reason IS NULL) OR (reason = ANY (ARRAY['no_recipients', 'occurrence.not_open'])) OR starts_with(reason, 'limit.'))) THEN 'nobody'
-    ELSE 'suppressed'
-END) STORED,
+  outcome text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
@@ -1242,6 +1210,15 @@ begin
   return null;
 end $function$;
 
+CREATE OR REPLACE FUNCTION keep_occurrence_outcome()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  new.outcome := occurrence_outcome(new);
+  return new;
+end $function$;
+
 CREATE OR REPLACE FUNCTION keep_user()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1262,6 +1239,35 @@ CREATE OR REPLACE FUNCTION natural_key(first_key text, last_key text, username t
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN (regexp_replace(regexp_replace(CASE WHEN ((first_key = ''::text) AND (last_key = ''::text)) THEN username ELSE btrim(((first_key || ' '::text) || last_key)) END, '(\d+)'::text, '000000000000\1'::text, 'g'::text), '\d*(\d{12})'::text, '\1'::text, 'g'::text) COLLATE "C");
+
+CREATE OR REPLACE FUNCTION occurrence_outcome(o occurrences)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $function$
+begin
+  return case
+    when o.resolved_at is not null then 'resolved'
+    when o.acknowledged_at is not null then 'acknowledged'
+    when o.status in ('accepted', 'expanding') then
+      case
+        when o.due_at = 'infinity' then 'held'
+        when o.status = 'expanding' then 'expanding'
+        when o.due_at > o.created_at then 'scheduled'
+      end
+    when o.status = 'sending' then case when o.escalating > 0 then 'escalating' else 'sending' end
+    when o.awaits_acknowledgement then 'unacknowledged'
+    when o.failed > 0 or o.reason = 'crashed' then
+      case when o.sent + o.unknown > 0 then 'partly_failed' else 'failed' end
+    when o.unknown > 0 then case when o.sent > 0 then 'partly_failed' else 'unknown' end
+    when o.sent > 0 then 'sent'
+    when o.cancelled > 0 or o.reason = 'cancelled' then 'cancelled'
+    when o.expired > 0 or o.reason = 'expired' then 'expired'
+    when o.suppressed = 0 and (o.reason is null or o.reason in ('no_recipients', 'occurrence.not_open')
+      or starts_with(o.reason, 'limit.')) then 'nobody'
+    else 'suppressed'
+  end;
+end $function$;
 
 CREATE OR REPLACE FUNCTION with_max(settings jsonb, previous jsonb)
  RETURNS jsonb
@@ -1312,6 +1318,10 @@ CREATE TRIGGER keep_max BEFORE INSERT OR UPDATE OF throttle, digest ON notificat
   FOR EACH ROW EXECUTE FUNCTION keep_max();
 CREATE TRIGGER announce_change AFTER INSERT ON messages
   FOR EACH ROW EXECUTE FUNCTION announce_change();
+CREATE TRIGGER occurrence_changed BEFORE UPDATE ON occurrences
+  FOR EACH ROW WHEN (NOT new.outcome IS DISTINCT FROM old.outcome) EXECUTE FUNCTION keep_occurrence_outcome();
+CREATE TRIGGER occurrence_stored BEFORE INSERT ON occurrences
+  FOR EACH ROW WHEN (new.status <> 'accepted'::text OR new.due_at <> new.created_at) EXECUTE FUNCTION keep_occurrence_outcome();
 CREATE TRIGGER count_added AFTER INSERT ON inbox REFERENCING NEW TABLE AS added
   FOR EACH STATEMENT EXECUTE FUNCTION count_added_to_inbox();
 CREATE TRIGGER count_changed AFTER UPDATE ON inbox REFERENCING OLD TABLE AS removed NEW TABLE AS added

@@ -410,6 +410,20 @@ for (const [name, { max, run }] of Object.entries(statements)) {
   });
 }
 
+test('on tables without statistics, occurrences that were handed over are found by their ids', async () => {
+  const fresh = await createTestDatabase();
+  const { pool, close } = openDatabase({ url: fresh.url, name: 'plans', connections: 1, settings: indexScansOnly });
+  await storeHandedPagesAcrossTenants(pool, 1, []);
+  const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
+    `explain execute store_handed_pages(${Array(26).fill('null').join()})`,
+  );
+  const scans = rows.map(row => row['QUERY PLAN']).filter(line => line.includes(' on occurrences'));
+  await close();
+  await fresh.drop();
+  expect(scans.length).toBeGreaterThan(1);
+  expect(scans.filter(line => line.includes('due_at'))).toEqual([]);
+});
+
 test('all prepared statements were run', async () => {
   const { rows } = await open.pool.query<{ name: string }>('select name from pg_prepared_statements');
   const folder = new URL('../../src/db/', import.meta.url);

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { outcomeOf, outcomes } from '../../src/core/decision/outcome.ts';
 import { uuidv7 } from '../../src/core/ids.ts';
+import { type Delivery, settleDeliveriesAcrossTenants } from '../../src/db/ledger/deliveries.ts';
 import { eventually } from '../support/eventually.ts';
 import { type EngineWorld, openWorld, type Tenant } from '../support/sink.ts';
 
@@ -130,6 +131,43 @@ test('every state of an occurrence has an outcome', async () => {
   expect(outcomeOf({ ...open, outcome: 'scheduled' }, 1_000)).toBe('scheduled');
   expect(outcomeOf({ ...open, outcome: 'scheduled' }, 3_000)).toBe('expanding');
   expect(outcomeOf({ ...open, outcome: 'sending', is_held: true }, 1_000)).toBe('held');
+});
+
+test('the last message that is sent does not end an occurrence as sent if it has another outcome', async () => {
+  const tenant = await world.tenant({ users: users.slice(1) });
+  const { pool } = world.service.runtime.deps;
+  const after = async (columns: string) => {
+    const id = await tenant.trigger();
+    await tenant.until(id, 'sent');
+    await tenant.sql(
+      `update occurrences set status = 'sending', sent = 0, completed_at = null, ${columns} where id = $1`,
+      id,
+    );
+    const [delivery] = (await tenant.sql(
+      `update deliveries set status = 'sending', attempts = 1 where occurrence_id = $1 and status = 'sent' returning *`,
+      id,
+    )) as unknown as Delivery[];
+    await settleDeliveriesAcrossTenants(pool, [
+      {
+        ...{ ...delivery!, id: Number(delivery!.id), status: 'sent', tried: true, reason: null, detail: null },
+        ...{ provider: null, provider_message_id: null, due_at: null, snapshot_id: null, user_version: null },
+        ...{ attempt: null, event_id: null, since: null },
+      },
+    ]);
+    const [stored] = await tenant.sql<{ outcome: string }>('select outcome from occurrences where id = $1', id);
+    await tenant.sql('delete from deliveries where occurrence_id = $1', id);
+    await tenant.sql('delete from occurrences where id = $1', id);
+    await tenant.sql('delete from delivery_stats where organization_id = $1', tenant.id);
+    return stored?.outcome;
+  };
+  expect(await after('reason = null')).toBe('sent');
+  expect(await after('awaits_acknowledgement = true')).toBe('unacknowledged');
+  expect(await after('acknowledged_at = now()')).toBe('acknowledged');
+  expect(await after('resolved_at = now()')).toBe('resolved');
+  expect(await after("reason = 'crashed'")).toBe('partly_failed');
+  expect(await after('deliveries = 2, failed = 1')).toBe('partly_failed');
+  expect(await after('deliveries = 2')).toBe('sending');
+  expect(await after('escalating = 1')).toBe('escalating');
 });
 
 test('ended occurrences are counted by outcome', async () => {

@@ -4,7 +4,7 @@ import { runSql } from './sql.ts';
 const ended = ['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown'];
 
 /**
- * Finds occurrences whose counts differ from their deliveries or that are not marked as ended, and statistics that do not
+ * Finds occurrences with a wrong outcome, whose counts differ from their deliveries or that are not marked as ended, and statistics that do not
  * add up. Dry runs do not count. Statistics of organizations that replayed deliveries are larger, because they count every outcome.
  */
 export async function findMistakes(url: string, replayed: ReadonlySet<number> = new Set()): Promise<unknown[]> {
@@ -19,6 +19,7 @@ export async function findMistakes(url: string, replayed: ReadonlySet<number> = 
        or (o.status = 'completed') <> (o.completed_at is not null)
        or (o.status = 'sending' and o.escalating = 0 and count(d.id) filter (where d.status <> all($1)) = 0)
        or (o.status = 'completed' and o.escalating > 0)
+       or o.outcome is distinct from occurrence_outcome(o)
        or o.escalating <> (select count(*) from steps s where s.organization_id = o.organization_id
          and s.occurrence_id = o.id and s.status = 'waiting')`,
     [ended],

@@ -20,7 +20,7 @@ export const outcomes = [
 export type OccurrenceOutcome = (typeof outcomes)[number];
 
 interface OutcomeFacts {
-  /** As computed by the database (migrations/0050_unknown_outcome.sql); null when it is about to be expanded. */
+  /** As kept by the database (migrations/0062_outcome.sql); null when it is about to be expanded. */
   outcome: OccurrenceOutcome | null;
   /** When it is expanded; null while it is held by a pause. */
   due_at: Date | null;

@@ -512,7 +512,7 @@ export interface Occurrences {
   resolved_at: Date | null;
   resolved_by: string | null;
   traceparent: string | null;
-  outcome: Generated<string | null>;
+  outcome: string | null;
 }
 
 export interface Organizations {

@@ -20,6 +20,9 @@ export function countText(changed: string): string {
   const totals = endedStatuses.map(status => `${status} = o.${status} + t.${status}`).join(', ');
   // An escalating occurrence has steps to come.
   const outstanding = `o.escalating + ${outstandingText('o')} - ${endedStatuses.map(status => `t.${status}`).join(' - ')}`;
+  // The usual end. A trigger computes all other outcomes.
+  const isAllSent = `o.status = 'sending' and o.sent + t.sent = o.deliveries and o.escalating = 0 and o.reason is null
+          and not o.awaits_acknowledgement and o.acknowledged_at is null and o.resolved_at is null`;
   return `ended as materialized (
       select organization_id, occurrence_id, channel_id, status, event_id, since, count(*) as count from ${changed}
       where status = any('{${endedStatuses.join()}}') group by 1, 2, 3, 4, 5, 6
@@ -28,7 +31,8 @@ export function countText(changed: string): string {
     ), counted as (
       update occurrences o set ${totals},
         status = case when o.status = 'sending' and ${outstanding} <= 0 then 'completed' else o.status end,
-        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end
+        completed_at = case when o.status = 'sending' and ${outstanding} <= 0 then now() else o.completed_at end,
+        outcome = case when ${isAllSent} then 'sent' else o.outcome end
       from totals t where o.organization_id = t.organization_id and o.id = t.occurrence_id
       returning ${completedColumns},
         case when o.status = 'completed' and o.completed_at = now() then o.outcome end as outcome

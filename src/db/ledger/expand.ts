@@ -114,7 +114,8 @@ const lockAccepted = {
 const advancedText = (condition = '') => `advanced as (
       update occurrences o set status = p.status, deliveries = p.deliveries, suppressed = p.suppressed,
         priority = p.priority, cursor = p.cursor, reason = p.reason, due_at = coalesce(p.due_at, o.due_at),
-        completed_at = case when p.status = 'completed' then now() end
+        completed_at = case when p.status = 'completed' then now() end,
+        outcome = case when p.status = 'sending' then 'sending' else o.outcome end
       from unnest($17::bigint[], $18::uuid[], $19::text[], $20::integer[], $21::integer[], $22::smallint[],
         $23::jsonb[], $24::text[], $25::timestamptz[]) as p (
         organization_id, id, status, deliveries, suppressed, priority, cursor, reason, due_at)
@@ -137,7 +138,7 @@ const storeHanded = {
   name: 'store_handed_pages',
   text: `
     with tables as (select from deliveries where false),
-    ${advancedText(`and o.status = 'accepted' and o.acknowledged_at is null and o.resolved_at is null`)},
+    ${advancedText(`and o.status = $26::text and o.acknowledged_at is null and o.resolved_at is null`)},
     ${storeDeliveriesText('where g.occurrence_id = any(array(select id from advanced))')}
     select ${storedIdsText}, array(select id from stored) as inserted, array(select id from advanced) as advanced,
       array(select outcome from advanced) as outcomes`,
@@ -197,7 +198,7 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
   owner: number,
   pages: ExpansionPage<Planned>[],
 ): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
-  const statement = { ...storeHanded, values: firstPageValues(owner, pages) };
+  const statement = { ...storeHanded, values: [...firstPageValues(owner, pages), 'accepted'] };
   type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
   const { rows } = pages.some(hasMore)
     ? await inLedgerTransaction(pool, async client => {
