@@ -435,7 +435,9 @@ test('all prepared statements were run', async () => {
       ),
     );
   expect(named.length).toBeGreaterThan(15);
-  expect(rows.map(row => row.name).sort()).toEqual([...new Set(named)].sort());
+  // Some have another text for each month.
+  const run = new Set(rows.map(row => row.name.replace(/_\d{4}_\d{2}$/, '')));
+  expect([...run].sort()).toEqual([...new Set(named)].sort());
 });
 
 /** The due time of all rows. */

@@ -76,6 +76,7 @@ const acrossTenants: Record<string, string> = {
   lockConfigurationAcrossTenants: 'the organization may not exist yet',
   releasePausedAcrossTenants: 'maintenance',
   releaseOccurrencesAcrossTenants: 'what a dead worker held, whoever it belongs to',
+  queryMonthAcrossTenants: 'runs statements for batches of any tenants',
   settleDeliveriesAcrossTenants: 'one statement settles a batch of anybody’s deliveries',
   settleUnknownAcrossTenants: 'what a dead worker was sending, whoever it belongs to',
   holdUnknownAcrossTenants: 'what was being sent when the database was copied, whoever it belongs to',

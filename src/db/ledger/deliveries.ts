@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { OccurrenceOutcome } from '../../core/decision/outcome.ts';
 import { plainArray } from '../connection/arrays.ts';
 import { countText, endedText } from './counts.ts';
+import { queryMonthAcrossTenants } from './months.ts';
 import { type ClaimRequest, claimValues, pickRoundRobin } from './round-robin.ts';
 import { waitingList } from './status-text.ts';
 import { deliveryEventColumns, deliveryEventsText } from './webhook-events.ts';
@@ -317,7 +318,8 @@ function groupOf(one: Settlement): string {
 }
 
 async function settleAny(pool: pg.Pool, settlements: Settlement[]): Promise<SettleResult> {
-  const { rows } = await pool.query<SettleResult>({ ...settle, values: settlingValues(settlements) });
+  const ids = settlements.map(one => one.occurrence_id);
+  const { rows } = await queryMonthAcrossTenants<SettleResult>(pool, settle, ids, settlingValues(settlements));
   return rows[0]!;
 }
 
@@ -328,6 +330,6 @@ async function settleRun(pool: pg.Pool, run: Settlement[]): Promise<SettleResult
   const same = ['sending', organization_id, occurrence_id, provider, plainArray(ids), attempts, snapshot_id, names];
   const took = plainArray(run.map(one => one.attempt?.ms ?? null));
   const values = [...same, ids[0], ids.at(-1), event_id, since, took];
-  const { rows } = await pool.query<SettleResult>({ ...settleSent, values });
+  const { rows } = await queryMonthAcrossTenants<SettleResult>(pool, settleSent, [occurrence_id], values);
   return rows[0]!;
 }

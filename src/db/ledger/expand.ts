@@ -16,6 +16,7 @@ import { inLedgerTransaction } from '../connection/transaction.ts';
 import type { OccurrenceFacts } from '../history/occurrences.ts';
 import { addSuppressedAcrossTenants, type SuppressedCount } from './counts.ts';
 import { addressInOnce, type Delivery, type NewDelivery, occurrenceInOnce } from './deliveries.ts';
+import { queryMonthAcrossTenants } from './months.ts';
 import {
   claimedDeliveries,
   deliveryArrays,
@@ -198,11 +199,11 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
   owner: number,
   pages: ExpansionPage<Planned>[],
 ): Promise<StoredPages<Planned> & { advanced: Set<string> }> {
-  const statement = { ...storeHanded, values: [...firstPageValues(owner, pages), 'accepted'] };
+  const values = [...firstPageValues(owner, pages), 'accepted'];
   type Row = { stored_at: Date; ids: string[]; inserted: string[]; advanced: string[]; outcomes: OccurrenceOutcome[] };
   const { rows } = pages.some(hasMore)
     ? await inLedgerTransaction(pool, async client => {
-        const result = await client.query<Row>(statement);
+        const result = await client.query<Row>({ ...storeHanded, values });
         const advanced = new Set(result.rows[0]!.advanced);
         await storeMore(
           client,
@@ -210,7 +211,12 @@ export async function storeHandedPagesAcrossTenants<Planned extends NewDelivery>
         );
         return result;
       })
-    : await pool.query<Row>(statement);
+    : await queryMonthAcrossTenants<Row>(
+        pool,
+        storeHanded,
+        pages.map(({ id }) => id),
+        values,
+      );
   const { stored_at, ids, inserted, advanced, outcomes } = rows[0]!;
   const paired = pairWithIds(pages, ids, inserted);
   const stored = pages.flatMap((page, i) => claimedDeliveries(page, paired[i]!, stored_at));
