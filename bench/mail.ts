@@ -87,7 +87,6 @@ export const mail: Scenario = {
           measure: 'CPU time per email',
           value: service + database,
           unit: 'µs',
-          limit: { of: 'value', max: 160 },
           note: `service ${Math.round(service)} µs, PostgreSQL ${Math.round(database)} µs`,
         },
         {
