@@ -4,11 +4,23 @@
  * @module-tag sweep
  */
 import { readFile } from 'node:fs/promises';
+import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { openRuntime } from '../../src/app.ts';
 import { migrationNames } from '../../src/db/connection/migrate.ts';
 import { createTestDatabase, silent, testConfig } from '../support/database.ts';
+import { eventually } from '../support/eventually.ts';
 import { runSql } from '../support/sql.ts';
+
+/** Applies all migrations up to a name. */
+async function applyUntil(url: string, last: string): Promise<void> {
+  await runSql(url, 'create table belfry_migrations (name varchar(255) primary key, timestamp varchar(255) not null)');
+  for (const name of await migrationNames()) {
+    if (name > last) break;
+    await runSql(url, await readFile(new URL(`../../migrations/${name}.sql`, import.meta.url), 'utf8'));
+    await runSql(url, `insert into belfry_migrations values ('${name}', now()::text)`);
+  }
+}
 
 describe('migrations', () => {
   const drops: (() => Promise<void>)[] = [];
@@ -31,6 +43,24 @@ describe('migrations', () => {
     await Promise.all(houses.map(runtime => runtime.close()));
   });
 
+  test('wait for a lock only briefly, and are retried', async () => {
+    const url = await database('template1');
+    await applyUntil(url, '0061');
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('begin; lock table occurrences in row exclusive mode');
+    const opening = openRuntime(testConfig(url), silent);
+    // Held until a migration has waited for it and given up.
+    const waiting = `select from pg_locks where not granted and relation = 'occurrences'::regclass`;
+    await eventually(async () => expect(await runSql(url, waiting)).toHaveLength(1));
+    await eventually(async () => expect(await runSql(url, waiting)).toHaveLength(0));
+    await other.query('commit');
+    await other.end();
+    await (await opening).close();
+    const [last] = await runSql<{ name: string }>(url, 'select max(name) as name from belfry_migrations');
+    expect(last!.name).toBe((await migrationNames()).at(-1));
+  });
+
   test('refuse a database that a newer Belfry has migrated', async () => {
     const url = await database();
     await runSql(url, `insert into belfry_migrations values ('9999_from_the_future', now()::text)`);
@@ -42,15 +72,7 @@ describe('migrations', () => {
 
   test('move preferences and registrations into the table of users', async () => {
     const url = await database('template1');
-    await runSql(
-      url,
-      'create table belfry_migrations (name varchar(255) primary key, timestamp varchar(255) not null)',
-    );
-    for (const name of await migrationNames()) {
-      await runSql(url, await readFile(new URL(`../../migrations/${name}.sql`, import.meta.url), 'utf8'));
-      await runSql(url, `insert into belfry_migrations values ('${name}', now()::text)`);
-      if (name === '0032_schemas_and_registrations') break;
-    }
+    await applyUntil(url, '0032_schemas_and_registrations');
     await runSql(
       url,
       `with organization as (insert into organizations (slug, name) values ('acme', 'Acme') returning id),

@@ -1,17 +1,23 @@
 /**
  * Migrations: numbered SQL files, forward only. Kysely's migrator holds a lock in the database, so any number of
- * processes may start at the same moment and each file runs once, in a transaction.
+ * processes may start at the same moment and each file runs once, in a transaction. Processes of the previous version
+ * go on working meanwhile: a migration waits only briefly for a lock, as their statements queue behind it, and is
+ * retried, also after a deadlock with them.
  */
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Migration, Migrator } from 'kysely/migration';
+import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration';
 import { AppError } from '../../core/errors.ts';
 import { createPartitions } from './partitions.ts';
 import type { Db } from './pool.ts';
-import { requireSupportedVersion } from './pool.ts';
+import { requireSupportedVersion, sqlState } from './pool.ts';
 
 const folder = new URL('../../../migrations/', import.meta.url);
 const table = 'belfry_migrations';
+/** How long a migration waits for a lock, and how long it is retried. */
+const locking = { timeoutMs: 1_000, retryMs: 60_000 };
+const lockConflicts: readonly (string | undefined)[] = ['55P03', '40P01'];
 
 interface MigrationState {
   available: string[];
@@ -23,21 +29,43 @@ export async function migrate(db: Db): Promise<string[]> {
   await requireSupportedVersion(db);
   const state = await migrationState(db);
   refuseNewer(state);
-  const applied = state.available.every(name => state.applied.includes(name)) ? [] : await applyMissing(db);
+  const applied = state.available.every(name => state.applied.includes(name))
+    ? []
+    : await applyMissing(db, state.applied.length === 0);
   await createPartitions(db, Date.now());
   return applied;
 }
 
-async function applyMissing(db: Db): Promise<string[]> {
+async function applyMissing(db: Db, isNew: boolean): Promise<string[]> {
   const migrator = new Migrator({
     db,
     provider: { getMigrations: loadMigrations },
     migrationTableName: table,
     migrationLockTableName: `${table}_lock`,
   });
-  const { error, results = [] } = await migrator.migrateToLatest();
-  if (error) throw error;
-  return results.map(result => result.migrationName);
+  if (isNew) return namesOf(await migrator.migrateToLatest());
+  const applied: string[] = [];
+  for (let giveUpAt = Date.now() + locking.retryMs; ; ) {
+    const run = await migrator.migrateUp();
+    if (run.error && lockConflicts.includes(sqlState(run.error)) && Date.now() < giveUpAt) {
+      await sleep(Math.random() * locking.timeoutMs);
+      continue;
+    }
+    const names = namesOf(run);
+    if (names.length === 0) return applied;
+    applied.push(...names);
+    giveUpAt = Date.now() + locking.retryMs;
+  }
+}
+
+function namesOf({ error, results = [] }: MigrationResultSet): string[] {
+  if (!error) return results.map(result => result.migrationName);
+  if (!lockConflicts.includes(sqlState(error))) throw error;
+  const name = results.find(result => result.status === 'Error')?.migrationName;
+  throw new AppError(
+    'service.unavailable',
+    `the migration ${name} could not lock its tables for a minute; pg_stat_activity shows the session that holds them`,
+  );
 }
 
 export async function migrationState(db: Db): Promise<MigrationState> {
@@ -70,7 +98,11 @@ export async function migrationNames(): Promise<string[]> {
 async function loadMigrations(): Promise<Record<string, Migration>> {
   const load = async (name: string): Promise<[string, Migration]> => {
     const text = await readFile(new URL(`${name}.sql`, folder), 'utf8');
-    return [name, { up: async db => void (await sql.raw(text).execute(db)) }];
+    const up: Migration['up'] = async db => {
+      await sql`set local lock_timeout = ${sql.lit(locking.timeoutMs)}`.execute(db);
+      await sql.raw(text).execute(db);
+    };
+    return [name, { up }];
   };
   return Object.fromEntries(await Promise.all((await migrationNames()).map(load)));
 }
