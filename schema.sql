@@ -285,13 +285,13 @@ CREATE TABLE occurrences (
   outcome text,
   CONSTRAINT occurrences_pkey PRIMARY KEY (organization_id, id)
 ) PARTITION BY RANGE (id);
-CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL;
-CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL;
-CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL;
-CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted';
-CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding';
-CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone;
-CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement;
+CREATE INDEX occurrences_by_correlation ON occurrences (organization_id, correlation_id) WHERE correlation_id IS NOT NULL; -- lists of occurrences with a correlation id
+CREATE INDEX occurrences_by_outcome ON occurrences (organization_id, outcome, id) WHERE outcome IS NOT NULL; -- lists of occurrences with an outcome, and the overview
+CREATE INDEX occurrences_continued ON occurrences (priority, organization_id, due_at) WHERE status = 'expanding' AND owner IS NULL; -- claims of further pages of a fan-out
+CREATE INDEX occurrences_due ON occurrences (priority, organization_id, due_at) WHERE status = 'accepted'; -- claims of accepted occurrences
+CREATE INDEX occurrences_expanding ON occurrences (owner) WHERE status = 'expanding'; -- recovery of what a dead worker was expanding
+CREATE INDEX occurrences_held ON occurrences (event_id) WHERE (status = ANY (ARRAY['accepted', 'expanding'])) AND due_at = 'infinity'::timestamp with time zone; -- release when a pause ends
+CREATE INDEX occurrences_unacknowledged ON occurrences (organization_id, id) WHERE awaits_acknowledgement; -- the board of escalations
 
 CREATE TABLE occurrences_rest PARTITION OF occurrences DEFAULT;
 
@@ -338,17 +338,17 @@ CREATE TABLE deliveries (
   released_at timestamptz,
   CONSTRAINT deliveries_pkey PRIMARY KEY (organization_id, occurrence_id, id)
 ) PARTITION BY RANGE (occurrence_id);
-CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL;
-CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']);
-CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']);
-CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']);
-CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone;
-CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL;
-CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0;
-CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id);
-CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox';
-CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending';
-CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed';
+CREATE INDEX deliveries_by_provider_id ON deliveries (organization_id, provider_message_id) WHERE (provider = ANY (ARRAY['mailersend', 'resend', 'ses', 'twilio'])) AND provider_message_id IS NOT NULL; -- feedback of services that report only their own id
+CREATE INDEX deliveries_by_user ON deliveries (user_id) WHERE status = ANY (ARRAY['sent', 'failed', 'suppressed', 'cancelled', 'expired', 'unknown']); -- the history of a user
+CREATE INDEX deliveries_due ON deliveries (priority, organization_id, due_at) WHERE status = ANY (ARRAY['pending', 'retrying']); -- claims of pending deliveries and retries
+CREATE INDEX deliveries_failed ON deliveries (organization_id, occurrence_id, id) WHERE status = ANY (ARRAY['failed', 'unknown']); -- failures by cause, and replays
+CREATE INDEX deliveries_held ON deliveries (channel_id) WHERE status = 'pending' AND due_at = 'infinity'::timestamp with time zone; -- release when a pause ends
+CREATE INDEX deliveries_of_digest ON deliveries (organization_id, digest_id, occurrence_id, id) WHERE digest_id IS NOT NULL; -- items of a digest
+CREATE INDEX deliveries_of_steps ON deliveries (occurrence_id, user_id) WHERE step > 0; -- who was notified by earlier steps
+CREATE UNIQUE INDEX deliveries_once ON deliveries (organization_id, NULLIF(occurrence_id, '00000000-0000-0000-0000-000000000000'::uuid), notification_id, channel_id, COALESCE(address, '#' || user_id), step, occurrence_id); -- no second delivery when a page is stored again
+CREATE INDEX deliveries_sandboxed ON deliveries (organization_id, occurrence_id, id) WHERE provider = 'sandbox'; -- messages in the sandbox
+CREATE INDEX deliveries_sending ON deliveries (owner) WHERE status = 'sending'; -- recovery of what a dead worker was sending
+CREATE INDEX deliveries_suppressed ON deliveries (organization_id, occurrence_id, reason, id) WHERE status = 'suppressed'; -- counts of suppressed deliveries by reason
 
 CREATE TABLE deliveries_rest PARTITION OF deliveries DEFAULT;
 

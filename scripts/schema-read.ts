@@ -62,7 +62,8 @@ const tables = `
         order by array_position(array['p', 'u', 'x', 'c', 'f']::"char"[], contype), conname)
       from pg_constraint
       where conrelid = o.oid and conparentid = 0 and contype in ('p', 'u', 'x', 'c', 'f')), '[]') as constraints,
-    coalesce((select json_agg(pg_get_indexdef(indexrelid, 0, true) order by indexrelid::regclass::text)
+    coalesce((select json_agg(pg_get_indexdef(indexrelid, 0, true) || ';' ||
+        coalesce(' -- ' || obj_description(indexrelid, 'pg_class'), '') order by indexrelid::regclass::text)
       from pg_index join pg_class i on i.oid = indexrelid
       where indrelid = o.oid and not i.relispartition
         and not exists (select from pg_constraint where conindid = indexrelid)), '[]') as indexes,

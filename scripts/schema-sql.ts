@@ -23,7 +23,7 @@ function tableToSql(table: Table): string {
     ...table.columns.map(columnToSql),
     ...table.constraints.map(constraint => `CONSTRAINT ${constraint.name} ${constraint.definition}`),
   ];
-  const indexes = table.indexes.map(text => `\n${text.replace(' ON ONLY ', ' ON ').replace(' USING btree', '')};`);
+  const indexes = table.indexes.map(text => `\n${text.replace(' ON ONLY ', ' ON ').replace(' USING btree', '')}`);
   const ending = partitionedBy ? `) PARTITION BY ${partitionedBy};` : ');';
   const kind = unlogged ? 'UNLOGGED TABLE' : 'TABLE';
   return `CREATE ${kind} ${name} (\n${lines.map(line => `  ${line}`).join(',\n')}\n${ending}${indexes.join('')}`;

@@ -111,6 +111,13 @@ describe.each(Object.entries(shown))('%s', (file, address) => {
   });
 });
 
+test('the schema says for every index of the ledger what it is for', async () => {
+  const lines = (await readFile(path.join(root, 'schema.sql'), 'utf8')).split('\n');
+  const indexes = lines.filter(line => /^CREATE (UNIQUE )?INDEX \w+ ON (occurrences|deliveries) /.test(line));
+  expect(indexes.length).toBeGreaterThan(10);
+  expect(indexes.filter(line => !line.includes('; -- '))).toEqual([]);
+});
+
 test('the list of guides is complete', async () => {
   const index = await read('docs/guides/README.md');
   expect((await namesIn('docs/guides')).filter(name => !index.includes(`](${name})`))).toEqual([]);
