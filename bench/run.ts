@@ -19,6 +19,7 @@ import { idle } from './idle.ts';
 import { inbox } from './inbox.ts';
 import { instead } from './instead.ts';
 import { latency } from './latency.ts';
+import { ledger } from './ledger.ts';
 import { listing } from './listing.ts';
 import { longHistory } from './long-history.ts';
 import { mail } from './mail.ts';
@@ -45,6 +46,7 @@ export const scenarios: Scenario[] = [
   preferences,
   mail,
   latency,
+  ledger,
   scaleOut,
   listing,
   idle,
